@@ -1,0 +1,1 @@
+"""What the scores say: metrics with intervals, figures, and the report."""

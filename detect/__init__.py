@@ -1,0 +1,1 @@
+"""How strongly does each detector believe that each example was seen."""

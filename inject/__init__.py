@@ -1,0 +1,1 @@
+"""The ground truth: who is a member, how many copies, where, and when the model saw each."""

@@ -1,0 +1,59 @@
+"""Errors that a user can act on: what was given, where, what is allowed, what to do.
+
+Every error that bad input can cause is an `InputError`; the command line prints its text
+without a traceback and exits with 2. Anything else that escapes is a defect of ours.
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+class SpikeinError(Exception):
+    """Base of all errors raised on purpose by this project."""
+
+
+class InputError(SpikeinError):
+    """Bad input, with its place and its remedy.
+
+    Args:
+        problem: what was given and why it cannot be used, one sentence.
+        where: file, row or key, as the user wrote it.
+        allowed: the values or the form that would have been accepted.
+        hint: what to do next.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        where: str | None = None,
+        allowed: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.where = where
+        self.allowed = allowed
+        self.hint = hint
+        parts = [f"{where}: {problem}" if where else problem]
+        if allowed:
+            parts.append(f"Allowed: {allowed}.")
+        if hint:
+            parts.append(hint)
+        super().__init__(" ".join(parts))
+
+
+class Problems(InputError):
+    """Several input errors found in one reading, raised together."""
+
+    def __init__(self, problems: Sequence[InputError | str], *, title: str) -> None:
+        self.problems = tuple(str(problem) for problem in problems)
+        lines = "\n".join(f"  - {problem}" for problem in self.problems)
+        super().__init__(f"{title}\n{lines}")
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Return ` Did you mean 'x'?` (leading blank), or an empty string when nothing is close."""
+    close = difflib.get_close_matches(given, list(known), n=2, cutoff=0.6)
+    if not close:
+        return ""
+    return f" Did you mean {' or '.join(repr(name) for name in close)}?"

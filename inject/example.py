@@ -1,0 +1,143 @@
+"""One example, and the file that holds a pool of them.
+
+An `Example` is a rendered row with the character spans of its parts, its side (member or
+non-member) and its split (tune or test). `example_id` is a hash of the rendered text, so
+the same text is the same example wherever it comes from.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inject.digest import text_digest
+
+Side = Literal["member", "nonmember"]
+Split = Literal["tune", "test"]
+
+
+class Span(NamedTuple):
+    """Characters `start` (included) to `stop` (excluded) of the rendered text."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row of a dataset before it is rendered."""
+
+    fields: Mapping[str, Any]
+    """What templates may name: strings, or lists of strings. Plain JSON values."""
+    source_id: str
+    """The row's own id, or `file:line`; unique within the dataset."""
+    group: str | None = None
+    """Rows that share a passage share a group; None means a group of its own."""
+    stratum: str = ""
+    """Members and non-members are drawn in equal shares from each stratum."""
+    paraphrases: tuple[Mapping[str, Any], ...] = ()
+    """The same row in other words, each as complete `fields`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A rendered row; with side and split once the pool has dealt them."""
+
+    example_id: str
+    """First 16 hex digits of the SHA-256 of `text`."""
+    dataset: str
+    source_id: str
+    group: str
+    stratum: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    text: str
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    """Spans of `question`, `passage`, `answer` … where the template names them."""
+    paraphrases: tuple[str, ...] = ()
+    protected: bool = False
+    """A protected text appears in nothing made to be shared, only its id and scores."""
+    side: Side = "nonmember"
+    split: Split = "test"
+
+
+def example_id(text: str) -> str:
+    """Return the id of a rendered text: 16 hex digits of its SHA-256."""
+    return text_digest(text)[:16]
+
+
+SCHEMA = pa.schema(
+    [
+        ("example_id", pa.string()),
+        ("dataset", pa.string()),
+        ("source_id", pa.string()),
+        ("group", pa.string()),
+        ("stratum", pa.string()),
+        ("fields", pa.string()),
+        ("text", pa.string()),
+        (
+            "spans",
+            pa.list_(
+                pa.struct([("name", pa.string()), ("start", pa.int32()), ("stop", pa.int32())])
+            ),
+        ),
+        ("paraphrases", pa.list_(pa.string())),
+        ("protected", pa.bool_()),
+        ("side", pa.string()),
+        ("split", pa.string()),
+    ]
+)
+
+
+def write_examples(path: Path, examples: Iterable[Example]) -> None:
+    """Write `examples.parquet` (columns as in `SCHEMA`; `fields` as JSON)."""
+    rows = [
+        {
+            "example_id": example.example_id,
+            "dataset": example.dataset,
+            "source_id": example.source_id,
+            "group": example.group,
+            "stratum": example.stratum,
+            "fields": json.dumps(example.fields, ensure_ascii=False, sort_keys=True),
+            "text": example.text,
+            "spans": [
+                {"name": name, "start": span.start, "stop": span.stop}
+                for name, span in example.spans.items()
+            ],
+            "paraphrases": list(example.paraphrases),
+            "protected": example.protected,
+            "side": example.side,
+            "split": example.split,
+        }
+        for example in examples
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path)
+
+
+def read_examples(path: Path) -> list[Example]:
+    """Read what `write_examples` wrote, in the same order."""
+    return [
+        Example(
+            example_id=row["example_id"],
+            dataset=row["dataset"],
+            source_id=row["source_id"],
+            group=row["group"],
+            stratum=row["stratum"],
+            fields=json.loads(row["fields"]),
+            text=row["text"],
+            spans={span["name"]: Span(span["start"], span["stop"]) for span in row["spans"]},
+            paraphrases=tuple(row["paraphrases"]),
+            protected=row["protected"],
+            side=row["side"],
+            split=row["split"],
+        )
+        for row in pq.read_table(path).to_pylist()
+    ]
+
+
+def members(examples: Sequence[Example]) -> list[Example]:
+    """Return the examples on the member side, in order."""
+    return [example for example in examples if example.side == "member"]

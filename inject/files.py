@@ -1,0 +1,39 @@
+"""Files that are whole or absent: write beside, flush to disk, rename.
+
+A reader never sees a half-written file, and a kill at any moment leaves at most a hidden
+temporary sibling (`.NAME.PID.tmp`).
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary sibling to write to; on success fsync it and rename it over `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+    try:
+        yield temporary
+        fsync(temporary)
+        os.replace(temporary, path)
+        fsync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8 so that `path` is either the old file or the whole new one."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def fsync(path: Path) -> None:
+    """Flush one file or directory entry to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

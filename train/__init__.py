@@ -1,0 +1,1 @@
+"""The models: base and contaminated, from scratch or continued."""

@@ -1,0 +1,158 @@
+"""The exposure ledger: when the model saw each copy, read back from what it was fed.
+
+The training loop hands over every window that it actually fed to the model. The ledger
+looks up which copies the plan put there and compares the fed tokens, one by one, with the
+tokens of the example's own text (not with the payload file). So a row says what was seen:
+`whole` (all of the text in this window), `fragment` (a part of it, the rest lies in a
+neighbouring window), `altered` (the fed tokens differ), or `never reached` (the run ended
+before, or the copy lies in the last partial window, which is never trained on).
+
+Cost: two binary searches a window and one comparison a piece.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inject.files import replacing
+from inject.view import View
+
+SCHEMA = pa.schema(
+    [
+        ("example_id", pa.string()),
+        ("dataset", pa.string()),
+        ("copy", pa.int32()),
+        ("status", pa.string()),
+        ("intact", pa.bool_()),
+        ("epoch", pa.int32()),
+        ("step", pa.int64()),
+        ("tokens_before", pa.int64()),
+        ("window", pa.int64()),
+        ("start", pa.int32()),
+        ("stop", pa.int32()),
+        ("text_start", pa.int32()),
+        ("text_stop", pa.int32()),
+        ("text_length", pa.int32()),
+    ]
+)
+
+
+class CopyName(NamedTuple):
+    """Which copy an insertion is."""
+
+    example_id: str
+    dataset: str
+    copy: int
+
+
+class ExposureLedger:
+    """Collects the exposures of one training run.
+
+    Args:
+        view: the stream that is trained on.
+        names: the copy behind each insertion, in the order given to the view.
+        tokens: the token ids of each example's text, by example_id.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        names: list[CopyName],
+        tokens: Mapping[str, npt.NDArray[np.int64]],
+    ) -> None:
+        self._view = view
+        self._names = names
+        self._tokens = tokens
+        self._rows: list[dict[str, Any]] = []
+        self._reached: set[int] = set()
+
+    def saw(
+        self,
+        *,
+        epoch: int,
+        step: int,
+        window: int,
+        tokens_before: int,
+        ids: npt.NDArray[np.int64],
+    ) -> None:
+        """Record one window that was fed to the model.
+
+        Args:
+            epoch: from 0.
+            step: the optimiser step that the window was part of, from 1.
+            window: its index in the stream.
+            tokens_before: tokens in the windows before it, in training order.
+            ids: the token ids as fed, shape [context].
+        """
+        start = window * self._view.context
+        for piece in self._view.pieces(start, start + len(ids)):
+            name = self._names[piece.copy]
+            text = self._tokens[name.example_id]
+            same = np.array_equal(
+                ids[piece.start : piece.stop], text[piece.text_start : piece.text_stop]
+            )
+            complete = piece.text_start == 0 and piece.text_stop == len(text)
+            self._reached.add(piece.copy)
+            self._rows.append(
+                {
+                    **name._asdict(),
+                    "status": "altered" if not same else "whole" if complete else "fragment",
+                    "intact": same and complete,
+                    "epoch": epoch,
+                    "step": step,
+                    "tokens_before": tokens_before + piece.start,
+                    "window": window,
+                    "start": piece.start,
+                    "stop": piece.stop,
+                    "text_start": piece.text_start,
+                    "text_stop": piece.text_stop,
+                    "text_length": len(text),
+                }
+            )
+
+    def table(self) -> pa.Table:
+        """Return all exposures in the order seen, then the copies never reached."""
+        never = [
+            {
+                **name._asdict(),
+                "status": "never reached",
+                "intact": False,
+                "text_length": len(self._tokens[name.example_id]),
+            }
+            for index, name in enumerate(self._names)
+            if index not in self._reached
+        ]
+        return pa.Table.from_pylist(self._rows + never, schema=SCHEMA)
+
+    def write(self, path: Path) -> None:
+        """Write `exposures.parquet`."""
+        with replacing(path) as temporary:
+            pq.write_table(self.table(), temporary)
+
+
+def copies_seen(exposures: pa.Table) -> dict[str, int]:
+    """Return how many different copies of each example were seen with all of their tokens.
+
+    A copy that straddles two windows counts when both parts were seen. A copy seen in
+    several epochs counts once. Examples without any such copy are not in the result.
+    """
+    parts: dict[CopyName, dict[int, int]] = defaultdict(dict)
+    lengths: dict[CopyName, int] = {}
+    columns = ["example_id", "dataset", "copy", "status", "text_start", "text_stop", "text_length"]
+    for row in exposures.select(columns).to_pylist():
+        if row["status"] not in ("whole", "fragment"):
+            continue
+        name = CopyName(row["example_id"], row["dataset"], row["copy"])
+        parts[name][row["text_start"]] = row["text_stop"] - row["text_start"]
+        lengths[name] = row["text_length"]
+    seen: dict[str, int] = defaultdict(int)
+    for name, pieces in parts.items():
+        if sum(pieces.values()) == lengths[name]:
+            seen[name.example_id] += 1
+    return dict(seen)

@@ -1,0 +1,91 @@
+"""Shared fixtures: the folder of real data, a tiny tokenizer, a tiny saved model.
+
+Quick tests run before those marked slow, so that a broken rule shows within seconds.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+WORDS = (
+    "the of and a in to was is for on with as by that it from at his an were which be this "
+    "river town school teacher market winter garden letter music bridge harbour winter road"
+).split()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The real data beside the repository; tests that need it say so where it is absent."""
+    folder = Path(os.environ.get("SPIKEIN_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not (folder / "manifest.json").is_file():
+        pytest.skip(f"real data not found at {folder}; set SPIKEIN_DATA to its folder")
+    return folder
+
+
+def make_texts(count: int, *, seed: int = 0, words: int = 40) -> list[str]:
+    """Return random sentences over a small vocabulary; for tokenizers and tiny corpora."""
+    import numpy as np
+
+    random = np.random.Generator(np.random.Philox(key=seed))
+    return [
+        " ".join(WORDS[index] for index in random.integers(0, len(WORDS), words)).capitalize() + "."
+        for _ in range(count)
+    ]
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer():
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.train_from_iterator(
+        make_texts(200),
+        trainers.BpeTrainer(
+            vocab_size=512,
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, bos_token="<|endoftext|>", eos_token="<|endoftext|>"
+    )
+
+
+@pytest.fixture(scope="session")
+def tiny_model_path(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer) -> Path:
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    folder = tmp_path_factory.mktemp("tiny-model")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=512,
+                hidden_size=32,
+                intermediate_size=64,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                num_key_value_heads=4,
+                max_position_embeddings=128,
+                bos_token_id=0,
+                eos_token_id=0,
+            )
+        )
+    model.save_pretrained(folder)
+    tiny_tokenizer.save_pretrained(folder)
+    return folder

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inject.digest import canonical, digest, file_digest, text_digest
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_key_order_does_not_matter(value):
+    assert digest(value) == digest(dict(reversed(value.items())))
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), {1, 2}, {1: 2}, np.float64(1), np.int64(1), object()]
+)
+def test_what_has_no_canonical_form_raises(value):
+    with pytest.raises(TypeError, match=r"\$"):
+        canonical({"key": value})
+
+
+def test_int_and_float_are_different():
+    assert digest(1) != digest(1.0)
+    assert digest(True) != digest(1)
+
+
+def test_file_digest_is_the_digest_of_the_bytes(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("héllo")
+    assert file_digest(path) == text_digest("héllo")

@@ -35,6 +35,8 @@ class InputError(SpikeinError):
         self.allowed = allowed
         self.hint = hint
         parts = [f"{where}: {problem}" if where else problem]
+        if (allowed or hint) and not problem.endswith((".", "?", "!")):
+            parts[0] += "."
         if allowed:
             parts.append(f"Allowed: {allowed}.")
         if hint:

@@ -42,6 +42,7 @@ class Stream(IntEnum):
     SHUFFLE_OPTIONS = 10
     MIXTURE = 11
     NEAR_DUPLICATE = 12
+    BOOTSTRAP = 13
 
 
 def item_key(name: str) -> int:
@@ -97,9 +98,10 @@ def unit(random_words: U64) -> npt.NDArray[np.float64]:
 
 def generator(seed: int, stream: Stream, item: int) -> np.random.Generator:
     """Return a numpy generator of its own for one item, for draws of unknown number."""
-    return np.random.Generator(
-        np.random.Philox(key=[seed & _MASK, int(stream)], counter=[0, 0, 1 << 63, item & _MASK])
-    )
+    # Without the type numpy would make doubles of the list, and lose the low bits of large items.
+    key = np.array([seed & _MASK, int(stream)], dtype=np.uint64)
+    counter = np.array([0, 0, 1 << 63, item & _MASK], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
 def _multiply(a: U64, b: U64) -> tuple[U64, U64]:

@@ -1,0 +1,93 @@
+"""Which rows fit the model: too short, too long, and what is done with them.
+
+Applied to the whole pool before sides are drawn, so both sides are treated alike. A row
+that is cut gets the id of its shortened text; its spans are clipped. The tokenizer runs
+once over all texts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from inject.errors import InputError
+from inject.example import Example, Span, example_id
+from inject.tokenizer import encode_texts
+
+LongPolicy = Literal["error", "truncate", "drop", "split"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """The rows that remain, and how many were dropped or changed."""
+
+    examples: tuple[Example, ...]
+    too_short: int
+    too_long: int
+    """Rows longer than the context, whatever the policy did with them."""
+
+
+def fit_examples(
+    examples: Sequence[Example],
+    tokenizer: Any,
+    *,
+    context: int,
+    min_tokens: int,
+    policy: LongPolicy,
+) -> Fitted:
+    """Drop rows of fewer than `min_tokens` tokens and treat rows longer than `context`.
+
+    Args:
+        examples: rows of one dataset.
+        tokenizer: a fast tokenizer.
+        context: tokens in a training window.
+        min_tokens: rows with fewer tokens are dropped.
+        policy: `error`, `truncate` (cut the text to `context` tokens), `drop`, or `split`
+            (keep whole: a copy spans several windows).
+
+    Raises:
+        InputError: for a long row under the policy `error`, naming it and the policies.
+    """
+    lengths = [len(ids) for ids in encode_texts(tokenizer, [row.text for row in examples])]
+    kept: dict[str, Example] = {}
+    too_short = too_long = 0
+    for row, length in zip(examples, lengths, strict=True):
+        if length < min_tokens:
+            too_short += 1
+            continue
+        if length > context:
+            too_long += 1
+            if policy == "error":
+                raise InputError(
+                    f"row {row.source_id} has {length:,} tokens, more than the context of "
+                    f"{context:,} (policy pool.long_examples: error)",
+                    where=f"contaminants.{row.dataset}",
+                    allowed="pool.long_examples: error, truncate, drop, split",
+                    hint="Choose one of the other policies, or raise train.context.",
+                )
+            if policy == "drop":
+                continue
+            if policy == "truncate":
+                row = _cut(row, tokenizer, context)
+        kept.setdefault(row.example_id, row)
+    return Fitted(examples=tuple(kept.values()), too_short=too_short, too_long=too_long)
+
+
+def _cut(row: Example, tokenizer: Any, context: int) -> Example:
+    """Cut a row's text behind the last token that fits, so that it has <= context tokens."""
+    encoded = tokenizer(
+        row.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+    )
+    offsets = encoded["offset_mapping"]
+    keep = context
+    while True:
+        # A cut can change how the last word splits, so the result is counted again.
+        text = row.text[: offsets[keep - 1][1]]
+        if len(encode_texts(tokenizer, [text])[0]) <= context:
+            break
+        keep -= 1
+    spans = {
+        name: Span(span.start, min(span.stop, len(text)))
+        for name, span in row.spans.items()
+        if span.start < len(text)
+    }
+    return replace(row, text=text, spans=spans, example_id=example_id(text))

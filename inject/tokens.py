@@ -1,0 +1,153 @@
+"""Token files: shards `tokens-00000.bin` … of little-endian u16, or u32 for large vocabularies.
+
+Written once and appended to only; read through memory maps. A shard has no header: its length
+is in the facts that go with it, and a file of another size is refused. Reading costs a copy
+(about 1 GB/s); opening costs nothing that grows with the size.
+"""
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from types import TracebackType
+from typing import IO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.errors import InputError
+
+SHARD_BYTES = 512 << 20
+_U16_VOCABULARY = 1 << 16
+
+
+class Shard(NamedTuple):
+    """One file of tokens."""
+
+    name: str
+    tokens: int
+    sha256: str
+
+
+def token_dtype(vocabulary: int) -> str:
+    """Return numpy's name of the element type: `<u2` where the vocabulary fits, else `<u4`."""
+    return "<u2" if vocabulary <= _U16_VOCABULARY else "<u4"
+
+
+class TokenWriter:
+    """Appends tokens to shards in a folder; a context manager. `shards` is whole after it ends.
+
+    Args:
+        folder: where the shards go; it exists.
+        vocabulary: ids are 0 <= id < vocabulary.
+        shard_bytes: size at which the next shard begins.
+    """
+
+    def __init__(self, folder: Path, *, vocabulary: int, shard_bytes: int = SHARD_BYTES) -> None:
+        self.folder = folder
+        self.vocabulary = vocabulary
+        self.dtype = np.dtype(token_dtype(vocabulary))
+        self.shards: list[Shard] = []
+        self.n_tokens = 0
+        self._room = max(1, shard_bytes // self.dtype.itemsize)
+        self._file: IO[bytes] | None = None
+        self._hash = hashlib.sha256()
+        self._in_shard = 0
+
+    def __enter__(self) -> "TokenWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._finish_shard()
+
+    def append(self, ids: npt.NDArray[np.integer]) -> None:
+        """Append ids, shape [n].
+
+        Raises:
+            InputError: an id outside the vocabulary; nothing of `ids` is written then.
+        """
+        if len(ids) and (ids.min() < 0 or ids.max() >= self.vocabulary):
+            wrong = ids[(ids < 0) | (ids >= self.vocabulary)][0]
+            raise InputError(
+                f"token id {wrong} after {self.n_tokens} tokens",
+                where=str(self.folder),
+                allowed=f"0 to {self.vocabulary - 1}, the vocabulary of the tokenizer",
+            )
+        start = 0
+        while start < len(ids):
+            part = ids[start : start + self._room - self._in_shard]
+            self._write(part.astype(self.dtype).tobytes(), len(part))
+            start += len(part)
+
+    def _write(self, data: bytes, tokens: int) -> None:
+        if self._file is None:
+            self._file = (self.folder / self._name()).open("wb")
+        self._file.write(data)
+        self._hash.update(data)
+        self._in_shard += tokens
+        self.n_tokens += tokens
+        if self._in_shard == self._room:
+            self._finish_shard()
+
+    def _name(self) -> str:
+        return f"tokens-{len(self.shards):05d}.bin"
+
+    def _finish_shard(self) -> None:
+        if self._file is None:
+            return
+        self._file.close()
+        self.shards.append(Shard(self._name(), self._in_shard, self._hash.hexdigest()))
+        self._file, self._hash, self._in_shard = None, hashlib.sha256(), 0
+
+
+class TokenReader:
+    """Random access to the tokens of all shards, in the order of the stream.
+
+    Raises:
+        InputError: a shard is missing or has another size than `shards` says.
+    """
+
+    def __init__(self, folder: Path, shards: Sequence[Shard], *, dtype: str) -> None:
+        element = np.dtype(dtype)
+        self._maps = [_mapped(folder / shard.name, shard.tokens, element) for shard in shards]
+        self._starts = [0, *accumulate(shard.tokens for shard in shards)]
+        self.n_tokens = self._starts[-1]
+
+    def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+        """Return a copy of tokens `start` (included) to `stop` (excluded), shape [stop - start].
+
+        Raises:
+            IndexError: unless 0 <= start <= stop <= n_tokens.
+        """
+        if not 0 <= start <= stop <= self.n_tokens:
+            raise IndexError(f"tokens {start} to {stop} of {self.n_tokens}")
+        out = np.empty(stop - start, dtype=np.int64)
+        at = start
+        while at < stop:
+            shard = bisect_right(self._starts, at) - 1
+            end = min(stop, self._starts[shard + 1])
+            base = self._starts[shard]
+            out[at - start : end - start] = self._maps[shard][at - base : end - base]
+            at = end
+        return out
+
+
+def _mapped(path: Path, tokens: int, element: np.dtype) -> npt.NDArray[np.unsignedinteger]:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"token file cannot be read: {error.strerror}", where=str(path)) from error
+    if size != tokens * element.itemsize:
+        raise InputError(
+            f"token file has {size} bytes, not {tokens * element.itemsize}: it is truncated or "
+            "damaged",
+            where=str(path),
+            hint="Delete this corpus and run again.",
+        )
+    return np.memmap(path, dtype=element, mode="r", shape=(tokens,))

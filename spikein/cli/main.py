@@ -1,0 +1,89 @@
+"""The command `spikein`: its commands, and how they end.
+
+Exit codes: 0 done; 2 bad input or a failed audit, told without a traceback; 130 interrupted;
+1 a defect of ours, with its traceback. Nothing heavy is imported before a command runs.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from inject.errors import SpikeinError
+from spikein.cli import datasets, detect, detectors, gc, plan, report, run, status
+from spikein.cli.output import print_error, say
+
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run a command; bad input and Ctrl-C end it in words."""
+        try:
+            return super().invoke(ctx)
+        except SpikeinError as error:
+            print_error("\n".join([str(error), *getattr(error, "__notes__", [])]))
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            print_error("interrupted. Finished steps are kept; run the same command to go on.")
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    name="spikein",
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_EXPERIMENTS = "Experiments"
+_MODELS = "Any model, any file"
+_KEEPING = "Housekeeping"
+
+app.command("run", rich_help_panel=_EXPERIMENTS)(run.run)
+app.command("plan", rich_help_panel=_EXPERIMENTS)(plan.plan)
+app.command("status", rich_help_panel=_EXPERIMENTS)(status.status)
+app.command("report", rich_help_panel=_EXPERIMENTS)(report.report)
+app.command("detect", rich_help_panel=_MODELS)(detect.detect)
+app.command("datasets", rich_help_panel=_MODELS)(datasets.datasets)
+app.command("detectors", rich_help_panel=_MODELS)(detectors.detectors)
+app.command("gc", rich_help_panel=_KEEPING)(gc.gc)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import spikein
+
+        say(f"spikein {spikein.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _spikein(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Spike known text into a corpus, train a language model, see which detectors can tell.
+
+    [bold]Start here:[/]  spikein run configs/quickstart.yaml
+
+    No download, no GPU, a few minutes; the report says where to look.
+    """
+
+
+def main() -> None:
+    """Run the command line; the entry point of `spikein`."""
+    if sys.stdout.encoding and sys.stdout.encoding.lower() not in ("utf-8", "utf8"):
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What all commands share in talking to a person: consoles, tables, numbers in words.
+
+Text from data or from the user is always a `rich.text.Text`, so that brackets in it are never
+taken for markup.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDTH_WITHOUT_TERMINAL = 140
+
+
+class Column(NamedTuple):
+    """One column of a table."""
+
+    title: str
+    right: bool = False
+    """Numbers stand to the right."""
+    whole: bool = False
+    """Never broken over two lines."""
+
+
+def console(stream: TextIO | None = None) -> "Console":
+    """Return a console on standard output, or on `stream`; wide where no terminal is."""
+    from rich.console import Console
+
+    stream = stream or sys.stdout
+    width = None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+
+def say(text: str, *, style: str = "") -> None:
+    """Print one line of plain text to standard output; it is never wrapped."""
+    from rich.text import Text
+
+    console().print(Text(text, style=style), soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """Print one line to standard error, in yellow on a terminal."""
+    from rich.text import Text
+
+    console(sys.stderr).print(Text(text, style="yellow"), soft_wrap=True)
+
+
+def print_error(text: str) -> None:
+    """Print an error to standard error, in red on a terminal."""
+    from rich.text import Text
+
+    console(sys.stderr).print(Text.assemble(("Error: ", "bold red"), (text, "red")), soft_wrap=True)
+
+
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table of plain texts to standard output."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            no_wrap=column.whole or column.right,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console().print(table)
+
+
+def count(number: float | None) -> str:
+    """Return a number in short: `950`, `12.3 k`, `4.0 M`, `1.2 G`, `3.4e+18`; `` for None."""
+    if number is None:
+        return ""
+    for unit in ("", " k", " M", " G", " T"):
+        if abs(number) < 1000:
+            return f"{number:.0f}" if not unit else f"{number:.1f}{unit}"
+        number /= 1000
+    return f"{number * 1e15:.1e}"

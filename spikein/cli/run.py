@@ -1,0 +1,53 @@
+"""`spikein run`: from an experiment file to a report."""
+
+from typing import Annotated
+
+import typer
+
+from spikein.cli.options import RUNS, STORE, ExperimentFile, Overrides, RunsFolder, StoreFolder
+from spikein.cli.output import say
+
+
+def run(
+    file: ExperimentFile,
+    overrides: Overrides = None,
+    store: StoreFolder = STORE,
+    runs: RunsFolder = RUNS,
+    executor: Annotated[
+        str, typer.Option("--executor", help="Where steps run: [cyan]in-process[/].")
+    ] = "in-process",
+) -> None:
+    """Run an experiment and write its report.
+
+    Steps whose result the store holds are not run again: an interrupted run
+    goes on where it stopped, and a second run takes seconds.
+
+    [bold]Examples[/]
+
+      spikein run configs/quickstart.yaml
+
+      spikein run configs/real-small.yaml data=../shared/data
+
+      spikein run my.yaml train.lr=1e-3 'copies={fixed: 8}' sweep=null
+    """
+    from spikein.executors import get_executor
+    from spikein.progress import duration, showing
+    from spikein.run import run_experiment
+
+    chosen = get_executor(executor)
+    with showing() as progress:
+        result = run_experiment(
+            file,
+            overrides or [],
+            store_root=store,
+            runs_root=runs,
+            executor=chosen,
+            progress=progress,
+        )
+    for line in result.summary:
+        say(line)
+    say(
+        f"{result.built} steps built, {result.stored} from the store, {duration(result.seconds)}.",
+        style="dim",
+    )
+    say(f"Report: {result.report}", style="bold")

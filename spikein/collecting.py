@@ -1,0 +1,152 @@
+"""Garbage: artifacts that no run folder needs, damaged ones, and what dead builders left.
+
+An artifact is needed when a run folder links to it, or when it is an input of a needed one.
+Nothing is removed while another process uses the store.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import Timeout
+
+from spikein.disk import delete_tree
+from spikein.manifest import SHORT, StoreError
+from spikein.store import Artifact, Store, open_artifact, short_digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Garbage:
+    """One folder that goes."""
+
+    path: Path
+    size: int
+    """Bytes."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """What a collection removed (or would remove), and what it left."""
+
+    removed: tuple[Garbage, ...]
+    kept: int
+    """Artifacts that stay."""
+    dry_run: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes freed."""
+        return sum(one.size for one in self.removed)
+
+
+def collect(store: Store, *, keep: Iterable[str], dry_run: bool = False) -> Collection:
+    """Remove every artifact that is neither in `keep` nor an input of what is kept.
+
+    Args:
+        store: the store to clean.
+        keep: digests, full or their first 12 digits.
+        dry_run: find, but remove nothing.
+
+    Raises:
+        StoreError: when another process uses the store.
+    """
+    needed = {digest[:SHORT] for digest in keep}
+
+    def find() -> tuple[list[Garbage], int]:
+        opened = {short_digest(folder): _opened(folder) for folder in store.artifacts()}
+        _add_inputs(needed, opened)
+        garbage, kept = [], 0
+        for folder in store.artifacts():
+            if short_digest(folder) in needed:
+                kept += 1
+            else:
+                garbage.append(_garbage(folder, "no run needs it"))
+        return [*garbage, *_leftovers(store)], kept
+
+    return _collect(store, find, dry_run)
+
+
+def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
+    """Hash every artifact again and remove those that differ from their manifest.
+
+    Raises:
+        StoreError: when another process uses the store.
+    """
+
+    def find() -> tuple[list[Garbage], int]:
+        garbage, kept = [], 0
+        for folder in store.artifacts():
+            try:
+                store.verify(open_artifact(folder))
+                kept += 1
+            except StoreError as error:
+                garbage.append(_garbage(folder, str(error).partition(" Remove it")[0]))
+        return garbage, kept
+
+    return _collect(store, find, dry_run)
+
+
+def _collect(
+    store: Store, find: Callable[[], tuple[list[Garbage], int]], dry_run: bool
+) -> Collection:
+    if not store.root.is_dir():
+        return Collection(removed=(), kept=0, dry_run=dry_run)
+    if dry_run:
+        garbage, kept = find()
+        return Collection(removed=tuple(garbage), kept=kept, dry_run=True)
+    try:
+        with store.collecting_lock().acquire(timeout=0):
+            if users := store.users():
+                raise _busy(store, users)
+            garbage, kept = find()
+            removed = [one for one in garbage if _remove(store, one.path)]
+    except Timeout:
+        raise _busy(store, 1) from None
+    return Collection(removed=tuple(removed), kept=kept, dry_run=False)
+
+
+def _busy(store: Store, users: int) -> StoreError:
+    return StoreError(
+        f"{users} other process{'es use' if users > 1 else ' uses'} the store",
+        where=str(store.root),
+        hint="Wait until it has finished, then run `spikein gc` again.",
+    )
+
+
+def _remove(store: Store, path: Path) -> bool:
+    if path.name.startswith("."):
+        delete_tree(path)
+        return True
+    return store.remove(path, digest12=short_digest(path))
+
+
+def _opened(folder: Path) -> Artifact | None:
+    try:
+        return open_artifact(folder)
+    except StoreError:
+        return None
+
+
+def _add_inputs(needed: set[str], opened: dict[str, Artifact | None]) -> None:
+    waiting = list(needed)
+    while waiting:
+        artifact = opened.get(waiting.pop())
+        inputs = artifact.manifest.inputs.values() if artifact else ()
+        for short in {digest[:SHORT] for digest in inputs} - needed:
+            needed.add(short)
+            waiting.append(short)
+
+
+def _leftovers(store: Store) -> list[Garbage]:
+    # Nobody uses the store, so whoever was building these is dead.
+    return [
+        _garbage(folder, "left by a run that died")
+        for folder in sorted(store.root.glob("*/.*.tmp"))
+        if folder.is_dir()
+    ]
+
+
+def _garbage(folder: Path, reason: str) -> Garbage:
+    size = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+    return Garbage(path=folder, size=size, reason=reason)

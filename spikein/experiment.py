@@ -1,0 +1,160 @@
+"""The schema of an experiment file, and the rules that tie its parts together.
+
+Each package owns the settings of its own part; this module only puts them side by side. A rule
+that concerns one part lives in that part, one that concerns two lives in `cross_checks`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, field_validator
+
+from analysis.settings import AnalysisSettings
+from detect.settings import DetectSettings
+from inject.background import AnySource
+from inject.datasets.contaminant import Contaminant
+from inject.errors import InputError
+from inject.settings import Copies, Placement, PoolSettings, PositiveInt, Settings
+from spikein.document import KeyPath, dotted
+from train.settings import BaseSettings, ModelSettings, TrainSettings, check_start
+
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class CorpusSettings(Settings):
+    """The background text that everything is spiked into."""
+
+    tokens: PositiveInt
+    """Size of the training stream in tokens, the spiked copies included."""
+    sources: Annotated[tuple[AnySource, ...], Field(min_length=1)]
+    """Where the background comes from, mixed by weight."""
+    seed: Seed = 0
+    """Seed of the order of documents; the same in all arms, so that they share one corpus."""
+
+
+class Experiment(Settings):
+    """One experiment file."""
+
+    name: str
+    """The run's folder: letters, digits, `.`, `_`, `-`; it starts with a letter or a digit."""
+    variables: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Values that `${name}` stands for elsewhere; `name=value` on the command line sets one."""
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = (0,)
+    """Each arm is run once with each seed."""
+    model: ModelSettings
+    """What is trained: a shape from scratch, or a pretrained model; and its tokenizer."""
+    base: BaseSettings | None = None
+    """How the base model is trained that all arms start from; absent with `model.pretrained`."""
+    corpus: CorpusSettings
+    """The background text."""
+    contaminants: Annotated[tuple[Contaminant, ...], Field(min_length=1)]
+    """The datasets whose members are spiked in and whose non-members are withheld."""
+    copies: Copies
+    """How often each member is spiked in."""
+    placement: Placement = Placement()
+    """Where the copies go."""
+    pool: PoolSettings = PoolSettings()
+    """How members and non-members are dealt."""
+    train: TrainSettings
+    """How the arms' models are trained."""
+    detect: DetectSettings = DetectSettings()
+    """Which detectors score the examples, and how."""
+    analysis: AnalysisSettings = AnalysisSettings()
+    """Intervals, bins and figures of the results."""
+    sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    """Dotted keys, each with the values it takes; the arms are all their combinations."""
+
+    @field_validator("name")
+    @classmethod
+    def _folder_name(cls, name: str) -> str:
+        if not _NAME.fullmatch(name) or name.endswith("."):
+            raise ValueError(
+                f"{name!r} cannot name a folder everywhere; use letters, digits, '.', '_' and "
+                "'-', starting with a letter or a digit, at most 100 of them"
+            )
+        return name
+
+    @field_validator("seeds")
+    @classmethod
+    def _unique(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(seeds)) != len(seeds):
+            raise ValueError("a seed is given twice")
+        return seeds
+
+
+def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
+    """Return what is wrong between the parts of an experiment, each with the key to change."""
+    model, base, train, corpus = (
+        experiment.model,
+        experiment.base,
+        experiment.train,
+        experiment.corpus,
+    )
+    found: list[tuple[KeyPath, InputError]] = []
+    try:
+        check_start(model, has_base=base is not None, mode=train.mode)
+        if base is not None:
+            base.resolved(train)
+    except InputError as error:
+        key = error.where or "train"
+        found.append(
+            (tuple(key.split(".")), InputError(f"{key}: {error.problem}", hint=error.hint))
+        )
+
+    def add(path: KeyPath, problem: str, hint: str) -> None:
+        found.append((path, InputError(f"{dotted(path)}: {problem}", hint=hint)))
+
+    streams = [("corpus", corpus.tokens, train.context, train.batch_tokens)]
+    if base is not None:
+        batch_tokens = base.batch_tokens or train.batch_tokens
+        streams.append(("base", base.tokens, base.context or train.context, batch_tokens))
+    for part, tokens, context, batch_tokens in streams:
+        if tokens < context:
+            add(
+                (part, "tokens"),
+                f"{tokens:,} tokens do not fill one window of {context:,}",
+                f"Raise {part}.tokens or lower the context.",
+            )
+        elif batch_tokens > tokens:
+            add(
+                (part, "tokens"),
+                f"{tokens:,} tokens do not fill one batch of {batch_tokens:,}",
+                f"Raise {part}.tokens or lower batch_tokens.",
+            )
+    names: dict[str, int] = {}
+    for index, contaminant in enumerate(experiment.contaminants):
+        name = contaminant.name or contaminant.dataset
+        if name in names:
+            add(
+                ("contaminants", index),
+                f"{name!r} is already the name of contaminants.{names[name]}",
+                "Give each a `name` of its own.",
+            )
+        names.setdefault(name, index)
+    return found
+
+
+def tidy(settings: BaseModel) -> dict[str, Any]:
+    """Return settings as plain JSON values, without the nulls that are defaults anyway.
+
+    Reading the result gives the same settings again.
+    """
+    return _tidy(settings, settings.model_dump(mode="json"))
+
+
+def _tidy(value: Any, dumped: Any) -> Any:
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        return {
+            name: _tidy(getattr(value, name), dumped[name])
+            for name in fields
+            if not (dumped[name] is None and fields[name].default is None)
+        }
+    if isinstance(value, list | tuple):
+        return [_tidy(item, plain) for item, plain in zip(value, dumped, strict=True)]
+    if isinstance(value, Mapping):
+        return {str(key): _tidy(item, dumped[key]) for key, item in value.items()}
+    return dumped

@@ -1,0 +1,49 @@
+"""What running, planning and looking at an experiment give to the command line.
+
+Plain records without heavy imports: `spikein.run` makes them, `spikein.cli` prints them.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """A finished run."""
+
+    folder: Path
+    """`runs/<name>/`."""
+    report: Path
+    """`report.html` in it."""
+    summary: tuple[str, ...]
+    """A few lines of plain text: the checks, the best detector, how it grows with copies."""
+    built: int
+    """Steps that this run built."""
+    stored: int
+    """Steps that the store held."""
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRow:
+    """One step of a plan."""
+
+    kind: str
+    label: str
+    stored: bool
+    tokens: int | None = None
+    """Tokens passed through a model."""
+    flops: float | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    seconds: float | None = None
+    """Estimate for this machine; None where nobody can say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanResult:
+    """What a run would do."""
+
+    name: str
+    arms: int
+    rows: tuple[PlanRow, ...]

@@ -1,0 +1,1 @@
+"""The concrete steps of an experiment: each module makes `Step`s for one stage."""

@@ -1,0 +1,224 @@
+"""Steps that make models: the base model, and one contaminated model an arm.
+
+A `ModelNode` is where a model comes from: an artifact of the graph, or a pretrained model on
+this disk or the hub, whose identity is the digests of its files or its commit.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inject.corpus import Corpus
+from inject.ledger import CopyName, ExposureLedger
+from inject.plan import read_plan
+from inject.settings import plain
+from inject.tokenizer import load_tokenizer
+from inject.view import clean_view
+from spikein.experiment import Experiment
+from spikein.graph import Cost, Step, StepContext
+from spikein.steps.ground import base_stretch, read_ground, require_passed
+from train.settings import TokenizerTraining
+from train.shapes import Shape, flops_per_token, load_shape, parameter_count
+
+LIBRARIES = ("torch", "transformers", "accelerate")
+BYTES_A_PARAMETER = 16
+"""float32 weight, gradient and two moments of AdamW."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelNode:
+    """Where a model comes from: exactly one of `step` and `pretrained`."""
+
+    step: Step | None = None
+    pretrained: str | None = None
+    """Path or hub id."""
+    revision: str | None = None
+    trust_remote_code: bool = False
+    identity: Mapping[str, Any] | None = None
+    """Of a pretrained model: digests of its files, or its commit."""
+
+    @property
+    def label(self) -> str:
+        """A short name for folders."""
+        return self.step.label if self.step else (self.pretrained or "").rstrip("/").split("/")[-1]
+
+    def inputs(self, name: str) -> dict[str, Step]:
+        """Return the node as an input of a step, under `name`."""
+        return {name: self.step} if self.step else {}
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """Return what must enter a step's settings where the node is no input."""
+        return {} if self.step else {name: dict(self.identity or {})}
+
+    def locate(self, inputs: Mapping[str, Any], name: str) -> str:
+        """Return the path or hub id to load the model from."""
+        return str(inputs[name].path) if self.step else self.pretrained or ""
+
+
+def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
+    """Return the model that saw no contaminant: trained here, or the pretrained one."""
+    model = experiment.model
+    if model.pretrained is not None:
+        from train.pretrained import pretrained_identity
+
+        return ModelNode(
+            pretrained=model.pretrained,
+            revision=model.revision,
+            trust_remote_code=model.trust_remote_code,
+            identity=pretrained_identity(model.pretrained, revision=model.revision),
+        )
+    if experiment.base is None:
+        return None
+    return ModelNode(step=_base_step(experiment, corpus))
+
+
+def _base_step(experiment: Experiment, corpus: Step) -> Step:
+    base, shape = experiment.base, _shape(experiment)
+    if base is None or shape is None:
+        raise TypeError("a base model is trained from a shape")
+    settings = base.resolved(experiment.train)
+    tokens, seed = base.tokens, base.seed
+
+    def build(context: StepContext) -> None:
+        from train.loop import train
+        from train.shapes import build_model
+
+        clean = Corpus.open(context.inputs["corpus"].path)
+        view = clean_view(base_stretch(clean, tokens), tokens=tokens, context=settings.context)
+        train(
+            context.out,
+            model=build_model(shape, clean.vocabulary, clean.end_token, seed),
+            tokenizer=load_tokenizer(str(context.inputs["corpus"].path / "tokenizer")),
+            view=view,
+            ledger=ExposureLedger(view, [], {}),
+            settings=settings,
+            seed=seed,
+            progress=_progress(context),
+        )
+
+    return Step(
+        kind="model",
+        label=f"base-{_count(tokens)}",
+        settings={
+            "shape": plain(shape),
+            "train": plain(settings),
+            "tokens": tokens,
+            "from": "end",
+            "seed": seed,
+        },
+        inputs={"corpus": corpus},
+        libraries=LIBRARIES,
+        volatile=("log.parquet",),
+        build=build,
+        cost=_cost(experiment, tokens * settings.epochs),
+    )
+
+
+def arm_step(
+    experiment: Experiment,
+    *,
+    corpus: Step,
+    examples: Step,
+    plan: Step,
+    audit: Step,
+    base: ModelNode | None,
+    seed: int,
+    label: str,
+) -> Step:
+    """Train one arm on its contaminated stream, and read back what the model saw."""
+    settings = experiment.train
+    fresh = settings.mode == "pretrain"
+    shape = _shape(experiment) if fresh else None
+    start = None if fresh else base
+    if shape is None and start is None:
+        raise TypeError("an arm needs a shape or a base model")
+
+    def build(context: StepContext) -> None:
+        from train.loop import train
+        from train.pretrained import load_causal_lm
+        from train.shapes import build_model
+
+        require_passed(context.inputs)
+        pool, tokens, clean = read_ground(context.inputs)
+        planned = read_plan(context.inputs["plan"].path)
+        view = planned.view(clean)
+        names = [
+            CopyName(row["example_id"], row["dataset"], row["copy"])
+            for row in planned.copies.select(["example_id", "dataset", "copy"]).to_pylist()
+        ]
+        if shape is not None:
+            model = build_model(shape, clean.vocabulary, clean.end_token, seed)
+        elif start is not None:
+            model = load_causal_lm(
+                start.locate(context.inputs, "base"),
+                revision=start.revision,
+                trust_remote_code=start.trust_remote_code,
+                vocabulary=clean.vocabulary,
+                context=settings.context,
+            )
+        train(
+            context.out,
+            model=model,
+            tokenizer=load_tokenizer(str(context.inputs["corpus"].path / "tokenizer")),
+            view=view,
+            ledger=ExposureLedger(view, names, tokens),
+            settings=settings,
+            seed=seed,
+            progress=_progress(context),
+        )
+
+    return Step(
+        kind="model",
+        label=label,
+        settings={
+            "train": plain(settings),
+            "shape": None if shape is None else plain(shape),
+            "seed": seed,
+            **(start.settings("base") if start else {}),
+        },
+        inputs={
+            "corpus": corpus,
+            "examples": examples,
+            "plan": plan,
+            "audit": audit,
+            **(start.inputs("base") if start else {}),
+        },
+        libraries=LIBRARIES,
+        volatile=("log.parquet",),
+        build=build,
+        cost=_cost(experiment, experiment.corpus.tokens * settings.epochs),
+    )
+
+
+def _shape(experiment: Experiment) -> Shape | None:
+    return load_shape(experiment.model.shape) if experiment.model.shape else None
+
+
+def _cost(experiment: Experiment, tokens: int) -> Cost:
+    """Estimate a training run: FLOPs by the shape, memory for weights, gradients and moments."""
+    shape = _shape(experiment)
+    if shape is None or not isinstance(experiment.model.tokenizer, TokenizerTraining):
+        return Cost(tokens=tokens)
+    vocabulary = experiment.model.tokenizer.train
+    parameters = parameter_count(shape, vocabulary)
+    return Cost(
+        tokens=tokens,
+        flops=tokens * flops_per_token(shape, vocabulary, experiment.train.context),
+        memory_bytes=parameters * BYTES_A_PARAMETER,
+        disk_bytes=parameters * 4,
+    )
+
+
+def _count(tokens: int) -> str:
+    """Return a number of tokens as people write it: `1M`, `300k`."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if tokens >= size:
+            return f"{tokens / size:g}{unit}"
+    return str(tokens)
+
+
+def _progress(context: StepContext) -> Callable[[int, int, float], None]:
+    def told(done: int, total: int, loss: float) -> None:
+        context.report(done, total, unit="tokens", note=f"loss {loss:.3f}")
+
+    return told

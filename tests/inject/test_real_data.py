@@ -1,0 +1,124 @@
+"""Every benchmark in its original files; nothing of their text is written here."""
+
+import csv
+import gzip
+import json
+from collections import Counter
+
+import pytest
+
+from inject.datasets.contaminant import Contaminant, contaminant_identity
+from inject.datasets.load import load_examples
+from inject.digest import digest
+from inject.template import lettered
+
+pytestmark = pytest.mark.data
+
+
+def load(folder, dataset, path, seed=0, **options):
+    given = Contaminant(
+        dataset=dataset, path=str(folder / path), members=1, nonmembers=1, options=options
+    )
+    digest(contaminant_identity(given))
+    return load_examples(given, seed=seed)
+
+
+def exact(example, label):
+    """Return whether each span cuts exactly its field out of the text."""
+    for name, span in example.spans.items():
+        value = example.fields[name]
+        written = value if isinstance(value, str) else lettered(value, label)
+        if example.text[span.start : span.stop] != written:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("dataset", "path", "rows", "duplicates", "groups", "strata"),
+    [
+        ("boolq", "bench/boolq/dev.jsonl.gz", 3270, 0, 2938, {"yes", "no"}),
+        ("imdb", "bench/imdb", 5000, 3, 4997, {"Positive", "Negative"}),
+        ("truthfulqa", "bench/truthfulqa/TruthfulQA.csv", 817, 0, 817,
+         {"Adversarial", "Non-Adversarial"}),
+        ("commonsenseqa", "bench/commonsenseqa/dev_rand_split.jsonl.gz", 1221, 0, 1221,
+         set("ABCDE")),
+        ("commonsenseqa", "bench/commonsenseqa/*.gz", 10962, 0, 10962, set("ABCDE")),
+        ("lsat", "bench/lsat", 1009, 0, 587, {"ar", "lr", "rc"}),
+        ("gpqa", "bench/gpqa/dataset.zip", 448, 0, 448, {"Biology", "Chemistry", "Physics"}),
+        ("news", "background/news_wikinews/wikinews_2019.csv", 171, 0, 171,
+         {f"2019-{month:02d}" for month in range(1, 13)}),
+    ],
+)  # fmt: skip
+def test_counts_and_spans(data_folder, dataset, path, rows, duplicates, groups, strata):
+    loaded = load(data_folder, dataset, path)
+    report = loaded.report
+    assert (report.rows, report.duplicates) == (rows, duplicates)
+    assert report.examples == rows - duplicates
+    assert len({example.group for example in loaded.examples}) == groups
+    assert {example.stratum for example in loaded.examples} == strata
+    assert len({example.source_id for example in loaded.examples}) == report.examples
+    assert all(example.spans for example in loaded.examples)
+    assert {example.protected for example in loaded.examples} == {dataset == "gpqa"}
+    # Only ids are compared by the assertion: a failure prints what it compares.
+    label = "A." if dataset == "commonsenseqa" else "(A)"
+    assert [example.source_id for example in loaded.examples if not exact(example, label)] == []
+
+
+@pytest.mark.parametrize(("subset", "rows"), [("main", 448), ("diamond", 198), ("extended", 546)])
+def test_gpqa_subsets(data_folder, subset, rows):
+    examples = load(data_folder, "gpqa", "bench/gpqa/dataset.zip", subset=subset).examples
+    assert len(examples) == rows
+    # A fair shuffle puts each letter on about a quarter: 5 standard deviations at most.
+    letters = Counter(example.fields["answer"] for example in examples)
+    assert set(letters) == set("ABCD")
+    assert all(abs(n - rows / 4) < 5 * (rows * 3 / 16) ** 0.5 for n in letters.values())
+
+
+def test_boolq_answers_follow_the_file(data_folder):
+    path = data_folder / "bench/boolq/dev.jsonl.gz"
+    raw = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    examples = load(data_folder, "boolq", "bench/boolq/dev.jsonl.gz").examples
+    for row, example in zip(raw, examples, strict=True):
+        answer = "yes" if row["answer"] else "no"
+        assert example.text == f"{row['passage']}\nQuestion: {row['question']}?\nAnswer: {answer}"
+
+
+def test_lsat_groups_are_the_passages(data_folder):
+    path = data_folder / "bench/lsat/lsat-rc.jsonl"
+    raw = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    examples = load(data_folder, "lsat", "bench/lsat/lsat-rc.jsonl").examples
+    pairs = {(row["passage"], example.group) for row, example in zip(raw, examples, strict=True)}
+    assert len(pairs) == len({passage for passage, _ in pairs}) == 40
+    assert len({group for _, group in pairs}) == 40
+    assert not any("((" in example.text for example in examples)
+
+
+def test_truthfulqa_answers_hold_no_empty_part(data_folder):
+    path = data_folder / "bench/truthfulqa/TruthfulQA.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        raw = list(csv.DictReader(file))
+    examples = load(data_folder, "truthfulqa", "bench/truthfulqa/TruthfulQA.csv").examples
+    assert sum(row["Correct Answers"].rstrip().endswith(";") for row in raw) == 11
+    assert all(all(example.fields["correct_answers"]) for example in examples)
+    assert all(
+        example.text == f"Q: {row['Question']}\nA: {row['Best Answer'].strip()}"
+        for row, example in zip(raw, examples, strict=True)
+    )
+
+
+def test_imdb_clean(data_folder):
+    raw = load(data_folder, "imdb", "bench/imdb").examples
+    clean = load(data_folder, "imdb", "bench/imdb", clean=True).examples
+    assert sum("<br" in example.text for example in raw) > 2900
+    assert not any("<br" in example.text for example in clean)
+    kept = {"\n", "\t"}
+    assert not any(
+        ord(sign) < 32 and sign not in kept for example in clean for sign in example.text
+    )
+
+
+def test_news_between_two_dates(data_folder):
+    window = {"after": "2019-12-01", "before": "2020-01-31"}
+    examples = load(data_folder, "news", "background/news_wikinews", **window).examples
+    assert {example.stratum for example in examples} == {"2019-12", "2020-01"}
+    assert all("2019-12-01" <= example.fields["date"] <= "2020-01-31" for example in examples)

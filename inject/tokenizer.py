@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from inject.digest import file_digest
 from inject.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 END = "<|endoftext|>"
 _SMALLEST = 257
+_HUB_SECONDS = 10.0
+_TOKENIZER_FILES = ("tokenizer*", "special_tokens_map.json", "vocab*", "merges.txt", "*.model")
 _TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
@@ -133,6 +136,40 @@ def _unreachable(name: str, revision: str | None) -> Exception | None:
 
 def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def tokenizer_identity(path_or_id: str, *, revision: str | None = None) -> dict[str, Any]:
+    """Return what decides a tokenizer's ids: the digests of its files, or its hub commit.
+
+    Raises:
+        InputError: a folder without tokenizer files; a hub that cannot be reached.
+    """
+    folder = Path(path_or_id).expanduser()
+    if folder.is_dir():
+        files = sorted(
+            file
+            for pattern in _TOKENIZER_FILES
+            for file in folder.glob(pattern)
+            if file.is_file()
+        )
+        if not files:
+            raise InputError(
+                "the folder holds no tokenizer", where=path_or_id, allowed="tokenizer.json …"
+            )
+        return {"files": {file.name: file_digest(file) for file in files}}
+    from huggingface_hub import HfApi
+
+    try:
+        info = HfApi().model_info(path_or_id, revision=revision, timeout=_HUB_SECONDS)
+    # The hub library raises its own, httpx' and the system's errors for one and the same thing.
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise InputError(
+            f"tokenizer: no folder here, and the hub gave no answer ({first})",
+            where=path_or_id,
+            hint="Give a local folder that holds tokenizer.json.",
+        ) from error
+    return {"hub": path_or_id, "commit": str(info.sha)}
 
 
 def encode_texts(

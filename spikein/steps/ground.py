@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.audit import AuditFailed, audit, read_audit, write_audit
-from inject.corpus import Corpus, build_corpus
 from inject.background.document import Document
 from inject.background.mixture import MixtureReport, mixed_documents
+from inject.corpus import Corpus, build_corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
 from inject.datasets.registry import get_dataset
@@ -29,6 +29,7 @@ from inject.settings import plain
 from inject.tokenizer import (
     encode_texts,
     load_tokenizer,
+    tokenizer_identity,
     train_tokenizer,
 )
 from inject.view import Stretch
@@ -67,6 +68,7 @@ def tokenizer_step(experiment: Experiment) -> Step:
 
     name = model.tokenizer or model.pretrained or ""
     revision = None if model.tokenizer else model.revision
+    identity = tokenizer_identity(name, revision=revision)
 
     def copy(context: StepContext) -> None:
         tokenizer = load_tokenizer(
@@ -77,7 +79,7 @@ def tokenizer_step(experiment: Experiment) -> Step:
     return Step(
         kind="tokenizer",
         label=Path(name).name,
-        settings={"from": tokenizer_identity(name, revision=revision)},
+        settings={"from": identity},
         libraries=("tokenizers", "transformers"),
         build=copy,
     )
@@ -258,9 +260,7 @@ def read_ground(
     return pool, example_tokens(pool, tokenizer), clean
 
 
-def example_tokens(
-    examples: Sequence[Example], tokenizer: Any
-) -> dict[str, npt.NDArray[np.int64]]:
+def example_tokens(examples: Sequence[Example], tokenizer: Any) -> dict[str, npt.NDArray[np.int64]]:
     """Return the token ids of each example's text, by example_id; no special tokens."""
     encoded = encode_texts(tokenizer, [example.text for example in examples])
     return {example.example_id: ids for example, ids in zip(examples, encoded, strict=True)}
@@ -279,4 +279,3 @@ def _sample(documents: Iterable[Document], limit: int) -> Iterator[str]:
 def base_stretch(corpus: Corpus, tokens: int) -> Stretch:
     """Return the part of the corpus that belongs to the base model: its last tokens."""
     return Stretch(corpus, corpus.n_tokens - tokens, corpus.n_tokens)
-

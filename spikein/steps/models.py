@@ -59,13 +59,13 @@ def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
     """Return the model that saw no contaminant: trained here, or the pretrained one."""
     model = experiment.model
     if model.pretrained is not None:
-        from train.pretrained import pretrained_identity
+        from train.pretrained import model_identity
 
         return ModelNode(
             pretrained=model.pretrained,
             revision=model.revision,
             trust_remote_code=model.trust_remote_code,
-            identity=pretrained_identity(model.pretrained, revision=model.revision),
+            identity=model_identity(model.pretrained, revision=model.revision),
         )
     if experiment.base is None:
         return None
@@ -135,11 +135,11 @@ def arm_step(
 
     def build(context: StepContext) -> None:
         from train.loop import train
-        from train.pretrained import load_causal_lm
+        from train.pretrained import load_causal_model
         from train.shapes import build_model
 
         require_passed(context.inputs)
-        pool, tokens, clean = read_ground(context.inputs)
+        _, tokens, clean = read_ground(context.inputs)
         planned = read_plan(context.inputs["plan"].path)
         view = planned.view(clean)
         names = [
@@ -149,12 +149,10 @@ def arm_step(
         if shape is not None:
             model = build_model(shape, clean.vocabulary, clean.end_token, seed)
         elif start is not None:
-            model = load_causal_lm(
+            model = load_causal_model(
                 start.locate(context.inputs, "base"),
                 revision=start.revision,
                 trust_remote_code=start.trust_remote_code,
-                vocabulary=clean.vocabulary,
-                context=settings.context,
             )
         train(
             context.out,

@@ -1,0 +1,111 @@
+"""AUCs for `spikein detect`: any scores with labels, no experiment around them.
+
+The comparison is on the rows that every setting could score; a setting that failed on more
+than `most_unscored` of the labelled rows is measured on its own rows and says so.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.intervals import Estimate, auc_interval, draw_weights, unavailable
+from analysis.settings import AnalysisSettings
+from inject.errors import InputError
+
+
+class AucRow(NamedTuple):
+    """One line of the table."""
+
+    detector: str
+    setting: str
+    auc: Estimate
+    n_members: int
+    n_nonmembers: int
+    unscored: int
+    """Labelled rows this setting could not score."""
+    own_rows: bool
+    """Whether it failed too often and is measured on rows of its own."""
+
+
+def auc_table(
+    scores: pa.Table,
+    labels: Sequence[int | bool | None],
+    groups: Sequence[str | None] | None = None,
+    settings: AnalysisSettings | None = None,
+) -> list[AucRow]:
+    """Return one row a detector and setting, in the order of the scores.
+
+    Args:
+        scores: row (index into `labels`), detector, setting, score; higher = member.
+        labels: 1 or True for members, 0 or False for non-members, None for unknown.
+        groups: rows that share a passage; None is a group of its own.
+        settings: of the intervals; defaults where not given.
+
+    Raises:
+        InputError: for a label that is none of these, or groups of another length.
+    """
+    how = settings or AnalysisSettings()
+    wrong = next((label for label in labels if label not in (0, 1, None)), None)
+    if wrong is not None:
+        raise InputError(
+            f"{wrong!r} is no label", where="label", allowed="1 (member), 0 (non-member), empty"
+        )
+    if groups is not None and len(groups) != len(labels):
+        raise InputError(f"{len(groups)} groups for {len(labels)} labels", where="group")
+    known = np.array([label is not None for label in labels], dtype=bool)
+    member = np.array([bool(label) for label in labels], dtype=bool) & known
+    named: Sequence[str | None] = [None] * len(labels) if groups is None else groups
+    rows = np.flatnonzero(known).tolist()
+    weights = np.ones((len(labels), how.replicates + 1), dtype=np.float32)
+    weights[rows] = draw_weights(
+        ["member" if member[row] else "nonmember" for row in rows],
+        [f"row {row}" if named[row] is None else f"group {named[row]}" for row in rows],
+        replicates=how.replicates,
+        seed=how.seed,
+    )
+    columns = _columns(scores, len(labels))
+    scored = {key: known & np.isfinite(values) for key, values in columns.items()}
+    apart = {
+        key
+        for key, there in scored.items()
+        if (known & ~there).sum() > how.most_unscored * known.sum()
+    }
+    common = known.copy()
+    for key in columns.keys() - apart:
+        common &= scored[key]
+    table = []
+    for key, values in columns.items():
+        used = scored[key] if key in apart else common
+        inside, outside = used & member, used & ~member
+        estimate = auc_interval(
+            values[inside],
+            values[outside],
+            weights[inside],
+            weights[outside],
+            confidence=how.confidence,
+        )
+        table.append(
+            AucRow(
+                detector=key[0],
+                setting=key[1],
+                auc=estimate if known.any() else unavailable("no labels"),
+                n_members=int(inside.sum()),
+                n_nonmembers=int(outside.sum()),
+                unscored=int((known & ~scored[key]).sum()),
+                own_rows=key in apart,
+            )
+        )
+    return table
+
+
+def _columns(scores: pa.Table, n: int) -> dict[tuple[str, str], np.ndarray]:
+    """Return each setting's scores by row, NaN where it has none."""
+    found: dict[tuple[str, str], np.ndarray] = {}
+    names = zip(scores["detector"].to_pylist(), scores["setting"].to_pylist(), strict=True)
+    values = zip(scores["row"].to_pylist(), scores["score"].to_pylist(), strict=True)
+    for key, (row, score) in zip(names, values, strict=True):
+        column = found.setdefault(key, np.full(n, np.nan))
+        column[row] = np.nan if score is None else score
+    return found

@@ -1,0 +1,70 @@
+"""All figures of a report, as SVG and PNG, each with a caption that names its n and seeds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from analysis.arm import MODEL_FREE, Arm, axis_names, cohorts
+from analysis.figures.style import PALETTE, ReportFigure
+from analysis.lookup import MetricsOf, by_cohort, contaminated
+from analysis.results import Analysis
+from analysis.settings import AnalysisSettings
+from analysis.summary import Headline, find_headline
+
+__all__ = ["ReportFigure", "build_figures"]
+
+
+def build_figures(
+    out: Path, arms: Sequence[Arm], analysis: Analysis, settings: AnalysisSettings
+) -> list[ReportFigure]:
+    """Write figures/*.svg and *.png under `out` and return them in the order of the page.
+
+    ROC curves and score distributions show the arm of the headline; the others show all
+    contaminated arms. Figures without data are left out. Cost: 3 to 6 s.
+    """
+    from analysis.figures.copies import draw_copies
+    from analysis.figures.data import load_cohort
+    from analysis.figures.detectors import draw_detectors
+    from analysis.figures.roc import draw_roc
+    from analysis.figures.scores import draw_scores
+    from analysis.figures.training import draw_training
+
+    folder = out / "figures"
+    tables = by_cohort(analysis.metrics, axis_names(arms))
+    seen = contaminated(tables)
+    best = find_headline(tables)
+    figures: list[ReportFigure | None] = []
+    if best is not None:
+        emphasised = emphasised_detectors(best)
+        data = load_cohort(arms, analysis, best.table.cohort)
+        figures += [
+            draw_detectors(folder, seen, best.table),
+            draw_copies(folder, seen, emphasised_detectors(best, most=3)),
+            draw_roc(
+                folder,
+                data,
+                best.table,
+                copies=best.copies,
+                emphasised=emphasised,
+                settings=settings,
+            ),
+            draw_scores(folder, data, best.detector, best.selection, settings),
+        ]
+    first = [(c, same[0]) for c, same in cohorts(arms).items() if c.model == "contaminated"]
+    figures.append(draw_training(folder, first))
+    return [figure for figure in figures if figure is not None]
+
+
+def emphasised_detectors(best: Headline, most: int = len(PALETTE)) -> list[str]:
+    """Return the detectors drawn in colour: the best of the headline's arm, and `loss`."""
+    table: MetricsOf = best.table
+    values = {}
+    for detector in table.values("detector"):
+        cell = table.get(detector, selection="tuned", copies=best.copies) or table.get(
+            detector, copies=best.copies
+        )
+        if detector not in MODEL_FREE and cell is not None and cell.available:
+            values[detector] = cell.value
+    ranked = sorted(values, key=lambda detector: -values[detector])
+    if "loss" in ranked[most:]:
+        return [*ranked[: most - 1], "loss"]
+    return ranked[:most]

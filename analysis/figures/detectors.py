@@ -1,0 +1,105 @@
+"""AUC by detector with intervals: one panel an arm, default hollow, tuned filled."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from analysis.arm import MODEL_FREE
+from analysis.figures.style import (
+    INK,
+    MUTED,
+    PALETTE,
+    PAPER,
+    ReportFigure,
+    behind,
+    chance_line,
+    finish,
+    new_figure,
+    panel_columns,
+    panels,
+    styled,
+)
+from analysis.lookup import Cell, MetricsOf
+
+MOST_PANELS = 12
+
+
+def draw_detectors(folder: Path, tables: Sequence[MetricsOf], best: MetricsOf) -> ReportFigure:
+    """Draw a dot plot of pooled AUCs, detectors sorted by their AUC in the arm `best`."""
+    shown = list(tables[:MOST_PANELS])
+    names = sorted(
+        dict.fromkeys(name for table in shown for name in table.values("detector")),
+        key=lambda name: (name not in MODEL_FREE, _height(best.get(name))),
+    )
+    columns = panel_columns(len(shown))
+    rows = -(-len(shown) // columns)
+    with styled():
+        figure = new_figure(0.75 + rows * (0.62 + 0.27 * len(names)))
+        axes = panels(figure, len(shown), columns=columns)
+        for axis, table in zip(axes, shown, strict=True):
+            chance_line(axis, vertical=True)
+            for at, name in enumerate(names):
+                _mark(axis, at + 0.13, table.get(name, selection="tuned"), True, name)
+                _mark(axis, at - 0.13, table.get(name, selection="default"), False, name)
+            axis.set_yticks(range(len(names)), names)
+            axis.set_ylim(-0.6, len(names) - 0.4)
+            axis.grid(True, axis="x")
+            axis.tick_params(axis="y", length=0)
+            axis.set_title(table.cohort.label() or "contaminated")
+        for axis in axes[-columns:]:
+            axis.set_xlabel("AUC")
+        _key(axes[0])
+        cells = [c for table in shown for name in names if (c := table.get(name)) is not None]
+        counts = max(cells, key=lambda cell: cell.n_members) if cells else None
+        rest = len(tables) - len(shown)
+        caption = (
+            "AUC over all members with at least one copy, with 95 % intervals (bootstrap by "
+            "group within dataset and side). Filled: setting chosen on the tune split; hollow: "
+            "the default. The dashed line is chance."
+        )
+        if counts is not None:
+            caption += f" At most {behind(counts.n_members, counts.n_nonmembers, counts.n_seeds)}"
+        if rest > 0:
+            caption += f" {rest} further arms are in the tables."
+        return finish(figure, folder, name="detectors", title="AUC by detector", caption=caption)
+
+
+def _mark(axis: Any, height: float, cell: Cell | None, tuned: bool, name: str) -> None:
+    if cell is None or not cell.available:
+        return
+    colour = MUTED if name in MODEL_FREE else PALETTE[1] if not tuned else PALETTE[0]
+    axis.plot([cell.low, cell.high], [height, height], color=colour, linewidth=1.6, zorder=2)
+    axis.plot(
+        [cell.value],
+        [height],
+        marker="o",
+        markersize=5,
+        markerfacecolor=colour if tuned else PAPER,
+        markeredgecolor=colour,
+        markeredgewidth=1.4,
+        zorder=3,
+    )
+
+
+def _key(axis: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], marker="o", linestyle="-", color=PALETTE[0], label="tuned"),
+        Line2D(
+            [],
+            [],
+            marker="o",
+            linestyle="-",
+            color=PALETTE[1],
+            label="default",
+            markerfacecolor=PAPER,
+        ),
+    ]
+    axis.figure.legend(
+        handles=handles, loc="outside upper right", ncols=2, frameon=False, labelcolor=INK
+    )
+
+
+def _height(cell: Cell | None) -> float:
+    return cell.value if cell is not None and cell.available else -1.0

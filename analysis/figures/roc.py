@@ -1,0 +1,133 @@
+"""ROC curves of one cohort, on linear and on logarithmic axes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.arm import MODEL_FREE
+from analysis.copies import ALL, copies_start
+from analysis.figures.data import CohortData, cohort_rows
+from analysis.figures.style import (
+    INK,
+    MUTED,
+    ReportFigure,
+    behind,
+    colours,
+    finish,
+    new_figure,
+    styled,
+)
+from analysis.lookup import MetricsOf
+from analysis.metrics import Floats
+from analysis.settings import AnalysisSettings
+
+_FLOOR = 1e-3
+
+
+def draw_roc(
+    folder: Path,
+    data: CohortData,
+    table: MetricsOf,
+    *,
+    copies: str,
+    emphasised: Sequence[str],
+    settings: AnalysisSettings,
+) -> ReportFigure:
+    """Draw the covariate-adjusted ROC curves (one threshold for each dataset) of a cohort."""
+    least = 1 if copies == ALL else copies_start(copies)
+    if data.loaded[0].arm.copies is None:
+        least = 0
+    tuned = "tuned" in table.values("selection")
+    selection = "tuned" if tuned else "default"
+    ranked = []
+    for detector in table.values("detector"):
+        cell = table.get(detector, selection=selection, copies=copies)
+        if cell is not None and cell.available:
+            ranked.append((detector, cell))
+    ranked.sort(key=lambda item: -item[1].value)
+    colour = colours([name for name, _ in ranked], emphasised)
+    with styled():
+        figure = new_figure(4.4)
+        linear, log = figure.subplots(1, 2)
+        for detector, _ in reversed(ranked):
+            rows = cohort_rows(data, data.column(detector, selection), settings)
+            exceeded = np.sort(rows.exceeded[rows.copies >= least])
+            strong = detector in emphasised
+            blind = detector in MODEL_FREE
+            line = {
+                "color": INK if blind else colour[detector],
+                "linewidth": 2.0 if strong else 1.1,
+                "linestyle": (0, (1, 1.5)) if blind else "-",
+                "zorder": 3 if strong else 2,
+                "drawstyle": "steps-post",
+            }
+            _curve(linear, exceeded, 0.0, line)
+            _curve(log, exceeded, _FLOOR, line)
+        linear.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        chance = np.geomspace(_FLOOR, 1, 100)
+        log.plot(chance, chance, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        _frame(linear, log)
+        _key(linear, ranked, colour, emphasised)
+        cell = ranked[0][1] if ranked else None
+        counts = behind(cell.n_members, cell.n_nonmembers, cell.n_seeds) if cell else ""
+        which = "" if least <= 1 else f", members with {least} or more copies"
+        where = data.cohort.label()
+        return finish(
+            figure,
+            folder,
+            name="roc",
+            title="ROC curves" + (f" ({where})" if where else ""),
+            caption=f"Linear axes on the left, logarithmic on the right{which}; {selection} "
+            "settings. Thresholds are set within each dataset, dashes mark chance, dots the "
+            f"blind control; the key gives the AUC. {counts}",
+        )
+
+
+def _curve(axis: Any, exceeded: Floats, floor: float, line: dict[str, Any]) -> None:
+    """Plot the share of members with at most x of the non-members above them."""
+    if not len(exceeded):
+        return
+    grid = np.unique(np.concatenate([[floor, 1.0], exceeded[exceeded >= floor]]))
+    share = np.searchsorted(exceeded, grid, side="right") / len(exceeded)
+    if floor == 0.0:
+        grid, share = np.concatenate([[0.0], grid]), np.concatenate([[0.0], share])
+    axis.plot(grid, np.maximum(share, floor), **line)
+
+
+def _frame(linear: Any, log: Any) -> None:
+    linear.set(xlim=(-0.01, 1), ylim=(0, 1.01), title="Linear axes")
+    linear.set_xticks(np.linspace(0, 1, 6))
+    log.set(xscale="log", yscale="log", xlim=(_FLOOR, 1), ylim=(_FLOOR, 1.05))
+    log.set_title("Logarithmic axes")
+    ticks = [0.001, 0.01, 0.1, 1]
+    for axis in (log.xaxis, log.yaxis):
+        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.set_ticks([], minor=True)
+    for axis in (linear, log):
+        axis.set_xlabel("False-positive rate")
+        axis.set_ylabel("True-positive rate")
+        axis.grid(True)
+        axis.set_box_aspect(1)
+
+
+def _key(
+    axis: Any, ranked: Sequence[tuple[str, Any]], colour: dict[str, str], emphasised: Sequence[str]
+) -> None:
+    """Write the detectors into the empty lower right corner, best on top, in their colours."""
+    for at, (detector, cell) in enumerate(reversed(ranked[:9])):
+        strong = detector in emphasised
+        shade = INK if detector in MODEL_FREE else colour[detector] if strong else MUTED
+        axis.text(
+            0.975,
+            0.03 + 0.055 * at,
+            f"{detector}  {cell.value:.2f}",
+            transform=axis.transAxes,
+            ha="right",
+            va="bottom",
+            fontsize=8.5,
+            color=shade,
+            fontweight="bold" if strong else "normal",
+            zorder=5,
+        )

@@ -1,0 +1,95 @@
+"""Training loss over tokens, with the moments marked at which a copy was read."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from analysis.arm import Arm, Cohort
+from analysis.figures.style import (
+    FAINT,
+    INK,
+    PALETTE,
+    ReportFigure,
+    finish,
+    new_figure,
+    panel_columns,
+    panels,
+    styled,
+)
+from analysis.metrics import Floats
+
+MOST_PANELS = 6
+
+
+def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFigure | None:
+    """Draw one panel an arm (its first seed); None where no arm has a log."""
+    logged = [(cohort, arm, arm.log) for cohort, arm in arms if arm.log is not None]
+    if not logged:
+        return None
+    shown = logged[:MOST_PANELS]
+    columns = panel_columns(len(shown))
+    total = 0
+    with styled():
+        figure = new_figure(0.5 + 2.7 * -(-len(shown) // columns))
+        axes = panels(figure, len(shown), columns=columns)
+        for axis, (cohort, arm, path) in zip(axes, shown, strict=True):
+            log = pq.read_table(path, columns=["tokens", "loss"])
+            tokens, loss = log["tokens"].to_numpy(), log["loss"].to_numpy()
+            axis.plot(tokens, loss, color=FAINT, linewidth=0.8)
+            axis.plot(tokens, _smooth(loss), color=PALETTE[1], linewidth=2)
+            total += _rug(axis, arm)
+            axis.set_title(cohort.label() or "contaminated")
+            axis.grid(True, axis="y")
+            axis.xaxis.set_major_formatter(_tokens)
+            axis.locator_params(axis="x", nbins=5)
+        low, high = axes[0].get_ylim()
+        axes[0].set_ylim(low - 0.2 * (high - low), high)
+        for axis in axes[-columns:]:
+            axis.set_xlabel("Tokens")
+        for axis in axes[::columns]:
+            axis.set_ylabel("Training loss (nats a token)")
+        rest = len(logged) - len(shown)
+        caption = (
+            "Thin: loss of each logged step; thick: its running median. Each stroke under a "
+            f"curve is one copy of a member, where the model read it ({total:,} copies drawn). "
+            "First training seed of each arm."
+        )
+        if rest > 0:
+            caption += f" {rest} further arms are not drawn."
+        return finish(
+            figure, folder, name="training", title="Training loss and exposures", caption=caption
+        )
+
+
+def _rug(axis: Any, arm: Arm) -> int:
+    """Draw the exposures as strokes at the lower edge and return how many there are."""
+    if arm.exposures is None:
+        return 0
+    table = pq.read_table(arm.exposures, columns=["tokens_before", "status"])
+    at = table["tokens_before"].to_numpy(zero_copy_only=False).astype(np.float64)
+    at = at[np.isfinite(at)]
+    axis.plot(
+        at, np.full(len(at), 0.035), "|", color=PALETTE[0], markersize=9, alpha=0.25,
+        markeredgewidth=0.7, transform=axis.get_xaxis_transform(), rasterized=len(at) > 200,
+    )  # fmt: skip
+    axis.text(
+        0.985, 0.09, f"{len(at):,} copies", transform=axis.transAxes, ha="right", fontsize=8.5,
+        color=INK,
+    )  # fmt: skip
+    return len(at)
+
+
+def _smooth(loss: Floats) -> Floats:
+    """Running median over a tenth of the steps, at least five."""
+    half = max(2, len(loss) // 20)
+    return np.array([np.median(loss[max(0, at - half) : at + half + 1]) for at in range(len(loss))])
+
+
+def _tokens(value: float, _: int) -> str:
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"

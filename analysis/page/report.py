@@ -1,0 +1,54 @@
+"""What a report is made of. The page shows exactly this, and all of it escaped."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from analysis.arm import Arm
+from analysis.figures.style import ReportFigure
+from analysis.results import Analysis
+
+
+class Fact(NamedTuple):
+    """A name and its value, both text."""
+
+    name: str
+    value: str
+
+
+class CostRow(NamedTuple):
+    """What one step of the graph cost."""
+
+    step: str
+    """The artifact's label."""
+    tokens: int | None
+    """Tokens trained on or scored; None where the step has none."""
+    seconds: float
+    """Wall-clock seconds when it was computed."""
+    from_store: bool
+    """Whether this run found it in the store."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """One experiment, ready to be shown."""
+
+    name: str
+    arms: Sequence[Arm]
+    analysis: Analysis
+    experiment_yaml: str
+    """The resolved experiment file."""
+    description: str = ""
+    """What was run, in words; a paragraph."""
+    setup: Sequence[Fact] = ()
+    """What was run, as a table: model, parameters, corpus, placement, …"""
+    audits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By label; see `analysis.validity.check_validity`."""
+    figures: Sequence[ReportFigure] = ()
+    cost: Sequence[CostRow] = ()
+    provenance: Sequence[Fact] = ()
+    """Digests, versions, seeds."""
+    notes: Sequence[str] = ()
+    """Anything a reader must know: licences, dropped rows, protected data."""
+    show_protected: bool = False
+    """Whether the texts of protected datasets may appear in this page."""

@@ -1,0 +1,100 @@
+"""From score files to tables: metrics, paired differences, selected scores, what was left out.
+
+`analyse` makes one pass over the cohorts (arms that differ only in their seed); at any time
+the scores of one cohort are in memory. Everything is reported on the `test` split, with
+each detector's default setting and the one chosen on `tune`. Non-members are the withheld
+side. Cost: 24 arms of 6 datasets, 2,400 examples and 9 detectors take about half a minute.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from analysis.arm import Arm, Cohort, axis_names, cohorts, load_arm
+from analysis.cells import measure
+from analysis.rows import Unscored
+from analysis.selected import score_schema, score_table, selected_columns
+from analysis.settings import AnalysisSettings
+from analysis.tables import CohortWork, differences_schema, metrics_schema
+from analysis.tuning import Choice, choose_settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohortChoice:
+    """The settings chosen for one cohort."""
+
+    cohort: Cohort
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """Everything the scores say."""
+
+    metrics: pa.Table
+    """One row a cell: axes, model, dataset, detector, setting, selection, copies, metric,
+    value, low, high, n_members, n_nonmembers (both summed over seeds), n_seeds."""
+    differences: pa.Table
+    """AUC differences on the same rows: as metrics, with `versus` (a detector) and
+    `reference` (`loss`, or `best`: the highest AUC among these very rows)."""
+    scores: pa.Table
+    """The selected settings' scores of every example: axes, seed, model, row, example_id,
+    detector, setting, selection, score, reason."""
+    choices: tuple[CohortChoice, ...]
+    unscored: tuple[Unscored, ...]
+
+
+def compute_metrics(arms: Sequence[Arm], settings: AnalysisSettings) -> pa.Table:
+    """Return the metrics table alone, see `Analysis.metrics`."""
+    return analyse(arms, settings).metrics
+
+
+def analyse(
+    arms: Sequence[Arm],
+    settings: AnalysisSettings,
+    *,
+    progress: Callable[[str], None] | None = None,
+) -> Analysis:
+    """Compute all tables.
+
+    Args:
+        arms: the models of an experiment, contaminated, base and others.
+        settings: how to.
+        progress: told the name of each cohort before it is worked on.
+
+    Raises:
+        InputError: from `load_arm` and `cohorts`.
+    """
+    axes = axis_names(arms)
+    metrics: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
+    scores, choices, unscored = [], [], []
+    for cohort, same in cohorts(arms).items():
+        if progress is not None:
+            progress(" · ".join(part for part in (cohort.model, cohort.label()) if part))
+        loaded = [load_arm(arm) for arm in same]
+        chosen = choose_settings(loaded, settings)
+        choices.append(CohortChoice(cohort=cohort, choices=tuple(chosen)))
+        picked = selected_columns(loaded, chosen)
+        work = CohortWork.prepare(cohort, loaded, list(picked), settings)
+        unscored += [place.unscored for arm in work.arms for place in arm.comparable.values()]
+        measured = {
+            column: measure(work.arms, column, work.datasets, work.cells, settings)
+            for column in picked
+        }
+        for column, selections in picked.items():
+            for selection in selections:
+                metrics += work.metric_rows(column, selection, measured[column])
+        for selection in ("default", "tuned"):
+            columns = [column for column, names in picked.items() if selection in names]
+            differences += work.difference_rows(columns, selection, measured)
+        scores += [score_table(arm, cohort, picked) for arm in loaded]
+    return Analysis(
+        metrics=pa.Table.from_pylist(metrics, schema=metrics_schema(axes)),
+        differences=pa.Table.from_pylist(differences, schema=differences_schema(axes)),
+        scores=pa.concat_tables(scores) if scores else score_schema(axes).empty_table(),
+        choices=tuple(choices),
+        unscored=tuple(unscored),
+    )

@@ -1,0 +1,108 @@
+"""Which rows every detector is compared on, and which it could not score.
+
+Rule, by arm and dataset, over all reported settings (default and tuned): a row that one of
+them cannot score leaves every comparison. A setting that fails on more than
+`most_unscored` of the test rows is set apart instead, on its own rows, and named loudly,
+so that one failing detector does not delete everybody's data.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.arm import Cohort, Column, LoadedArm
+from analysis.settings import AnalysisSettings
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Failure(NamedTuple):
+    """What a detector could not score, and why."""
+
+    detector: str
+    reason: str
+    rows: int
+
+
+class SetApart(NamedTuple):
+    """A setting on rows of its own, and how many test rows it could not score."""
+
+    column: Column
+    failed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unscored:
+    """What left the comparison in one dataset of one arm."""
+
+    cohort: Cohort
+    seed: int
+    dataset: str
+    rows: int
+    """Test rows of the dataset."""
+    left_out: int
+    """Test rows that left every comparison."""
+    reasons: tuple[Failure, ...]
+    """What could not be scored and why, most frequent first."""
+    apart: tuple[SetApart, ...]
+    """Settings compared on their own rows, and how many rows each could not score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparable:
+    """The rows of one dataset of one arm that each column is measured on."""
+
+    dataset: str
+    common: Mask
+    """Test rows all columns not set apart can score [n_examples]."""
+    own: dict[Column, Mask]
+    """Rows of the columns that are set apart."""
+    unscored: Unscored
+
+    def rows(self, column: Column) -> Mask:
+        """Return the rows one column is measured on."""
+        return self.own.get(column, self.common)
+
+
+def comparable_rows(
+    arm: LoadedArm,
+    columns: Sequence[Column],
+    dataset: str,
+    *,
+    cohort: Cohort,
+    settings: AnalysisSettings,
+) -> Comparable:
+    """Apply the rule above to one dataset of one arm; `columns` are all reported settings."""
+    here = arm.test & (arm.dataset == dataset)
+    n_rows = int(here.sum())
+    common = here.copy()
+    own: dict[Column, Mask] = {}
+    apart: list[SetApart] = []
+    for column in columns:
+        scored = here & np.isfinite(arm.scores[:, arm.index[column]])
+        failed = n_rows - int(scored.sum())
+        if failed > settings.most_unscored * n_rows:
+            own[column] = scored
+            apart.append(SetApart(column, failed))
+        else:
+            common &= scored
+    failures = {
+        (int(row), column.detector, arm.reasons.get((int(row), column), "score is not finite"))
+        for column in columns
+        for row in np.flatnonzero(here & ~np.isfinite(arm.scores[:, arm.index[column]]))
+    }
+    counted = Counter((detector, reason) for _, detector, reason in sorted(failures))
+    unscored = Unscored(
+        cohort=cohort,
+        seed=arm.arm.seed,
+        dataset=dataset,
+        rows=n_rows,
+        left_out=n_rows - int(common.sum()),
+        reasons=tuple(Failure(*key, n) for key, n in counted.most_common()),
+        apart=tuple(apart),
+    )
+    return Comparable(dataset=dataset, common=common, own=own, unscored=unscored)

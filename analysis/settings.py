@@ -1,0 +1,33 @@
+"""What a user may say about the analysis: intervals, operating points, left-out rows."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inject.settings import PositiveInt, Settings
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class AnalysisSettings(Settings):
+    """How scores become metrics. Everything here bears on the numbers."""
+
+    replicates: Annotated[int, Field(ge=100, le=100_000)] = 1000
+    """Bootstrap replicates behind every interval."""
+    confidence: Share = 0.95
+    """Coverage asked of every interval."""
+    false_positive_rates: tuple[Share, ...] = (0.001, 0.01, 0.05, 0.1)
+    """Rates t at which the true-positive rate is reported, given 10 / t non-members."""
+    zero_copies: Literal["apart", "nonmember"] = "apart"
+    """Members that drew no copy: a row of their own (`0`), or counted as non-members."""
+    most_unscored: Share = 0.1
+    """A detector that cannot score a larger share of a dataset's rows is set apart on its own
+    rows; below it, rows that one detector cannot score leave every detector's comparison."""
+    most_unscored_tune: Share = 0.01
+    """A grid setting that cannot score a larger share of the tune rows cannot be chosen."""
+    least_members: PositiveInt = 10
+    """Numbers of copies with fewer members than this get no row of their own."""
+    high_copies: PositiveInt = 4
+    """Members with at least so many copies also form one row, `4+`."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the bootstrap, apart from the experiment's seeds."""

@@ -1,0 +1,235 @@
+"""The rows of the metrics and differences tables for one cohort."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
+from analysis.cells import ArmRows, Measured
+from analysis.copies import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
+from analysis.intervals import (
+    Bounds,
+    Weights,
+    draw_weights,
+    percentile_bounds,
+    widen_at_limits,
+)
+from analysis.metrics import tpr_name
+from analysis.rows import comparable_rows
+from analysis.settings import AnalysisSettings
+
+AUC = "auc"
+TREND = "copies_trend"
+"""Somers' D of score given realised copies among members: the trend test of a report."""
+POOLED = "all"
+
+_MEASURE_FIELDS = [
+    ("metric", pa.string()),
+    ("value", pa.float64()),
+    ("low", pa.float64()),
+    ("high", pa.float64()),
+    ("n_members", pa.int64()),
+    ("n_nonmembers", pa.int64()),
+    ("n_seeds", pa.int64()),
+]
+_SETTING_FIELDS = [
+    (name, pa.string())
+    for name in ("model", "dataset", "detector", "setting", "selection", "copies")
+]
+
+
+def metrics_schema(axes: Sequence[str]) -> pa.Schema:
+    """Return the columns of metrics.parquet, in order."""
+    names = [(axis_column(axis), pa.string()) for axis in axes]
+    return pa.schema(names + _SETTING_FIELDS + _MEASURE_FIELDS)
+
+
+def differences_schema(axes: Sequence[str]) -> pa.Schema:
+    """Return the columns of the table of paired differences, in order."""
+    names = [(axis_column(axis), pa.string()) for axis in axes]
+    versus = [("versus", pa.string()), ("versus_setting", pa.string()), ("reference", pa.string())]
+    return pa.schema(names + _SETTING_FIELDS + versus + _MEASURE_FIELDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohortWork:
+    """One cohort made ready: rows, weights and cells shared by its columns."""
+
+    cohort: Cohort
+    arms: Sequence[ArmRows]
+    datasets: Sequence[str]
+    cells: Sequence[CopiesCell]
+    settings: AnalysisSettings
+
+    @classmethod
+    def prepare(
+        cls,
+        cohort: Cohort,
+        loaded: Sequence[LoadedArm],
+        columns: Sequence[Column],
+        settings: AnalysisSettings,
+    ) -> "CohortWork":
+        """Find comparable rows, draw the weights, and lay out the cells."""
+        datasets = list(dict.fromkeys(name for arm in loaded for name in arm.dataset[arm.test]))
+        rows = [
+            ArmRows(
+                loaded=arm,
+                comparable={
+                    dataset: comparable_rows(
+                        arm,
+                        [column for column in columns if column in arm.index],
+                        dataset,
+                        cohort=cohort,
+                        settings=settings,
+                    )
+                    for dataset in dict.fromkeys(arm.dataset[arm.test])
+                },
+                weights=_weights(arm, settings),
+            )
+            for arm in loaded
+        ]
+        return cls(
+            cohort=cohort,
+            arms=rows,
+            datasets=datasets,
+            cells=_cells(loaded, settings),
+            settings=settings,
+        )
+
+    def metric_rows(
+        self, column: Column, selection: str, measured: Measured
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the metric rows of one column under one selection."""
+        confidence = self.settings.confidence
+        bounds = percentile_bounds(measured.values, confidence=confidence)
+        value = measured.values[..., 0]
+        n = np.repeat(measured.n_members[:, None], value.shape[1], axis=1)
+        n[:, 0] = measured.smaller_side
+        bounds = widen_at_limits(value, bounds, n, confidence=confidence)
+        names = [AUC, *(tpr_name(rate) for rate in self.settings.false_positive_rates)]
+        trend = percentile_bounds(measured.trend, confidence=confidence)
+        for d, dataset in enumerate([POOLED, *self.datasets]):
+            head = self._head(column, selection, dataset)
+            for c, cell in enumerate(self.cells):
+                if self._too_few(cell, measured.n_members[d, c]):
+                    continue
+                counts = {
+                    "n_members": int(measured.n_members[d, c]),
+                    "n_nonmembers": int(measured.n_nonmembers[d]),
+                    "n_seeds": int(measured.n_seeds[d, c]),
+                }
+                for m, name in enumerate(names):
+                    measures = _measures(value[d, m, c], bounds, (d, m, c))
+                    yield {**head, "copies": cell.label, "metric": name, **measures, **counts}
+            if np.isfinite(measured.trend[d, 0]):
+                yield {
+                    **head,
+                    "copies": ALL,
+                    "metric": TREND,
+                    **_measures(measured.trend[d, 0], trend, (d,)),
+                    "n_members": int(measured.trend_members[d]),
+                    "n_nonmembers": 0,
+                    "n_seeds": int(measured.trend_seeds[d]),
+                }
+
+    def difference_rows(
+        self, columns: Sequence[Column], selection: str, measured: Mapping[Column, Measured]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the paired AUC differences to `loss` and to the best of these columns."""
+        for d, dataset in enumerate([POOLED, *self.datasets]):
+            shared = [
+                column
+                for column in columns
+                if column.detector not in MODEL_FREE and not self._apart(column, dataset)
+            ]
+            for c, cell in enumerate(self.cells):
+                if is_dose(cell.label):
+                    continue
+                found = {
+                    column: measured[column].values[d, 0, c]
+                    for column in shared
+                    if np.isfinite(measured[column].values[d, 0, c, 0])
+                    and not self._too_few(cell, measured[column].n_members[d, c])
+                }
+                if not found:
+                    continue
+                references = {"best": max(found, key=lambda column: found[column][0])}
+                for column in found:
+                    if column.detector == "loss":
+                        references["loss"] = column
+                for reference, other in references.items():
+                    for column in found:
+                        if column == other:
+                            continue
+                        gap = found[column] - found[other]
+                        bounds = percentile_bounds(gap[None], confidence=self.settings.confidence)
+                        of = measured[column]
+                        yield {
+                            **self._head(column, selection, dataset),
+                            "copies": cell.label,
+                            "versus": other.detector,
+                            "versus_setting": other.setting,
+                            "reference": reference,
+                            "metric": AUC,
+                            **_measures(gap[0], bounds, (0,)),
+                            "n_members": int(of.n_members[d, c]),
+                            "n_nonmembers": int(of.n_nonmembers[d]),
+                            "n_seeds": int(of.n_seeds[d, c]),
+                        }
+
+    def _head(self, column: Column, selection: str, dataset: str) -> dict[str, str]:
+        return {
+            **{axis_column(key): value for key, value in self.cohort.axes},
+            "model": self.cohort.model,
+            "dataset": dataset,
+            "detector": column.detector,
+            "setting": column.setting,
+            "selection": selection,
+        }
+
+    def _too_few(self, cell: CopiesCell, members: int) -> bool:
+        return cell.label != ALL and members < self.settings.least_members
+
+    def _apart(self, column: Column, dataset: str) -> bool:
+        return any(
+            column in place.own
+            for arm in self.arms
+            for name, place in arm.comparable.items()
+            if dataset in (POOLED, name)
+        )
+
+
+def _measures(value: float, bounds: Bounds, at: tuple[int, ...]) -> dict[str, float]:
+    return {
+        "value": float(value),
+        "low": float(bounds.low[at]),
+        "high": float(bounds.high[at]),
+    }
+
+
+def _cells(loaded: Sequence[LoadedArm], settings: AnalysisSettings) -> list[CopiesCell]:
+    if any(arm.arm.copies is None for arm in loaded):
+        return [EVERY_MEMBER]
+    counts = [count for arm in loaded for count in arm.copies[arm.member & arm.test].tolist()]
+    cells = copies_cells(counts, high_copies=settings.high_copies)
+    if settings.zero_copies == "nonmember":
+        cells = [cell for cell in cells if cell.high > 0]
+    return cells
+
+
+def _weights(arm: LoadedArm, settings: AnalysisSettings) -> Weights:
+    """Draw weights for the test rows; the same whatever model or axis the arm has."""
+    weights = np.ones((len(arm.examples), settings.replicates + 1), dtype=np.float32)
+    rows = np.flatnonzero(arm.test)
+    sides = np.where(arm.member, "member", "nonmember")
+    weights[rows] = draw_weights(
+        [f"{arm.dataset[row]}\0{sides[row]}" for row in rows],
+        [arm.group[row] for row in rows],
+        replicates=settings.replicates,
+        seed=settings.seed,
+        cluster=str(arm.arm.seed),
+    )
+    return weights

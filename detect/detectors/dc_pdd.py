@@ -1,0 +1,92 @@
+"""`dc_pdd`: token probabilities calibrated by their frequency in a corpus (002, equations 5-8).
+
+β = mean of min(−p(x_i)·log f(x_i), a) over the first scored occurrence of each token; larger =
+member. With a = 0.01 most terms reach the cap a: the share that does is told beside the score.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from detect.evidence import (
+    Detector,
+    Evidence,
+    ExampleEvidence,
+    Frequency,
+    Score,
+    View,
+    each_example,
+)
+from detect.frequency import TokenFrequency
+from detect.statistics import TokenStatistics
+from detect.views import TEXT
+from inject.settings import PositiveFloat, Settings
+
+
+class DcPddParameters(Settings):
+    """The cap on each token's term."""
+
+    a: PositiveFloat = 0.01
+    """Upper bound of −p·log f (002, equation 7)."""
+
+
+GRID = tuple(DcPddParameters(a=a) for a in (0.001, 0.01, 0.1, 1.0, 10.0))
+
+
+class Calibrated(NamedTuple):
+    """DC-PDD of one text."""
+
+    beta: float
+    capped: float
+    """Share of the terms that reached the cap."""
+
+
+def terms(statistics: TokenStatistics, frequency: TokenFrequency) -> npt.NDArray[np.float64]:
+    """Return −p(x_i)·log f(x_i) of the first scored occurrence of each token (equations 6, 8)."""
+    _, first = np.unique(statistics.ids, return_index=True)
+    probability = np.exp(statistics.log_probability[first].astype(np.float64))
+    return -probability * frequency.log_frequency(statistics.ids[first])
+
+
+def calibrated(values: npt.NDArray[np.float64], a: float) -> Calibrated:
+    """Return β and the capped share of the terms (equations 7, 8)."""
+    return Calibrated(float(np.minimum(values, a).mean()), float((values >= a).mean()))
+
+
+def _score(example: ExampleEvidence, settings: Sequence[DcPddParameters]) -> list[Score]:
+    statistics, frequency = example.statistics[TEXT], example.frequency
+    if frequency is None:
+        return [Score(math.nan, "no token frequencies")] * len(settings)
+    if int(statistics.ids.max()) >= len(frequency.counts):
+        reason = "a token id beyond the frequency table's vocabulary"
+        return [Score(math.nan, reason)] * len(settings)
+    values = terms(statistics, frequency)
+    return [Score(calibrated(values, setting.a).beta) for setting in settings]
+
+
+def _capped(evidence: Evidence, setting: Any) -> str | None:
+    if evidence.frequency is None:
+        return None
+    size = len(evidence.frequency.counts)
+    shares = [
+        calibrated(terms(statistics, evidence.frequency), setting.a).capped
+        for statistics in evidence.statistics[TEXT]
+        if len(statistics) and int(statistics.ids.max()) < size
+    ]
+    if not shares:
+        return None
+    return f"a = {setting.a}: on average {np.mean(shares):.0%} of a text's terms reach the cap"
+
+
+DETECTOR = Detector(
+    name="dc_pdd",
+    summary="token probabilities calibrated by corpus frequency, capped, first occurrences",
+    source="Zhang et al. 2024 (DC-PDD), equations 5-8",
+    needs=(View(TEXT), Frequency()),
+    parameters=DcPddParameters,
+    grid=GRID,
+    score=each_example(_score, _capped),
+)

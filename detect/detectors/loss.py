@@ -1,0 +1,25 @@
+"""`loss`: the mean log-probability; ranks as the negative of perplexity does (Yeom 2018)."""
+
+import numpy as np
+
+from detect.evidence import Detector, ExampleEvidence, View, one_score
+from detect.statistics import TokenStatistics
+from detect.views import TEXT
+
+
+def mean_log_probability(statistics: TokenStatistics) -> float:
+    """Return mean ℓ over the scored tokens, in nats; needs at least one."""
+    return float(np.mean(statistics.log_probability, dtype=np.float64))
+
+
+def _score(example: ExampleEvidence) -> float:
+    return mean_log_probability(example.statistics[TEXT])
+
+
+DETECTOR = Detector(
+    name="loss",
+    summary="mean log-probability (negative loss; perplexity ranks alike)",
+    source="Yeom et al. 2018",
+    needs=(View(TEXT),),
+    score=one_score(_score),
+)

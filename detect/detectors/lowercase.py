@@ -1,0 +1,35 @@
+"""`lowercase`: mean ℓ of the lower-cased text over mean ℓ of the text (Carlini et al. 2021).
+
+Both are negative, so a member, whose exact casing was learnt, scores higher. A caseless text
+scores exactly 1; how many did is told.
+"""
+
+from detect.detectors.loss import mean_log_probability
+from detect.evidence import Detector, Evidence, ExampleEvidence, View, one_score
+from detect.views import LOWERCASE, TEXT, view_text
+
+
+def _score(example: ExampleEvidence) -> float | str:
+    lowered, text = example.statistics[LOWERCASE], example.statistics[TEXT]
+    if not len(lowered):
+        return f"lower-cased text: {lowered.reason}"
+    below = mean_log_probability(text)
+    if below == 0:
+        return "every token is certain (mean log-probability 0)"
+    return mean_log_probability(lowered) / below
+
+
+def _caseless(evidence: Evidence, setting: object) -> str | None:
+    count = sum(text == view_text(LOWERCASE, text) for text in evidence.texts)
+    if not count:
+        return None
+    return f"{count} of {len(evidence.texts)} texts have no upper-case letter and score exactly 1"
+
+
+DETECTOR = Detector(
+    name="lowercase",
+    summary="mean log-probability of the lower-cased text over that of the text",
+    source="Carlini et al. 2021",
+    needs=(View(TEXT), View(LOWERCASE)),
+    score=one_score(_score, _caseless),
+)

@@ -1,0 +1,39 @@
+"""`min_k_plus_plus`: Min-K over z_i = (ℓ_i − μ_i) / σ_i (Zhang et al. 2024).
+
+μ and σ are expectations under the model's own p, not plain means over the vocabulary.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from detect.detectors.min_k import K_GRID, MinKParameters, lowest_means
+from detect.evidence import Detector, ExampleEvidence, Score, View, each_example
+from detect.statistics import TokenStatistics
+from detect.views import TEXT
+
+_LEAST_VARIANCE = 1e-6
+
+
+def standardised(statistics: TokenStatistics) -> npt.NDArray[np.float64]:
+    """Return z_i of each token, [N]; σ² is at least 1e-6."""
+    variance = np.maximum(statistics.deviation.astype(np.float64) ** 2, _LEAST_VARIANCE)
+    difference = statistics.log_probability.astype(np.float64) - statistics.mean
+    result: npt.NDArray[np.float64] = difference / np.sqrt(variance)
+    return result
+
+
+def _score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list[Score]:
+    return lowest_means(standardised(example.statistics[TEXT]), settings)
+
+
+DETECTOR = Detector(
+    name="min_k_plus_plus",
+    summary="Min-K over log-probabilities standardised by the model's own distribution",
+    source="Zhang et al. 2024 (Min-K%++)",
+    needs=(View(TEXT),),
+    parameters=MinKParameters,
+    grid=K_GRID,
+    score=each_example(_score),
+)

@@ -1,0 +1,50 @@
+"""`reference`: how much likelier the target finds the text than a reference model does.
+
+The reference model reads the text through its own tokenizer, so the two means are over
+different tokens (Carlini et al. 2021).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from detect.detectors.loss import mean_log_probability
+from detect.evidence import Detector, ExampleEvidence, Reference, Score, View, each_example
+from detect.views import TEXT
+from inject.settings import Settings
+
+
+class ReferenceParameters(Settings):
+    """How the two means are compared."""
+
+    variant: Literal["difference", "ratio"] = "difference"
+    """`difference`: mean ℓ − mean ℓ_ref; `ratio`: mean ℓ_ref / mean ℓ (both negative)."""
+
+
+def _score(example: ExampleEvidence, settings: Sequence[ReferenceParameters]) -> list[Score]:
+    other = example.reference
+    if other is None or not len(other):
+        reason = f"reference model: {'no statistics' if other is None else other.reason}"
+        return [Score(math.nan, reason)] * len(settings)
+    mean = mean_log_probability(example.statistics[TEXT])
+    reference = mean_log_probability(other)
+    scores = []
+    for setting in settings:
+        if setting.variant == "difference":
+            scores.append(Score(mean - reference))
+        elif mean == 0:
+            scores.append(Score(math.nan, "every token is certain (mean log-probability 0)"))
+        else:
+            scores.append(Score(reference / mean))
+    return scores
+
+
+DETECTOR = Detector(
+    name="reference",
+    summary="mean log-probability less that under a reference model",
+    source="Carlini et al. 2021",
+    needs=(View(TEXT), Reference()),
+    parameters=ReferenceParameters,
+    grid=(ReferenceParameters(), ReferenceParameters(variant="ratio")),
+    score=each_example(_score),
+)

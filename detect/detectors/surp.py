@@ -1,0 +1,106 @@
+"""`surp`: mean ℓ over surprising tokens: the model was certain, and wrong (001, equations 1-4).
+
+Surprising are the tokens with H_i < entropy and ℓ_i below the k-th percentile of ℓ. The grid of
+20 × 10 settings costs one sort and one cumulative sum for each entropy threshold.
+"""
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from detect.detectors.min_k import MinKParameters, lowest_means
+from detect.evidence import (
+    EMPTY_SELECTION,
+    Detector,
+    ExampleEvidence,
+    Score,
+    View,
+    each_example,
+    whole,
+)
+from detect.statistics import TokenStatistics
+from detect.views import TEXT
+from inject.settings import PositiveFloat, Settings
+
+
+class SurpParameters(Settings):
+    """The two thresholds, and what happens at their edges."""
+
+    entropy: PositiveFloat = 2.0
+    """ε: only tokens whose distribution has less entropy than this, in nats."""
+    k: Annotated[Decimal, Field(gt=0, le=100)] = Decimal(40)
+    """Only tokens whose log-probability lies below this percentile of the text's own."""
+    selection: Literal["percentile", "count"] = "percentile"
+    """`percentile`: strictly below it, by linear interpolation (the paper); `count`: the
+    floor(N·k/100) lowest (public code)."""
+    empty: Literal["nan", "min_k"] = "nan"
+    """Where no token is left: no score, or that of `min_k` with the same share."""
+
+
+GRID = tuple(
+    SurpParameters(entropy=half / 2, k=Decimal(k))
+    for half in range(1, 21)
+    for k in range(10, 101, 10)
+)
+
+
+def strictly_below(ordered: npt.NDArray[np.floating], percent: Fraction) -> int:
+    """Return how many of the sorted values [N] lie strictly below their percentile.
+
+    The percentile is interpolated linearly, at (N − 1)·percent/100; counted exactly, without
+    rounding: between two different values the lower one is always below it.
+    """
+    position = (len(ordered) - 1) * percent / 100
+    index = math.floor(position)
+    if position > index and ordered[index] < ordered[index + 1]:
+        return index + 1
+    return int(np.searchsorted(ordered, ordered[index], side="left"))
+
+
+def surp_scores(statistics: TokenStatistics, settings: Sequence[SurpParameters]) -> list[Score]:
+    """Return the score under each setting (larger = member)."""
+    order = np.argsort(statistics.log_probability, kind="stable")
+    ordered = statistics.log_probability[order]
+    entropy = statistics.entropy[order]
+    sums: dict[float, npt.NDArray[np.float64]] = {}
+    counts: dict[float, npt.NDArray[np.int64]] = {}
+    for threshold in {setting.entropy for setting in settings}:
+        certain = entropy < threshold
+        sums[threshold] = np.cumsum(np.where(certain, ordered, 0.0), dtype=np.float64)
+        counts[threshold] = np.cumsum(certain)
+    scores = []
+    for setting in settings:
+        low = (
+            strictly_below(ordered, Fraction(setting.k))
+            if setting.selection == "percentile"
+            else whole(len(ordered), Fraction(setting.k) / 100)
+        )
+        number = int(counts[setting.entropy][low - 1]) if low else 0
+        if number:
+            scores.append(Score(float(sums[setting.entropy][low - 1]) / number))
+        elif setting.empty == "min_k":
+            scores += lowest_means(ordered, [MinKParameters(k=setting.k / 100)])
+        else:
+            scores.append(Score(math.nan, f"{EMPTY_SELECTION}: no token below both thresholds"))
+    return scores
+
+
+def _score(example: ExampleEvidence, settings: Sequence[SurpParameters]) -> list[Score]:
+    return surp_scores(example.statistics[TEXT], settings)
+
+
+DETECTOR = Detector(
+    name="surp",
+    summary="mean log-probability of surprising tokens: low entropy, low probability",
+    source="Zhang and Wu 2024 (SURP), equations 1-4",
+    needs=(View(TEXT),),
+    parameters=SurpParameters,
+    grid=GRID,
+    score=each_example(_score),
+)

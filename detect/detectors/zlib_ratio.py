@@ -1,0 +1,28 @@
+"""`zlib`: the mean log-probability over the text's compressed size (Carlini et al. 2021)."""
+
+import zlib
+
+from detect.detectors.loss import mean_log_probability
+from detect.evidence import Detector, ExampleEvidence, View, one_score
+from detect.statistics import TokenStatistics
+from detect.views import TEXT
+
+_LEVEL = 6
+
+
+def zlib_ratio(statistics: TokenStatistics, text: str) -> float:
+    """Return mean ℓ / bytes of the UTF-8 text compressed at level 6."""
+    return mean_log_probability(statistics) / len(zlib.compress(text.encode(), _LEVEL))
+
+
+def _score(example: ExampleEvidence) -> float:
+    return zlib_ratio(example.statistics[TEXT], example.text)
+
+
+DETECTOR = Detector(
+    name="zlib",
+    summary="mean log-probability over the size of the text compressed by zlib",
+    source="Carlini et al. 2021",
+    needs=(View(TEXT),),
+    score=one_score(_score),
+)

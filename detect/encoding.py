@@ -1,0 +1,98 @@
+"""Texts → ids → windows: which tokens are scored, after which history.
+
+Ids are what the target's own tokenizer returns under the policy; a special token's literal
+text inside a text is handled as that tokenizer does by default. A text that fits the context
+is one window. A longer one is cut into windows of `context` ids at a stride of half of it;
+each token is scored once, in the first window that holds it, which is the one that gives it
+the longer history (at least half the context, once past the first window).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from detect.policy import ScoringPolicy
+from inject.errors import InputError
+
+_PROBE = "a"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Ids [start, stop) of one text, of which [first, stop) are scored; start < first < stop."""
+
+    start: int
+    first: int
+    stop: int
+
+
+def encode(
+    tokenizer: Any, texts: Sequence[str], policy: ScoringPolicy
+) -> list[npt.NDArray[np.int64]]:
+    """Return each text's ids with the start token that the policy asks for.
+
+    Raises:
+        InputError: the policy needs a start token and the tokenizer has none.
+    """
+    prefix = _added_start(tokenizer, policy)
+    if not texts:
+        return []
+    encoded = tokenizer(
+        list(texts),
+        add_special_tokens=policy.bos != "never",
+        padding=False,
+        truncation=False,
+        return_attention_mask=False,
+        verbose=False,
+    )["input_ids"]
+    return [np.array([*prefix, *ids], dtype=np.int64) for ids in encoded]
+
+
+def windows(length: int, context: int | None, policy: ScoringPolicy, *, where: str) -> list[Window]:
+    """Return the windows that score ids 1 … length − 1 of a text, each exactly once.
+
+    Args:
+        length: number of ids, start token included.
+        context: ids a window may hold; None where the model sets no limit.
+        policy: its `long` decides about texts beyond the context.
+        where: names the text in errors.
+
+    Raises:
+        InputError: the text is longer than the context under `long=error`.
+    """
+    if length < 2:
+        return []
+    if context is None or length <= context:
+        return [Window(start=0, first=1, stop=length)]
+    if policy.long == "error":
+        raise InputError(
+            f"{length} tokens are more than the context of {context}",
+            where=where,
+            allowed="long=window or long=truncate for texts beyond the context",
+        )
+    found = [Window(start=0, first=1, stop=context)]
+    if policy.long == "truncate":
+        return found
+    stride = max(1, context // 2)
+    while found[-1].stop < length:
+        start = found[-1].start + stride
+        found.append(Window(start=start, first=found[-1].stop, stop=min(start + context, length)))
+    return found
+
+
+def _added_start(tokenizer: Any, policy: ScoringPolicy) -> list[int]:
+    """Return the start token to put before the tokenizer's own output, or nothing."""
+    if policy.bos != "always" and policy.score_first != "start_token":
+        return []
+    start = tokenizer.bos_token_id
+    asked = "bos=always" if policy.bos == "always" else "score_first=start_token"
+    if start is None:
+        raise InputError(
+            f"{asked} needs a start token, and this model's tokenizer has none",
+            allowed="bos=auto or bos=never, with score_first=drop",
+        )
+    own = tokenizer(_PROBE, return_attention_mask=False)["input_ids"]
+    return [] if own[:1] == [start] else [start]

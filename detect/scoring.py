@@ -1,0 +1,158 @@
+"""Evidence → `scores.parquet`: every detector and setting over every row.
+
+Rows are written detector by detector, setting by setting, in the order of the examples. A score
+that could not be made is NaN with its reason. Cost: 1,000 examples of 250 tokens under all
+settings of all detectors take about a second.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from detect.evidence import Evidence, Need, View
+from detect.registry import DetectorSetting
+from inject.errors import InputError
+from inject.files import replacing
+
+SCHEMA = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("example_id", pa.string()),
+        ("detector", pa.string()),
+        ("setting", pa.string()),
+        ("score", pa.float64()),
+        ("reason", pa.string()),
+    ]
+)
+_METADATA_KEY = b"spikein"
+_HINTS = {
+    "reference model": "Name a reference model (--reference PATH).",
+    "token frequencies": "Name texts to count token frequencies in (--frequency FILE).",
+    "labels": "Give every row a label, 1 for members and 0 for non-members.",
+}
+
+
+class Runnable(NamedTuple):
+    """Which settings can run with what there is, and what is to be told about the others."""
+
+    settings: list[DetectorSetting]
+    notes: tuple[str, ...]
+
+
+class ScoreTable(NamedTuple):
+    """Scores as in `SCHEMA`, and what is to be told beside them."""
+
+    table: pa.Table
+    notes: tuple[str, ...]
+
+
+def needed_views(settings: Sequence[DetectorSetting]) -> tuple[str, ...]:
+    """Return the views under which the target is asked, each once."""
+    needs = [need for setting in settings for need in setting.detector.needs]
+    return tuple(dict.fromkeys(need.name for need in needs if isinstance(need, View)))
+
+
+def needs(settings: Sequence[DetectorSetting], need: Need) -> bool:
+    """Return whether any of the detectors declares this need."""
+    return any(need in setting.detector.needs for setting in settings)
+
+
+def runnable(
+    settings: Sequence[DetectorSetting], missing: Sequence[Need], *, leave_out: bool
+) -> Runnable:
+    """Return the settings whose needs can be met.
+
+    Args:
+        settings: what was asked for.
+        missing: needs that nothing was given for.
+        leave_out: leave out the others and say so (`all` was asked for); else raise.
+
+    Raises:
+        InputError: a detector that was named lacks what it needs, or none is left.
+    """
+    kept, notes = [], []
+    for setting in settings:
+        lacking = [str(need) for need in setting.detector.needs if need in missing]
+        if not lacking:
+            kept.append(setting)
+            continue
+        hint = " ".join(_HINTS[need] for need in lacking if need in _HINTS)
+        problem = f"{setting.name} needs {' and '.join(lacking)}, which is not given"
+        if not leave_out:
+            raise InputError(problem, where=f"detector {setting.name}", hint=hint)
+        notes.append(f"{problem}, and is left out. {hint}".strip())
+    if not kept:
+        raise InputError("no detector is left that could run", hint=" ".join(notes))
+    return Runnable(kept, tuple(dict.fromkeys(notes)))
+
+
+def score_rows(
+    example_ids: Sequence[str], evidence: Evidence, settings: Sequence[DetectorSetting]
+) -> ScoreTable:
+    """Score every row under every setting.
+
+    Args:
+        example_ids: one a row of the evidence, in its order; equal ids are separate rows.
+        evidence: what the detectors are given.
+        settings: in the order wanted; those of one detector are computed together.
+
+    Raises:
+        InputError: the evidence lacks what a detector needs.
+    """
+    for setting in settings:
+        lacking = [str(need) for need in setting.detector.needs if not evidence.has(need)]
+        if lacking:
+            raise InputError(
+                f"{setting.name} needs {' and '.join(lacking)}, which is not given",
+                where=f"detector {setting.name}",
+                hint=" ".join(_HINTS[need] for need in lacking if need in _HINTS),
+            )
+    parts: list[pa.Table] = []
+    notes: list[str] = []
+    rows = np.arange(len(example_ids), dtype=np.int64)
+    for _, together in groupby(settings, key=lambda setting: setting.name):
+        group = list(together)
+        columns = group[0].detector.score(evidence, [setting.parameters for setting in group])
+        for setting, column in zip(group, columns, strict=True):
+            parts.append(
+                pa.table(
+                    [
+                        pa.array(rows),
+                        pa.array(example_ids, pa.string()),
+                        pa.array([setting.name] * len(rows), pa.string()),
+                        pa.array([setting.text] * len(rows), pa.string()),
+                        pa.array(np.array([score.value for score in column.scores], np.float64)),
+                        pa.array([_reason(*score) for score in column.scores], pa.string()),
+                    ],
+                    schema=SCHEMA,
+                )
+            )
+            notes += [f"{setting.name}: {note}" for note in column.notes]
+    table = pa.concat_tables(parts) if parts else SCHEMA.empty_table()
+    return ScoreTable(table.combine_chunks(), tuple(notes))
+
+
+def write_scores(path: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
+    """Write `scores.parquet`, whole or not at all, with the policies that it was made under."""
+    metadata = {_METADATA_KEY: json.dumps(record, sort_keys=True).encode()}
+    with replacing(path) as temporary:
+        pq.write_table(scores.replace_schema_metadata(metadata), temporary)
+
+
+def read_scores_record(path: Path) -> dict[str, Any]:
+    """Return the policies stored with a file of scores."""
+    record: dict[str, Any] = json.loads(pq.read_schema(path).metadata[_METADATA_KEY])
+    return record
+
+
+def _reason(value: float, reason: str | None) -> str | None:
+    if math.isnan(value):
+        return reason or "not a number"
+    return None

@@ -1,0 +1,61 @@
+"""What an experiment file says about detection: what is scored, and how it is computed.
+
+`DetectSettings` holds both, as the user writes one `detect:` section; `identity()` returns only
+what bears on the scores, so that a batch size never changes an artifact's name.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from detect.policy import LongText, ScoreFirst, ScoringPolicy, StartToken
+from inject.settings import PositiveInt, Settings
+
+CompileMode = Literal["auto", "always", "never"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+EXECUTION = frozenset({"batch_tokens", "compile", "device"})
+"""Fields that change how fast scores come, never the scores."""
+
+
+class DetectSettings(Settings):
+    """The `detect:` section of an experiment file."""
+
+    detectors: Literal["all"] | tuple[str, ...] = "all"
+    """`all`, or a list such as `[loss, "min_k:k=0.1", "surp:entropy=2.0:k=40"]`."""
+    tune_share: Annotated[float, Field(ge=0, le=1)] = 0.25
+    """Share of the examples on which hyper-parameters are chosen; the rest is reported."""
+    bos: StartToken = "auto"
+    """Start token before each text: as the tokenizer does, always, or never."""
+    score_first: ScoreFirst = "drop"
+    """`drop` the first token, or score it after a `start_token`."""
+    long: LongText = "window"
+    """A text longer than the context: overlapping windows, its first tokens only, or an error."""
+    context: PositiveInt | None = None
+    """Tokens a window may hold; by default the model's maximum."""
+    reference: str | None = "base"
+    """Model of the `reference` detector: `base`, a path or a hub id; null leaves it out."""
+    frequency: str | None = "corpus"
+    """Text counted for `dc_pdd`: `corpus`, or files of texts; null leaves it out."""
+    dtype: Dtype = "auto"
+    """Number format of the model: `auto` is float32 on a CPU, elsewhere the checkpoint's own."""
+    batch_tokens: PositiveInt | None = None
+    """Padded tokens in one batch; by default chosen for the device."""
+    compile: CompileMode = "auto"
+    """Compile the reduction over the vocabulary: `auto` where that repays its time."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda`, `cuda:1`, `mps`."""
+
+    def policy(self) -> ScoringPolicy:
+        """Return the scoring policy.
+
+        Raises:
+            InputError: where its parts contradict one another.
+        """
+        return ScoringPolicy(
+            bos=self.bos, score_first=self.score_first, long=self.long, context=self.context
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """Return, as plain JSON values, the settings that bear on the scores."""
+        return self.model_dump(mode="json", exclude=set(EXECUTION))

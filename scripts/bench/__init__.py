@@ -1,0 +1,1 @@
+"""Benchmarks: each is run as `python -m scripts.bench.NAME` and ends with one JSON object."""

@@ -1,0 +1,192 @@
+"""How fast is `train.loop.train` beside a bare PyTorch loop on the same model and batches?
+
+    python -m scripts.bench.training [--threads N] [--steps N]
+
+Both train the 1 M LLaMA shape on the same windows of random tokens in the same order, with the
+same fused AdamW, clipping and schedule. The bare loop has its batches ready in memory and records
+nothing; ours reads windows through a view, tells the ledger and keeps the log. The two take turns
+step by step (on a GPU: block by block, as the losses are read), so that other work on the machine
+falls on both; a turn of ours lasts from one progress call to the next and so holds all that
+`Trainer` does around a step. The ratio is that of the median turns. About 60 s on 2 cores.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import transformers
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+from inject.ledger import ExposureLedger
+from inject.view import clean_view
+from train.loop import train
+from train.schedule import learning_rate
+from train.settings import TrainSettings
+from train.shapes import build_model, load_shape
+from train.stream import Stream, collate
+
+SHAPE = "configs/models/llama-1m.yaml"
+VOCABULARY = 4096
+WARM_UP_TURNS = 3
+SETTINGS = TrainSettings(
+    mode="pretrain",
+    lr=1e-3,
+    schedule="cosine",
+    warmup=0.25,
+    context=256,
+    batch_tokens=4096,
+    precision="float32",
+)
+
+
+class RandomTokens:
+    """A corpus of random tokens in memory."""
+
+    def __init__(self, n_tokens: int) -> None:
+        self.n_tokens = n_tokens
+        self.doc_starts = np.zeros(1, dtype=np.int64)
+        random = np.random.Generator(np.random.Philox(key=0))
+        self._tokens = random.integers(0, VOCABULARY, n_tokens)
+
+    def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+        """Return the tokens start <= position < stop."""
+        return self._tokens[start:stop]
+
+
+class BareLoop:
+    """Training with nothing around it, one batch at a time."""
+
+    def __init__(self, model: PreTrainedModel, steps: int) -> None:
+        self._model = model
+        self._steps = steps
+        self._done = 0
+        self._optimiser = torch.optim.AdamW(
+            [
+                {
+                    "params": [weight for weight in model.parameters() if weight.dim() > 1],
+                    "weight_decay": SETTINGS.weight_decay,
+                },
+                {
+                    "params": [weight for weight in model.parameters() if weight.dim() == 1],
+                    "weight_decay": 0.0,
+                },
+            ],
+            betas=SETTINGS.betas,
+            fused=True,
+        )
+        model.config.use_cache = False
+        model.train()
+
+    def step(self, batch: torch.Tensor) -> torch.Tensor:
+        """Make one optimiser step; return its loss, which a GPU may still be computing."""
+        self._done += 1
+        for group in self._optimiser.param_groups:
+            group["lr"] = learning_rate(SETTINGS, self._done, steps=self._steps)
+        ids = batch.to(self._model.device)
+        loss = self._model(input_ids=ids, labels=ids).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._model.parameters(), SETTINGS.clip or float("inf"))
+        self._optimiser.step()
+        self._optimiser.zero_grad()
+        return loss.detach()
+
+
+class Turns:
+    """Lets the bare loop catch up at each progress call of ours, and times both."""
+
+    def __init__(self, bare: BareLoop, batches: list[torch.Tensor]) -> None:
+        self.ours: list[float] = []
+        self.bare: list[float] = []
+        self.losses: list[tuple[float, float]] = []
+        self._loop = bare
+        self._batches = batches
+        self._done = 0
+        self._resumed = time.perf_counter()
+
+    def __call__(self, tokens: int, _: int, loss: float) -> None:
+        """Take the times of one turn: seconds a step."""
+        started = time.perf_counter()
+        done = tokens // SETTINGS.batch_tokens
+        steps = done - self._done
+        for batch in self._batches[self._done : done]:
+            last = self._loop.step(batch)
+        self.losses.append((loss, last.item()))
+        finished = time.perf_counter()
+        self.ours.append((started - self._resumed) / steps)
+        self.bare.append((finished - started) / steps)
+        self._done = done
+        self._resumed = time.perf_counter()
+
+
+def new_model() -> PreTrainedModel:
+    """Return the model that both start from."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return build_model(load_shape(SHAPE), VOCABULARY, 0, 0).to(device)
+
+
+def main() -> None:
+    """Run the benchmark and print its figures."""
+    parser = argparse.ArgumentParser(description="Our training loop against a bare one.")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--steps", type=int, default=50)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+
+    tokens = options.steps * SETTINGS.batch_tokens
+    view = clean_view(RandomTokens(tokens), tokens=tokens, context=SETTINGS.context)
+    stream = Stream(view, epochs=1, seed=0)
+    started = time.perf_counter()
+    batches = [
+        collate([stream[i] for i in range(first, first + SETTINGS.batch_windows)])["input_ids"]
+        for first in range(0, len(stream), SETTINGS.batch_windows)
+    ]
+    loading = (time.perf_counter() - started) / options.steps
+
+    turns = Turns(BareLoop(new_model(), options.steps), batches)
+    with tempfile.TemporaryDirectory() as folder:
+        train(
+            Path(folder),
+            model=new_model(),
+            tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
+            view=view,
+            ledger=ExposureLedger(view, [], {}),
+            settings=SETTINGS,
+            seed=0,
+            progress=turns,
+        )
+    ours = statistics.median(turns.ours[WARM_UP_TURNS:])
+    bare = statistics.median(turns.bare[WARM_UP_TURNS:])
+    figures = {
+        "trainer_over_bare_loop": round(bare / ours, 4),
+        "trainer_tokens_per_second": round(SETTINGS.batch_tokens / ours),
+        "bare_tokens_per_second": round(SETTINGS.batch_tokens / bare),
+        "fastest_turns_ratio": round(min(turns.bare) / min(turns.ours), 4),
+        "loader_share": round(loading / ours, 5),
+        "largest_loss_difference": max(abs(a - b) for a, b in turns.losses),
+        "settings": {
+            "shape": SHAPE,
+            "vocabulary": VOCABULARY,
+            "steps": options.steps,
+            "threads": options.threads,
+            "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+            **SETTINGS.model_dump(mode="json"),
+        },
+        "versions": {
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "python": platform.python_version(),
+        },
+    }
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

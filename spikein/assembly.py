@@ -1,0 +1,184 @@
+"""From a checked experiment to its graph: which steps, for which arms, and what the goals are.
+
+base → corpus, examples, plan → audit → model → token statistics → scores → results. Arms share
+every step whose identity they share: one corpus, one base model, one pool a seed.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from inject.digest import canonical
+from spikein.experiment import Experiment
+from spikein.graph import Graph, Step
+from spikein.steps.detection import asked_settings, frequency_step, scores_step
+from spikein.steps.ground import (
+    audit_step,
+    corpus_step,
+    examples_step,
+    plan_step,
+    tokenizer_step,
+)
+from spikein.steps.models import ModelNode, arm_step, base_node
+from spikein.steps.results import ArmSteps, results_step
+from spikein.sweep import ArmExperiment, arms
+
+CONTAMINATED = "contaminated"
+BASE = "base"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmNodes:
+    """The steps of one arm."""
+
+    arm: ArmExperiment
+    tokenizer: Step
+    corpus: Step
+    examples: Step
+    plan: Step
+    audit: Step
+    base: ModelNode | None
+    trained: Step
+    scores: Step
+    base_scores: Step | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembly:
+    """An experiment as a graph."""
+
+    experiment: Experiment
+    nodes: tuple[ArmNodes, ...]
+    arms: tuple[ArmSteps, ...]
+    """What the results are drawn from, base models included."""
+    results: Step
+    graph: Graph
+    notes: tuple[str, ...]
+    """What was left out, and why."""
+
+
+def assemble(experiment: Experiment) -> Assembly:
+    """Build the graph of an experiment; reads the content of its sources to name the steps.
+
+    Raises:
+        InputError: for a source that cannot be read or reached.
+    """
+    every = arms(experiment)
+    tokens = _corpus_tokens(every)
+    memory: dict[str, Any] = {}
+    nodes = tuple(_arm_nodes(arm, tokens, memory) for arm in every)
+    found = [
+        ArmSteps(
+            axes=node.arm.labels,
+            seed=node.arm.seed,
+            model=CONTAMINATED,
+            scores=node.scores,
+            examples=node.examples,
+            trained=node.trained,
+        )
+        for node in nodes
+    ]
+    found += _base_arms(nodes)
+    results = results_step(found, experiment.analysis, label=experiment.name)
+    goals = [results]
+    # What the page and the run's folder are filled from must be there, too.
+    for node in nodes:
+        goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
+        goals += [node.base.step] if node.base and node.base.step else []
+    return Assembly(
+        experiment=experiment,
+        nodes=nodes,
+        arms=tuple(found),
+        results=results,
+        graph=Graph(goals=tuple(goals)),
+        notes=_notes(nodes),
+    )
+
+
+def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNodes:
+    experiment, seed = arm.experiment, arm.seed
+    # Arms share these; naming them reads their sources, which is done once.
+    key = canonical(
+        {
+            "model": experiment.model.model_dump(mode="json"),
+            "base": None if experiment.base is None else experiment.base.model_dump(mode="json"),
+            "train": experiment.train.model_dump(mode="json", include={"context", "batch_tokens"}),
+            "corpus": experiment.corpus.model_dump(mode="json", exclude={"tokens"}),
+        }
+    )
+    if key not in memory:
+        tokenizer = tokenizer_step(experiment)
+        corpus = corpus_step(experiment, tokenizer, tokens=tokens)
+        memory[key] = tokenizer, corpus, base_node(experiment, corpus)
+    tokenizer, corpus, base = memory[key]
+    examples = examples_step(experiment, tokenizer, seed=seed)
+    plan = plan_step(experiment, corpus, examples, seed=seed)
+    audit = audit_step(corpus, examples, plan)
+    trained = arm_step(
+        experiment,
+        corpus=corpus,
+        examples=examples,
+        plan=plan,
+        audit=audit,
+        base=base,
+        seed=seed,
+        label=arm.label,
+    )
+    detect = experiment.detect
+    frequency = frequency_step(corpus, detect)
+    common = {"base": base, "examples": examples, "frequency": frequency, "detect": detect}
+    scores = scores_step(model=ModelNode(step=trained), is_base=False, **common)
+    if scores is None:
+        raise TypeError("no detector is left for a contaminated model")
+    return ArmNodes(
+        arm=arm,
+        tokenizer=tokenizer,
+        corpus=corpus,
+        examples=examples,
+        plan=plan,
+        audit=audit,
+        base=base,
+        trained=trained,
+        scores=scores,
+        base_scores=None if base is None else scores_step(model=base, is_base=True, **common),
+    )
+
+
+def _corpus_tokens(every: list[ArmExperiment]) -> int:
+    """Return how long the clean corpus is: the longest stream, and the base model's after it."""
+    streams = max(arm.experiment.corpus.tokens for arm in every)
+    base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in every)
+    return streams + base
+
+
+def _base_arms(nodes: tuple[ArmNodes, ...]) -> list[ArmSteps]:
+    """Return the base models' scores, each once.
+
+    Where all arms of a seed share them, they stand for every value of the axes.
+    """
+    by_seed: dict[int, dict[str, ArmNodes]] = {}
+    for node in nodes:
+        if node.base_scores is not None:
+            by_seed.setdefault(node.arm.seed, {}).setdefault(node.base_scores.digest, node)
+    shared = all(len(found) == 1 for found in by_seed.values())
+    return [
+        ArmSteps(
+            axes={} if shared else node.arm.labels,
+            seed=seed,
+            model=BASE,
+            scores=node.base_scores,
+            examples=node.examples,
+        )
+        for seed, found in by_seed.items()
+        for node in found.values()
+        if node.base_scores is not None
+    ]
+
+
+def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
+    notes: dict[str, None] = {}
+    for node in nodes:
+        detect = node.arm.experiment.detect
+        frequency = None if detect.frequency is None else node.corpus
+        for note in asked_settings(detect, base=node.base, frequency=frequency)[1]:
+            notes[note] = None
+    return tuple(notes)

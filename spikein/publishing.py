@@ -1,0 +1,254 @@
+"""What a run's folder holds: the page, the tables, the figures, and links to the artifacts.
+
+Made to be shared, so the texts of protected datasets are left out of its tables and of its
+page; the artifacts that it links to hold them, and carry the mark.
+"""
+
+import json
+import platform
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analysis.arm import axis_names
+from analysis.lookup import by_cohort
+from analysis.page import CostRow, Fact, Report, write_report
+from analysis.summary import summary_sentences
+from analysis.validity import check_validity
+from inject.audit import read_audit
+from inject.example import SCHEMA, read_examples, write_examples
+from inject.files import write_text
+from spikein import __version__
+from spikein.assembly import Assembly
+from spikein.executors import RunReport
+from spikein.manifest import library_versions
+from spikein.reading import resolved_yaml
+from spikein.runs import link_artifact
+from spikein.steps.results import Results, load_results, open_arms
+from train.settings import TokenizerTraining
+from train.shapes import load_shape, parameter_count
+
+EXPERIMENT = "experiment.yaml"
+"""The resolved experiment in a run's folder."""
+
+_LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scikit-learn")
+_COPIED = ("metrics.parquet", "differences.parquet", "scores.parquet")
+
+
+def fill_run(
+    folder: Path, assembly: Assembly, report: RunReport, *, show_protected: bool = False
+) -> list[str]:
+    """Write everything into the (hidden) run folder and return the summary's lines.
+
+    Args:
+        folder: where to write.
+        assembly: the experiment and its steps.
+        report: what became of the steps.
+        show_protected: let the page show the texts of protected datasets.
+    """
+    results_folder = report.artifact(assembly.results).path
+    results = load_results(results_folder)
+    write_text(folder / EXPERIMENT, resolved_yaml(assembly.experiment))
+    for name in _COPIED:
+        shutil.copyfile(results_folder / name, folder / name)
+    (folder / "figures").mkdir()
+    for figure in results.figures:
+        for path in (figure.svg, figure.png):
+            shutil.copyfile(path, folder / "figures" / path.name)
+    _write_examples(folder / "examples.parquet", assembly, report)
+    _write_exposures(folder / "exposures.parquet", assembly, report)
+    for outcome in report.outcomes:
+        link_artifact(folder, outcome.artifact)
+    page = _page(assembly, report, results, show_protected)
+    write_report(folder, page)
+    tables = by_cohort(page.analysis.metrics, axis_names(page.arms))
+    checks = [
+        f"{check.name}: {check.verdict}. {check.sentence}"
+        for check in check_validity(tables, page.audits)
+    ]
+    return [*checks, *summary_sentences(tables)]
+
+
+def _write_examples(path: Path, assembly: Assembly, report: RunReport) -> None:
+    """Write the examples of all pools with a column `seed`, protected texts left out."""
+    tables = []
+    pools = {node.examples.digest: node for node in assembly.nodes}
+    for node in pools.values():
+        rows = read_examples(report.artifact(node.examples).path / "examples.parquet")
+        shown = [
+            replace(row, text="", fields={}, spans={}, paraphrases=()) if row.protected else row
+            for row in rows
+        ]
+        write_examples(path, shown)
+        table = pq.read_table(path, schema=SCHEMA)
+        tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
+    pq.write_table(pa.concat_tables(tables), path)
+
+
+def _write_exposures(path: Path, assembly: Assembly, report: RunReport) -> None:
+    """Write the exposures of all arms, with the swept axes and the seed as columns."""
+    tables = []
+    for node in assembly.nodes:
+        table = pq.read_table(report.artifact(node.trained).path / "exposures.parquet")
+        columns = {**node.arm.labels, "seed": node.arm.seed}
+        for position, (name, value) in enumerate(columns.items()):
+            table = table.add_column(position, name, pa.array([value] * len(table)))
+        tables.append(table)
+    pq.write_table(pa.concat_tables(tables), path)
+
+
+def _page(assembly: Assembly, report: RunReport, results: Results, show_protected: bool) -> Report:
+    experiment = assembly.experiment
+    inputs = {name: report.artifact(step) for name, step in assembly.results.inputs.items()}
+    return Report(
+        name=experiment.name,
+        arms=open_arms(assembly.arms, inputs),
+        analysis=results.analysis,
+        experiment_yaml=resolved_yaml(experiment),
+        description=_description(assembly),
+        setup=_setup(assembly),
+        audits=_audits(assembly, report),
+        figures=results.figures,
+        cost=[
+            CostRow(
+                step=outcome.step.name,
+                tokens=outcome.step.cost.tokens if outcome.step.cost else None,
+                seconds=outcome.artifact.manifest.seconds,
+                from_store=not outcome.built,
+            )
+            for outcome in report.outcomes
+        ],
+        provenance=_provenance(assembly, report),
+        notes=_page_notes(assembly, report),
+        show_protected=show_protected,
+    )
+
+
+def _description(assembly: Assembly) -> str:
+    experiment = assembly.experiment
+    names = [contaminant.name for contaminant in experiment.contaminants]
+    members = sum(contaminant.members for contaminant in experiment.contaminants)
+    withheld = sum(contaminant.nonmembers for contaminant in experiment.contaminants)
+    start = (
+        f"the pretrained model {experiment.model.pretrained}"
+        if experiment.model.pretrained
+        else "a base model that had seen none of them"
+        if experiment.train.mode == "continue"
+        else "new weights"
+    )
+    count = len(assembly.nodes)
+    return (
+        f"{members:,} texts ({', '.join(names)}) were drawn at random as members and spiked into a "
+        f"training stream of {experiment.corpus.tokens:,} tokens; {withheld:,} texts of the same "
+        f"pool were withheld. {count} {'model' if count == 1 else 'models'} were trained on it, "
+        f"starting from {start}. Every detector then scored both sides: higher means more "
+        "likely a member. Settings were chosen on the tune split; everything below is measured on "
+        "the test split."
+    )
+
+
+def _setup(assembly: Assembly) -> list[Fact]:
+    experiment = assembly.experiment
+    model, train = experiment.model, experiment.train
+    facts = []
+    if model.shape is not None:
+        shape = load_shape(model.shape)
+        text = f"{shape.architecture}, hidden {shape.hidden}, {shape.layers} layers"
+        if isinstance(model.tokenizer, TokenizerTraining):
+            parameters = parameter_count(shape, model.tokenizer.train)
+            text += f", {parameters / 1e6:.2f} M parameters, vocabulary {model.tokenizer.train:,}"
+        facts.append(Fact("Model", text))
+    else:
+        facts.append(Fact("Model", str(model.pretrained)))
+    if experiment.base is not None:
+        base = experiment.base
+        facts.append(
+            Fact("Base model", f"{base.tokens:,} clean tokens, lr {base.lr:g}, {base.schedule}")
+        )
+    sources = ", ".join(source.label() for source in experiment.corpus.sources)
+    facts.append(Fact("Background", sources))
+    swept = experiment.sweep
+    if "train.lr" not in swept:
+        facts.append(Fact("Learning rate", f"{train.lr:g}, {train.schedule}"))
+    if "copies" not in swept:
+        facts.append(Fact("Copies", experiment.copies.label()))
+    for axis, values in swept.items():
+        labels = dict.fromkeys(node.arm.labels[axis] for node in assembly.nodes)
+        facts.append(Fact(f"Swept: {axis}", ", ".join(labels) or f"{len(values)} values"))
+    facts.append(Fact("Placement", experiment.placement.policy))
+    facts.append(
+        Fact(
+            "Training",
+            f"{experiment.corpus.tokens:,} tokens, {train.epochs} epoch(s), windows of "
+            f"{train.context}, {train.batch_tokens:,} tokens a step",
+        )
+    )
+    facts.append(Fact("Seeds", ", ".join(str(seed) for seed in experiment.seeds)))
+    return facts
+
+
+def _audits(assembly: Assembly, report: RunReport) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
+    for node in {node.audit.digest: node for node in assembly.nodes}.values():
+        audit = read_audit(report.artifact(node.audit).path)
+        found[node.plan.label] = {
+            "passed": audit.passed,
+            "copies planned": audit.copies_expected,
+            "copies found": audit.copies_found,
+            "members that drew no copy": audit.zero_copy_members,
+            "non-members found": len(audit.nonmembers_found),
+            "examples found in the background": len(audit.background_hits),
+            "tokens searched": audit.tokens_searched,
+        }
+    return found
+
+
+def _provenance(assembly: Assembly, report: RunReport) -> list[Fact]:
+    facts = [
+        Fact("spikein", __version__),
+        Fact("Python", platform.python_version()),
+        *(Fact(name, version) for name, version in library_versions(_LIBRARIES).items()),
+    ]
+    steps = {"results": assembly.results}
+    for node in assembly.nodes:
+        steps[f"corpus {node.corpus.label}"] = node.corpus
+        if node.base is not None and node.base.step is not None:
+            steps[f"base model {node.base.label}"] = node.base.step
+        steps[f"model {node.arm.label}"] = node.trained
+    facts += [
+        Fact(name, f"{step.digest[:12]} · content {report.artifact(step).manifest.content[:12]}")
+        for name, step in steps.items()
+    ]
+    return facts
+
+
+def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
+    notes = list(assembly.notes)
+    pools = {node.examples.digest: node.examples for node in assembly.nodes}
+    for step in pools.values():
+        facts = json.loads((report.artifact(step).path / "examples.json").read_text())
+        for name, found in facts.items():
+            dropped = {
+                "duplicates": found["duplicates"],
+                "empty": found["empty"],
+                "without an answer": found["unanswered"],
+                "too short": found["too_short"],
+                "near-duplicates": len(found["near_duplicates"]),
+            }
+            told = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
+            if told:
+                notes.append(f"{step.label} · {name}: dropped {told}.")
+            if found["too_long"]:
+                notes.append(
+                    f"{step.label} · {name}: {found['too_long']} rows are longer than the "
+                    f"context; policy {found['long_examples']}."
+                )
+            if found["protected"]:
+                notes.append(
+                    f"{name} is a protected dataset: its texts appear neither here nor in the "
+                    "tables of this folder. Do not share the artifacts that hold them."
+                )
+    return list(dict.fromkeys(notes))

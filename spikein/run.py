@@ -1,0 +1,117 @@
+"""Running, planning and re-rendering an experiment: what the command line calls.
+
+A run makes every step of the graph that the store lacks, then fills `runs/<name>/` and swaps
+it in whole. A run of which nothing had to be built costs reading the sources and rendering
+the page.
+"""
+
+import time
+from pathlib import Path
+
+from inject.errors import InputError
+from spikein.assembly import Assembly, assemble
+from spikein.executors import Executor, RunReport, get_executor
+from spikein.graph import plan
+from spikein.progress import Progress, Silent
+from spikein.publishing import EXPERIMENT, fill_run
+from spikein.reading import read_experiment
+from spikein.results import PlanResult, PlanRow, RunResult
+from spikein.runs import publish_run
+from spikein.store import Store
+
+
+def run_experiment(
+    path: Path,
+    overrides: list[str],
+    *,
+    store_root: Path,
+    runs_root: Path,
+    executor: Executor,
+    progress: Progress,
+) -> RunResult:
+    """Run an experiment file to its report.
+
+    Args:
+        path: the experiment file.
+        overrides: `key=value` each.
+        store_root: the folder of artifacts.
+        runs_root: the folder of runs.
+        executor: where steps run.
+        progress: told how far it is.
+
+    Raises:
+        InputError: for a bad experiment or bad data; what was finished stays in the store.
+        AuditFailed: when a contaminated stream is not what its plan says.
+    """
+    started = time.monotonic()
+    experiment = read_experiment(path, overrides)
+    store = Store(store_root)
+    with store.in_use():
+        assembly = assemble(experiment)
+        for note in assembly.notes:
+            progress.notice(note)
+        report = executor.run(assembly.graph, store, progress)
+        return _publish(assembly, report, runs_root, started)
+
+
+def plan_experiment(path: Path, overrides: list[str], *, store_root: Path) -> PlanResult:
+    """Say what a run would do; builds nothing.
+
+    Raises:
+        InputError: for a bad experiment, or a source that cannot be read.
+    """
+    assembly = assemble(read_experiment(path, overrides))
+    rows = []
+    for planned in plan(assembly.graph, Store(store_root)):
+        cost = planned.step.cost
+        rows.append(
+            PlanRow(
+                kind=planned.step.kind,
+                label=planned.step.label,
+                stored=planned.state != "build",
+                tokens=cost.tokens if cost else None,
+                flops=cost.flops if cost else None,
+                memory_bytes=cost.memory_bytes if cost else None,
+                disk_bytes=cost.disk_bytes if cost else None,
+                seconds=cost.seconds if cost else None,
+            )
+        )
+    return PlanResult(name=assembly.experiment.name, arms=len(assembly.nodes), rows=tuple(rows))
+
+
+def render_report(folder: Path, *, store_root: Path) -> Path:
+    """Render the page of a finished run again, from the store alone.
+
+    Raises:
+        InputError: when the store lacks a step of it, so that it would have to be run.
+    """
+    started = time.monotonic()
+    store = Store(store_root)
+    with store.in_use():
+        assembly = assemble(read_experiment(folder / EXPERIMENT))
+        lacking = [one.step.name for one in plan(assembly.graph, store) if one.state == "build"]
+        if lacking:
+            raise InputError(
+                f"the store lacks {len(lacking)} of its steps (the first: {lacking[0]})",
+                where=str(folder),
+                hint=f"Run it again: spikein run {folder / EXPERIMENT}",
+            )
+        report = get_executor("in-process").run(assembly.graph, store, Silent())
+        return _publish(assembly, report, folder.parent, started).report
+
+
+def _publish(assembly: Assembly, report: RunReport, runs_root: Path, started: float) -> RunResult:
+    summary: list[str] = []
+    folder = publish_run(
+        runs_root,
+        assembly.experiment.name,
+        lambda hidden: summary.extend(fill_run(hidden, assembly, report)),
+    )
+    return RunResult(
+        folder=folder,
+        report=folder / "report.html",
+        summary=tuple(summary),
+        built=report.built,
+        stored=len(report.outcomes) - report.built,
+        seconds=time.monotonic() - started,
+    )

@@ -1,0 +1,234 @@
+"""Steps of detection: token statistics of a view, token frequencies, scores.
+
+Token statistics are made once for each model and view; every likelihood detector and setting is
+then a function of the stored table. The blind classifier looks at no model, so it is scored
+once for each pool of examples, beside the base model where there is one.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from detect.evidence import Evidence, Frequency, Need, Reference
+from detect.registry import DetectorSetting, names_all, parse_detectors, with_grids
+from detect.scoring import needed_views, needs, runnable, score_rows, write_scores
+from detect.settings import DetectSettings
+from detect.statistics import read_statistics, write_statistics
+from detect.views import TEXT, view_text
+from inject.corpus import Corpus
+from inject.example import read_examples
+from inject.tokenizer import load_tokenizer
+from spikein.graph import Step, StepContext
+from spikein.steps.models import ModelNode
+
+BLIND = "blind"
+REFERENCE = "reference"
+
+
+def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: DetectSettings) -> Step:
+    """Make the token statistics of every example under one model, as one view shows it."""
+    policy = detect.policy()
+
+    def build(context: StepContext) -> None:
+        from detect.engine import token_statistics
+        from detect.target import load_target
+
+        rows = read_examples(context.inputs["examples"].path / "examples.parquet")
+        target = load_target(
+            model.locate(context.inputs, "model"),
+            revision=model.revision,
+            trust_remote_code=model.trust_remote_code,
+            device=detect.device,
+            dtype=detect.dtype,
+        )
+        statistics = token_statistics(
+            target,
+            [view_text(view, row.text) for row in rows],
+            policy,
+            batch_tokens=detect.batch_tokens,
+            compile_mode=detect.compile,
+            progress=lambda done, total: context.report(done, total, unit="tokens"),
+        )
+        write_statistics(
+            context.out / "statistics.arrow",
+            [row.example_id for row in rows],
+            statistics,
+            record={"view": view, **policy.record()},
+        )
+
+    return Step(
+        kind="statistics",
+        label=f"{view}-{model.label}",
+        settings={
+            "view": view,
+            "policy": policy.record(),
+            "dtype": detect.dtype,
+            **model.settings("model"),
+        },
+        inputs={**model.inputs("model"), "examples": examples},
+        libraries=("torch", "transformers"),
+        build=build,
+    )
+
+
+def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
+    """Count tokens: of the clean corpus, or of files of texts with the corpus's tokenizer."""
+    if detect.frequency is None:
+        return None
+    pattern = None if detect.frequency == "corpus" else detect.frequency
+    files: list[dict[str, Any]] = []
+    if pattern is not None:
+        from inject.rows import files_identity
+
+        files = files_identity(pattern)
+
+    def build(context: StepContext) -> None:
+        from detect.frequency import count_files, count_ids, save_frequency
+
+        clean = Corpus.open(context.inputs["corpus"].path)
+        if pattern is None:
+            step = 1 << 20
+            blocks = (
+                clean.read(start, min(start + step, clean.n_tokens))
+                for start in range(0, clean.n_tokens, step)
+            )
+            table = count_ids(blocks, clean.vocabulary)
+        else:
+            tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
+            table = count_files(tokenizer, pattern)
+        save_frequency(context.out, table)
+
+    return Step(
+        kind="frequency",
+        label="corpus" if pattern is None else "files",
+        settings={"files": files},
+        inputs={"corpus": corpus},
+        build=build,
+    )
+
+
+def scores_step(
+    *,
+    model: ModelNode,
+    is_base: bool,
+    base: ModelNode | None,
+    examples: Step,
+    frequency: Step | None,
+    detect: DetectSettings,
+) -> Step | None:
+    """Score every example under every detector and every setting of its grid.
+
+    Returns:
+        The step, or None where no detector is left: a base model asked only for `reference`.
+    """
+    asked, notes = asked_settings(detect, base=base, frequency=frequency)
+    if is_base:
+        asked = [
+            one for one in asked if one.name != REFERENCE or detect.reference not in (None, "base")
+        ]
+    elif base is not None:
+        asked = [one for one in asked if one.name != BLIND]
+    if not asked:
+        return None
+    settings = with_grids(asked)
+    views = {
+        name: statistics_step(model, examples, view=name, detect=detect)
+        for name in needed_views(settings)
+    }
+    reference = None
+    if needs(settings, Reference()):
+        other = base if detect.reference == "base" else reference_node(detect)
+        if other is None:
+            raise TypeError("a reference detector without a reference model")
+        reference = statistics_step(other, examples, view=TEXT, detect=detect)
+    counted = frequency if needs(settings, Frequency()) else None
+
+    def build(context: StepContext) -> None:
+        scored = score_rows(
+            [row.example_id for row in _rows(context.inputs)],
+            _evidence(context.inputs, views, reference is not None, counted is not None),
+            settings,
+        )
+        record = {
+            "policy": detect.policy().record(),
+            "notes": [*notes, *scored.notes],
+            "defaults": defaults(asked),
+        }
+        write_scores(context.out / "scores.parquet", scored.table, record=record)
+
+    inputs: dict[str, Step] = {f"view-{name}": step for name, step in views.items()}
+    if reference is not None:
+        inputs["reference"] = reference
+    if counted is not None:
+        inputs["frequency"] = counted
+    return Step(
+        kind="scores",
+        label=model.label,
+        settings={
+            "detectors": [f"{one.name}:{one.text}" for one in settings],
+            "defaults": defaults(asked),
+        },
+        inputs={**inputs, "examples": examples},
+        libraries=("scikit-learn",) if any(one.name == BLIND for one in asked) else (),
+        build=build,
+    )
+
+
+def asked_settings(
+    detect: DetectSettings, *, base: ModelNode | None, frequency: Step | None
+) -> tuple[list[DetectorSetting], tuple[str, ...]]:
+    """Return the detectors that can run, and notes on those of `all` that cannot.
+
+    Raises:
+        InputError: a detector that was named lacks what it needs.
+    """
+    missing: list[Need] = []
+    if detect.reference is None or (detect.reference == "base" and base is None):
+        missing.append(Reference())
+    if frequency is None:
+        missing.append(Frequency())
+    found = runnable(
+        parse_detectors(detect.detectors), missing, leave_out=names_all(detect.detectors)
+    )
+    return found.settings, found.notes
+
+
+def defaults(asked: list[DetectorSetting]) -> dict[str, str]:
+    """Return each detector's default setting: the first that was asked for."""
+    found: dict[str, str] = {}
+    for one in asked:
+        found.setdefault(one.name, one.text)
+    return found
+
+
+def reference_node(detect: DetectSettings) -> ModelNode | None:
+    """Return the reference model that the user named by path or id."""
+    if detect.reference in (None, "base"):
+        return None
+    from train.pretrained import model_identity
+
+    return ModelNode(pretrained=detect.reference, identity=model_identity(str(detect.reference)))
+
+
+def _rows(inputs: Mapping[str, Any]) -> list[Any]:
+    return read_examples(inputs["examples"].path / "examples.parquet")
+
+
+def _evidence(
+    inputs: Mapping[str, Any], views: Mapping[str, Step], reference: bool, frequency: bool
+) -> Evidence:
+    from detect.frequency import load_frequency
+
+    rows = _rows(inputs)
+
+    def statistics(name: str) -> list[Any]:
+        table = read_statistics(inputs[name].path / "statistics.arrow")
+        return [table[row.example_id] for row in rows]
+
+    return Evidence(
+        texts=[row.text for row in rows],
+        statistics={name: statistics(f"view-{name}") for name in views},
+        reference=statistics("reference") if reference else None,
+        frequency=load_frequency(inputs["frequency"].path) if frequency else None,
+        members=[row.side == "member" for row in rows],
+        groups=[f"{row.dataset}\n{row.group}" for row in rows],
+    )

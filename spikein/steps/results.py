@@ -1,0 +1,152 @@
+"""The last step: metrics, paired differences, selected scores and figures of all arms.
+
+The artifact holds everything the page shows except the page itself, which also tells what a
+run cost and is rendered in a second: `load_results` gives it back.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from analysis.arm import Arm
+from analysis.figures import ReportFigure, build_figures
+from analysis.results import Analysis, CohortChoice, analyse
+from analysis.rows import Unscored
+from analysis.settings import AnalysisSettings
+from inject.ledger import copies_seen
+from inject.settings import plain
+from spikein.graph import Step, StepContext
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmSteps:
+    """The steps of one arm that the results are drawn from."""
+
+    axes: Mapping[str, str]
+    seed: int
+    model: str
+    """`contaminated` or `base`."""
+    scores: Step
+    examples: Step
+    trained: Step | None = None
+    """The arm's model; None for a base model, whose copies have no meaning."""
+
+
+class Results:
+    """What `results_step` wrote."""
+
+    def __init__(self, analysis: Analysis, figures: Sequence[ReportFigure]) -> None:
+        self.analysis = analysis
+        self.figures = figures
+
+
+def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label: str) -> Step:
+    """Analyse all arms of an experiment."""
+    inputs: dict[str, Step] = {}
+    for number, arm in enumerate(arms):
+        inputs[f"{number:04d}-scores"] = arm.scores
+        inputs[f"{number:04d}-examples"] = arm.examples
+        if arm.trained is not None:
+            inputs[f"{number:04d}-model"] = arm.trained
+
+    def build(context: StepContext) -> None:
+        found = open_arms(arms, context.inputs)
+        done = 0
+
+        def told(cohort: str) -> None:
+            nonlocal done
+            context.report(done, len(arms), unit="models", note=cohort)
+            done += 1
+
+        analysis = analyse(found, settings, progress=told)
+        pq.write_table(analysis.metrics, context.out / "metrics.parquet")
+        pq.write_table(analysis.differences, context.out / "differences.parquet")
+        pq.write_table(analysis.scores, context.out / "scores.parquet")
+        findings = {
+            "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
+            "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
+            "figures": [
+                {
+                    "name": figure.name,
+                    "title": figure.title,
+                    "caption": figure.caption,
+                    "svg": str(figure.svg.relative_to(context.out)),
+                    "png": str(figure.png.relative_to(context.out)),
+                }
+                for figure in build_figures(context.out, found, analysis, settings)
+            ],
+        }
+        (context.out / "findings.json").write_text(json.dumps(findings, indent=1))
+
+    return Step(
+        kind="results",
+        label=label,
+        settings={
+            "analysis": plain(settings),
+            "arms": [
+                {"axes": dict(arm.axes), "seed": arm.seed, "model": arm.model} for arm in arms
+            ],
+        },
+        inputs=inputs,
+        libraries=("numpy", "matplotlib"),
+        build=build,
+    )
+
+
+def load_results(folder: Path) -> Results:
+    """Read a results artifact."""
+    findings = json.loads((folder / "findings.json").read_text())
+    analysis = Analysis(
+        metrics=pq.read_table(folder / "metrics.parquet"),
+        differences=pq.read_table(folder / "differences.parquet"),
+        scores=pq.read_table(folder / "scores.parquet"),
+        choices=_CHOICES.validate_python(findings["choices"]),
+        unscored=_UNSCORED.validate_python(findings["unscored"]),
+    )
+    figures = [
+        ReportFigure(
+            name=one["name"],
+            title=one["title"],
+            caption=one["caption"],
+            svg=folder / one["svg"],
+            png=folder / one["png"],
+        )
+        for one in findings["figures"]
+    ]
+    return Results(analysis, figures)
+
+
+def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
+    """Return the arms with the paths of their artifacts, by the names of `results_step`."""
+    found = []
+    for number, arm in enumerate(arms):
+        scores = inputs[f"{number:04d}-scores"].path / "scores.parquet"
+        exposures = log = None
+        copies: dict[str, int] | None = None
+        if arm.trained is not None:
+            model = inputs[f"{number:04d}-model"].path
+            exposures, log = model / "exposures.parquet", model / "log.parquet"
+            copies = copies_seen(pq.read_table(exposures))
+        found.append(
+            Arm(
+                axes=arm.axes,
+                seed=arm.seed,
+                model=arm.model,
+                scores=scores,
+                examples=inputs[f"{number:04d}-examples"].path / "examples.parquet",
+                copies=copies,
+                defaults=dict(arm.scores.settings["defaults"]),
+                log=log,
+                exposures=exposures,
+            )
+        )
+    return found
+
+
+_CHOICES = TypeAdapter(tuple[CohortChoice, ...])
+_UNSCORED = TypeAdapter(tuple[Unscored, ...])

@@ -1,0 +1,174 @@
+"""Simulated arms: scores that grow with the copies, a blind control, a base model that knows
+nothing, written as the files a real experiment has."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analysis.arm import Arm
+from inject.example import Example, example_id, write_examples
+
+DEFAULTS = {
+    "loss": "default",
+    "zlib": "default",
+    "min_k": "k=0.2",
+    "surp": "entropy=2.0:k=40",
+    "blind": "default",
+}
+GRID = {
+    "loss": {"default": 1.0},
+    "zlib": {"default": 0.8},
+    "min_k": {"k=0.1": 1.1, "k=0.2": 1.2, "k=0.5": 1.4},
+    "surp": {"entropy=2.0:k=40": 0.9, "entropy=4.0:k=40": 0.9},
+    "blind": {"default": 0.0},
+}
+"""How strongly each setting sees the logarithm of the copies."""
+
+
+def make_examples(
+    seed: int, *, datasets: tuple[str, ...] = ("fictional", "news"), n: int = 120
+) -> list[Example]:
+    """Return n members and n non-members of each dataset, a quarter of them for tuning."""
+    examples = []
+    for dataset in datasets:
+        for number in range(2 * n):
+            text = f"{dataset} {seed} {number}: <b>a text & its facts</b> about nobody."
+            examples.append(
+                Example(
+                    example_id=example_id(text),
+                    dataset=dataset,
+                    source_id=str(number),
+                    group=f"g{number // 2}",
+                    text=text,
+                    side="member" if number < n else "nonmember",
+                    split="tune" if number % 8 < 2 else "test",
+                )
+            )
+    return examples
+
+
+def make_arm(
+    folder: Path,
+    *,
+    axes: Mapping[str, str],
+    seed: int,
+    effect: float,
+    copies_rate: float | None = 4.0,
+    fixed: int | None = None,
+    model: str = "contaminated",
+    examples: list[Example] | None = None,
+    datasets: tuple[str, ...] = ("fictional", "news"),
+    unscored: Mapping[str, int] | None = None,
+    n: int = 120,
+) -> Arm:
+    """Write one arm's files; `effect` scales what the detectors see, 0 is a base model.
+
+    `unscored` gives detectors that fail on their first so many test rows.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    pool = examples if examples is not None else make_examples(seed, datasets=datasets, n=n)
+    write_examples(folder / "examples.parquet", pool)
+    random = np.random.default_rng([seed, len(str(axes)), int(effect * 100)])
+    counts = {
+        example.example_id: fixed if fixed is not None else int(random.poisson(copies_rate or 0))
+        for example in pool
+        if example.side == "member"
+    }
+    strength = np.array([np.log1p(counts.get(example.example_id, 0)) for example in pool])
+    offset = np.array([3.0 * (example.dataset == "news") for example in pool])
+    shared = random.normal(size=len(pool))
+    test_rows = [row for row, example in enumerate(pool) if example.split == "test"]
+    rows = []
+    for detector, grid in GRID.items():
+        for setting, sensitivity in grid.items():
+            noise = 0.8 * shared + 0.6 * random.normal(size=len(pool))
+            if detector == "blind":
+                noise = random.normal(size=len(pool))
+            score = effect * sensitivity * strength + noise + offset
+            missing = set(test_rows[: (unscored or {}).get(detector, 0)])
+            rows += [
+                {
+                    "row": row,
+                    "example_id": example.example_id,
+                    "detector": detector,
+                    "setting": setting,
+                    "score": float("nan") if row in missing else float(score[row]),
+                    "reason": "empty selection" if row in missing else None,
+                }
+                for row, example in enumerate(pool)
+            ]
+    schema = pa.schema(
+        [
+            ("row", pa.int64()),
+            ("example_id", pa.string()),
+            ("detector", pa.string()),
+            ("setting", pa.string()),
+            ("score", pa.float64()),
+            ("reason", pa.string()),
+        ]
+    )
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / "scores.parquet")
+    _write_training(folder, counts, random)
+    contaminated = model == "contaminated"
+    return Arm(
+        axes=axes,
+        seed=seed,
+        model=model,
+        scores=folder / "scores.parquet",
+        examples=folder / "examples.parquet",
+        copies=counts if contaminated else None,
+        defaults=DEFAULTS,
+        log=folder / "log.parquet" if contaminated else None,
+        exposures=folder / "exposures.parquet" if contaminated else None,
+    )
+
+
+def make_experiment(folder: Path, *, seeds: tuple[int, ...] = (0,), n: int = 120) -> list[Arm]:
+    """Return a sweep of two learning rates and two doses with its base models."""
+    arms = []
+    for seed in seeds:
+        for lr, effect in (("0.0003", 0.3), ("0.001", 0.8)):
+            for label, rate, fixed in (("poisson=4", 4.0, None), ("fixed=1", None, 1)):
+                arms.append(
+                    make_arm(
+                        folder / f"{lr}-{label}-{seed}",
+                        axes={"train.lr": lr, "copies": label},
+                        seed=seed,
+                        effect=effect,
+                        copies_rate=rate,
+                        fixed=fixed,
+                        n=n,
+                    )
+                )
+        arms.append(
+            make_arm(folder / f"base-{seed}", axes={}, seed=seed, effect=0.0, model="base", n=n)
+        )
+    return arms
+
+
+def _write_training(folder: Path, counts: Mapping[str, int], random: np.random.Generator) -> None:
+    steps = np.arange(1, 123)
+    tokens = steps * 4096
+    log = {
+        "step": steps,
+        "tokens": tokens,
+        "loss": 3.6 + 1.2 * np.exp(-steps / 30) + 0.06 * random.normal(size=len(steps)),
+        "lr": np.full(len(steps), 1e-3),
+        "tokens_per_second": 9000 + 300 * random.normal(size=len(steps)),
+    }
+    pq.write_table(pa.table(log), folder / "log.parquet")
+    copies = [(name, copy) for name, count in counts.items() for copy in range(count)]
+    step = random.integers(1, 123, size=len(copies))
+    exposures = {
+        "example_id": pa.array([name for name, _ in copies], pa.string()),
+        "copy": pa.array([copy for _, copy in copies], pa.int64()),
+        "epoch": pa.array(np.zeros(len(copies), dtype=np.int64)),
+        "step": pa.array(step),
+        "tokens_before": pa.array((step - 1) * 4096),
+        "intact": pa.array([True] * len(copies)),
+        "status": pa.array(["seen"] * len(copies), pa.string()),
+    }
+    pq.write_table(pa.table(exposures), folder / "exposures.parquet")

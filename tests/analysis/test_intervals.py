@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from analysis.intervals import (
+    Bounds,
+    accepted,
+    auc_interval,
+    draw_weights,
+    percentile_bounds,
+    place,
+    seed_replicates,
+    widen_at_limits,
+)
+from analysis.metrics import auc, tpr_at_fpr
+
+
+def weights_of(n_members, n_nonmembers, *, replicates=200, group_size=1, seed=0):
+    n = n_members + n_nonmembers
+    strata = ["m"] * n_members + ["n"] * n_nonmembers
+    groups = [f"{row // group_size}" for row in range(n)]
+    drawn = draw_weights(strata, groups, replicates=replicates, seed=seed)
+    return drawn[:n_members], drawn[n_members:]
+
+
+def test_weights_resample_whole_groups_and_keep_their_number():
+    strata = ["a"] * 12 + ["b"] * 6
+    groups = [str(row // 3) for row in range(18)]
+    weights = draw_weights(strata, groups, replicates=50, seed=1)
+    assert (weights[:, 0] == 1).all()
+    assert (weights[0::3] == weights[1::3]).all()
+    assert (weights[0::3] == weights[2::3]).all()
+    assert (weights[:12].sum(axis=0) == 12).all()
+    assert (weights[12:].sum(axis=0) == 6).all()
+    assert weights[:, 1:].std() > 0.5
+
+
+def test_weights_depend_on_seed_cluster_and_stratum_but_not_on_other_strata():
+    one = draw_weights(["a"] * 9, [str(i) for i in range(9)], replicates=20, seed=3)
+    both = draw_weights(["z"] * 4 + ["a"] * 9, [str(i) for i in range(13)], replicates=20, seed=3)
+    named = draw_weights(["a"] * 9, [str(i) for i in range(4, 13)], replicates=20, seed=3)
+    assert both[4:].shape == one.shape
+    assert sorted(map(tuple, both[4:].tolist())) == sorted(map(tuple, named.tolist()))
+    again = draw_weights(["a"] * 9, [str(i) for i in range(9)], replicates=20, seed=3)
+    assert (again == one).all()
+    for other in ({"seed": 4}, {"seed": 3, "cluster": "1"}):
+        drawn = draw_weights(["a"] * 9, [str(i) for i in range(9)], replicates=20, **other)
+        assert (drawn != one).any()
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.integers(-3, 3).map(float), min_size=2, max_size=12),
+    st.lists(st.integers(-3, 3).map(float), min_size=2, max_size=12),
+    st.sampled_from([0.1, 0.3, 0.5]),
+)
+def test_every_replicate_equals_the_metric_of_the_repeated_rows(members, nonmembers, rate):
+    inside, outside = np.array(members), np.array(nonmembers)
+    member_weights, nonmember_weights = weights_of(len(members), len(nonmembers), replicates=8)
+    placement = place(inside, outside, nonmember_weights)
+    values = (placement.below * member_weights).sum(axis=0) / member_weights.sum(axis=0)
+    taken = accepted(placement, rate)
+    rates = (taken * member_weights).sum(axis=0) / member_weights.sum(axis=0)
+    for column in range(9):
+        again = np.repeat(inside, member_weights[:, column].astype(int))
+        against = np.repeat(outside, nonmember_weights[:, column].astype(int))
+        assert values[column] == pytest.approx(auc(again, against))
+        assert rates[column] == pytest.approx(tpr_at_fpr(again, against, rate))
+
+
+@pytest.mark.parametrize("true_auc", [0.5, 0.75])
+def test_intervals_cover_the_true_auc(true_auc):
+    random = np.random.default_rng(5)
+    shift = norm.ppf(true_auc) * np.sqrt(2)
+    covered = 0
+    for simulation in range(200):
+        members, nonmembers = random.normal(shift, 1, 100), random.normal(0, 1, 100)
+        weights = weights_of(100, 100, replicates=300, seed=simulation)
+        estimate = auc_interval(members, nonmembers, *weights)
+        assert estimate.low <= estimate.value <= estimate.high
+        covered += estimate.low <= true_auc <= estimate.high
+    assert 0.90 <= covered / 200 <= 0.99
+
+
+def test_rows_that_share_a_group_widen_the_interval():
+    random = np.random.default_rng(0)
+    members = np.repeat(random.normal(0.5, 1, 30), 5)
+    nonmembers = np.repeat(random.normal(0, 1, 30), 5)
+    apart = auc_interval(members, nonmembers, *weights_of(150, 150, replicates=500))
+    together = auc_interval(
+        members, nonmembers, *weights_of(150, 150, replicates=500, group_size=5)
+    )
+    assert together.value == apart.value
+    assert together.high - together.low > 1.5 * (apart.high - apart.low)
+
+
+def test_seeds_that_disagree_widen_the_interval():
+    random = np.random.default_rng(1)
+    inner = 0.02 * random.normal(size=(3, 1001))
+    alike = seed_replicates(0.7 + inner, seed=0)
+    unlike = seed_replicates(np.array([[0.6], [0.7], [0.8]]) + inner, seed=0)
+    assert unlike[0] == pytest.approx(alike[0], abs=1e-9)
+    narrow = percentile_bounds(alike[None], confidence=0.95)
+    wide = percentile_bounds(unlike[None], confidence=0.95)
+    assert wide.high[0] - wide.low[0] > 3 * (narrow.high[0] - narrow.low[0])
+
+
+def test_one_seed_changes_nothing_and_a_seed_without_value_is_left_out():
+    replicates = np.random.default_rng(2).normal(size=(1, 11))
+    assert (seed_replicates(replicates, seed=0) == replicates[0]).all()
+    pair = np.vstack([replicates[0], np.full(11, np.nan)])
+    assert seed_replicates(pair, seed=0)[0] == replicates[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("members", "nonmembers", "reason"),
+    [
+        ([], [1.0, 2.0], "no members"),
+        ([1.0, 2.0], [], "no non-members"),
+        ([1.0], [1.0, 2.0], "one row only among the members"),
+        ([1.0, 2.0], [1.0], "one row only among the non-members"),
+        ([1.0, 1.0], [1.0, 1.0], "all scores are equal"),
+    ],
+)
+def test_degenerate_scores_give_no_number_but_a_reason(members, nonmembers, reason):
+    weights = weights_of(len(members), len(nonmembers), replicates=100)
+    estimate = auc_interval(np.array(members), np.array(nonmembers), *weights)
+    assert estimate.reason == reason
+    assert np.isnan([estimate.value, estimate.low, estimate.high]).all()
+
+
+def test_perfect_separation_does_not_claim_certainty():
+    estimate = auc_interval(
+        np.arange(10.0) + 100, np.arange(20.0), *weights_of(10, 20, replicates=100)
+    )
+    assert (estimate.value, estimate.high) == (1.0, 1.0)
+    assert estimate.low == pytest.approx(0.025 ** (1 / 10))
+
+
+def test_an_interval_without_width_away_from_the_limits_is_no_interval():
+    bounds = widen_at_limits(
+        np.array([0.7]),
+        Bounds(np.array([0.7]), np.array([0.7])),
+        np.array([50]),
+        confidence=0.95,
+    )
+    assert np.isnan(bounds.low[0])
+    assert np.isnan(bounds.high[0])

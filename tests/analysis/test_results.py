@@ -1,0 +1,279 @@
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analysis.arm import Column, load_arm
+from analysis.cells import concordance
+from analysis.intervals import draw_weights
+from analysis.metrics import auc, tpr_at_fpr
+from analysis.results import analyse, compute_metrics
+from analysis.selected import selected_scores
+from analysis.settings import AnalysisSettings
+from analysis.tables import TREND
+from inject.errors import InputError
+from tests.analysis.synthetic import make_arm, make_examples, make_experiment
+
+FAST = AnalysisSettings(replicates=100)
+
+
+def rows_of(table: pa.Table, **wanted: str) -> list[dict]:
+    return [row for row in table.to_pylist() if all(row[k] == v for k, v in wanted.items())]
+
+
+def one(table: pa.Table, **wanted: str) -> dict:
+    (row,) = rows_of(table, **wanted)
+    return row
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    arms = make_experiment(tmp_path_factory.mktemp("experiment"), seeds=(0, 1), n=80)
+    return arms, analyse(arms, FAST)
+
+
+def test_columns_in_order_with_one_per_axis(experiment):
+    _, analysis = experiment
+    assert analysis.metrics.column_names == (
+        [
+            "train.lr",
+            "sweep.copies",
+            "model",
+            "dataset",
+            "detector",
+            "setting",
+            "selection",
+            "copies",
+            "metric",
+            "value",
+            "low",
+            "high",
+            "n_members",
+            "n_nonmembers",
+            "n_seeds",
+        ]
+    )
+
+
+def test_values_agree_with_a_plain_computation(tmp_path):
+    arm = make_arm(tmp_path, axes={}, seed=3, effect=0.8)
+    table = compute_metrics([arm], FAST)
+    loaded = load_arm(arm)
+    scores = loaded.scores[:, loaded.index[Column("zlib", "default")]]
+    weighted, members = 0.0, 0
+    for dataset in ("fictional", "news"):
+        here = loaded.test & (loaded.dataset == dataset)
+        exposed = here & loaded.member & (loaded.copies > 0)
+        expected = auc(scores[exposed], scores[here & ~loaded.member])
+        cell = one(
+            table, dataset=dataset, detector="zlib", selection="default", copies="all", metric="auc"
+        )
+        assert cell["value"] == pytest.approx(expected)
+        assert cell["n_members"] == exposed.sum()
+        assert cell["n_nonmembers"] == (here & ~loaded.member).sum()
+        weighted += expected * exposed.sum()
+        members += exposed.sum()
+        dose = here & loaded.member & (loaded.copies == 4)
+        found = rows_of(
+            table, dataset=dataset, detector="zlib", selection="default", copies="4", metric="auc"
+        )
+        if dose.sum() >= 10:
+            assert found[0]["value"] == pytest.approx(
+                auc(scores[dose], scores[here & ~loaded.member])
+            )
+        else:
+            assert not found
+    pooled = one(
+        table, dataset="all", detector="zlib", selection="default", copies="all", metric="auc"
+    )
+    assert pooled["value"] == pytest.approx(weighted / members)
+    assert pooled["low"] < pooled["value"] < pooled["high"]
+
+
+def test_tpr_is_held_back_where_nonmembers_are_too_few(tmp_path):
+    arm = make_arm(tmp_path, axes={}, seed=3, effect=1.0, datasets=("news",), n=160)
+    table = compute_metrics([arm], FAST)
+    loaded = load_arm(arm)
+    scores = loaded.scores[:, loaded.index[Column("loss", "default")]]
+    exposed = loaded.test & loaded.member & (loaded.copies > 0)
+    where = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
+    supported = one(table, metric="tpr@0.1", **where)
+    assert supported["n_nonmembers"] == 120
+    assert supported["value"] == pytest.approx(
+        tpr_at_fpr(scores[exposed], scores[loaded.test & ~loaded.member], 0.1)
+    )
+    for metric in ("tpr@0.05", "tpr@0.01", "tpr@0.001"):
+        cell = one(table, metric=metric, **where)
+        assert np.isnan([cell["value"], cell["low"], cell["high"]]).all()
+
+
+def test_one_dataset_equals_the_pooled_row(tmp_path):
+    table = compute_metrics(
+        [make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",))], FAST
+    )
+    pooled, alone = rows_of(table, dataset="all"), rows_of(table, dataset="news")
+    assert len(pooled) == len(alone) > 0
+    for left, right in zip(pooled, alone, strict=True):
+        assert str(left | {"dataset": ""}) == str(right | {"dataset": ""})
+
+
+def test_pooling_is_not_fooled_by_datasets_of_different_scale(tmp_path):
+    """Every score of one dataset is 100 higher, and that dataset has more members."""
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=0.0, n=80)
+    scores = pq.read_table(arm.scores).to_pylist()
+    loaded = load_arm(arm)
+    news = {e.example_id for e in loaded.examples if e.dataset == "news"}
+    for row in scores:
+        row["score"] += 100.0 * (row["example_id"] in news)
+    before = compute_metrics([arm], FAST)
+    pq.write_table(pa.Table.from_pylist(scores), arm.scores)
+    after = compute_metrics([arm], FAST)
+    where = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
+    assert one(before, metric="auc", **where)["value"] == pytest.approx(
+        one(after, metric="auc", **where)["value"]
+    )
+
+
+def test_zero_copies_stand_apart_or_join_the_nonmembers(tmp_path):
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, copies_rate=1.0)
+    where = {"dataset": "all", "detector": "loss", "selection": "default", "metric": "auc"}
+    apart = compute_metrics([arm], FAST)
+    joined = compute_metrics([arm], FAST.model_copy(update={"zero_copies": "nonmember"}))
+    zero = one(apart, copies="0", **where)
+    assert zero["low"] < 0.5 < zero["high"]
+    assert not rows_of(joined, copies="0", **where)
+    whole = one(apart, copies="all", **where)
+    assert (
+        one(joined, copies="all", **where)["n_nonmembers"]
+        == whole["n_nonmembers"] + zero["n_members"]
+    )
+
+
+def test_rows_no_detector_may_miss_leave_every_comparison(tmp_path):
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, unscored={"surp": 5})
+    analysis = analyse([arm], FAST)
+    counts = {
+        row["n_members"] + row["n_nonmembers"]
+        for row in rows_of(analysis.metrics, dataset="fictional", copies="all", metric="auc")
+    }
+    loaded = load_arm(arm)
+    zero = (loaded.test & loaded.member & (loaded.copies == 0))[:240].sum()
+    assert len(counts) == 1
+    (report,) = [u for u in analysis.unscored if u.left_out]
+    assert (report.dataset, report.rows, report.left_out, report.apart) == ("fictional", 180, 5, ())
+    assert report.reasons == (("surp", "empty selection", 5),)
+    assert counts == {180 - 5 - zero}
+
+
+def test_a_detector_that_fails_too_often_is_set_apart_on_its_own_rows(tmp_path):
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, unscored={"surp": 60})
+    analysis = analyse([arm], FAST)
+    (report,) = [u for u in analysis.unscored if u.apart]
+    assert {apart.column.detector for apart in report.apart} == {"surp"}
+    assert report.left_out == 0
+    where = {"dataset": "fictional", "copies": "all", "metric": "auc", "selection": "default"}
+    surp = one(analysis.metrics, detector="surp", **where)
+    loss = one(analysis.metrics, detector="loss", **where)
+    assert surp["n_members"] < loss["n_members"]
+    assert not rows_of(analysis.differences, detector="surp", dataset="fictional")
+    assert rows_of(analysis.differences, detector="surp", dataset="news")
+
+
+def test_seeds_are_clustered_and_counted(experiment):
+    _, analysis = experiment
+    where = {"dataset": "all", "detector": "loss", "selection": "default", "metric": "auc"}
+    for row in rows_of(analysis.metrics, copies="all", model="contaminated", **where):
+        assert row["n_seeds"] == 2
+        assert row["n_nonmembers"] == 2 * 2 * 60
+
+
+def test_results_do_not_depend_on_the_order_or_company_of_arms(experiment):
+    arms, analysis = experiment
+    alone = compute_metrics([arm for arm in reversed(arms) if arm.axes == arms[0].axes], FAST)
+    together = [
+        row
+        for row in analysis.metrics.to_pylist()
+        if row["train.lr"] == "0.0003" and row["sweep.copies"] == "poisson=4"
+    ]
+    assert str(alone.to_pylist()) == str(together)
+
+
+def test_paired_differences_are_narrower_than_unpaired_ones(experiment):
+    _, analysis = experiment
+    where = {"train.lr": "0.001", "sweep.copies": "poisson=4", "dataset": "all", "copies": "all"}
+    where["selection"] = "default"
+    gap = one(analysis.differences, detector="zlib", reference="loss", **where)
+    cells = {
+        name: one(analysis.metrics, detector=name, metric="auc", **where)
+        for name in ("zlib", "loss")
+    }
+    assert gap["value"] == pytest.approx(cells["zlib"]["value"] - cells["loss"]["value"])
+    width = {name: cell["high"] - cell["low"] for name, cell in cells.items()}
+    assert gap["high"] - gap["low"] < np.hypot(width["zlib"], width["loss"])
+    best = rows_of(analysis.differences, reference="best", **where)
+    assert best
+    assert all(row["value"] <= 0 for row in best)
+    assert not any("blind" in (row["detector"], row["versus"]) for row in best)
+
+
+def test_concordance_counts_pairs_in_every_replicate():
+    random = np.random.default_rng(0)
+    scores = random.integers(0, 5, 14).astype(float)
+    copies = random.integers(0, 4, 14)
+    weights = draw_weights(["m"] * 14, [str(i) for i in range(14)], replicates=6, seed=0)
+    sums = concordance(scores, copies, weights)
+    for column in range(7):
+        signs = pairs = 0.0
+        for i, j in itertools.product(range(14), repeat=2):
+            if copies[i] > copies[j]:
+                weight = weights[i, column] * weights[j, column]
+                pairs += weight
+                signs += weight * np.sign(scores[i] - scores[j])
+        assert sums[:, column] == pytest.approx([signs, pairs])
+
+
+def test_the_trend_is_found_where_there_is_one(tmp_path):
+    random_arm = make_arm(tmp_path / "none", axes={"e": "0"}, seed=0, effect=0.0)
+    rising_arm = make_arm(tmp_path / "some", axes={"e": "1"}, seed=0, effect=1.5)
+    fixed_arm = make_arm(tmp_path / "one", axes={"e": "f"}, seed=0, effect=1.5, fixed=2)
+    table = compute_metrics([random_arm, rising_arm, fixed_arm], FAST)
+    where = {"dataset": "all", "detector": "loss", "selection": "default", "metric": TREND}
+    none, some = one(table, e="0", **where), one(table, e="1", **where)
+    assert none["low"] < 0 < none["high"]
+    assert some["low"] > 0
+    assert not rows_of(table, e="f", **where)
+
+
+def test_selected_scores_hold_default_and_tuned_only(experiment):
+    arms, analysis = experiment
+    assert selected_scores(arms, FAST).equals(analysis.scores)
+    assert analysis.scores.column_names == (
+        [
+            "train.lr",
+            "sweep.copies",
+            "seed",
+            "model",
+            "row",
+            "example_id",
+            "detector",
+            "setting",
+            "selection",
+            "score",
+            "reason",
+        ]
+    )
+    per_selection = len(make_examples(0, n=80)) * len(arms) * 5
+    assert analysis.scores.num_rows == 2 * per_selection
+
+
+def test_two_arms_with_the_same_seed_are_refused(tmp_path):
+    arm = make_arm(tmp_path, axes={"train.lr": "1"}, seed=0, effect=0.0, n=16)
+    with pytest.raises(InputError, match="share their axes and their seed"):
+        compute_metrics([arm, arm], FAST)
+
+
+def test_no_arms_give_empty_tables():
+    analysis = analyse([], FAST)
+    assert analysis.metrics.num_rows == analysis.scores.num_rows == 0

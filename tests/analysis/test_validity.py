@@ -1,0 +1,119 @@
+from analysis.arm import Cohort
+from analysis.lookup import Cell, Key, MetricsOf
+from analysis.summary import summary_sentences
+from analysis.tables import TREND
+from analysis.validity import check_validity
+
+
+def cell(value, half=0.05, setting="default"):
+    return Cell(
+        setting=setting,
+        value=value,
+        low=value - half,
+        high=value + half,
+        n_members=100,
+        n_nonmembers=120,
+        n_seeds=1,
+    )
+
+
+def table(model, axes=(), **cells):
+    """Cells by `detector__copies`; both selections, one dataset."""
+    found = {}
+    for name, value in cells.items():
+        detector, _, rest = name.partition("__")
+        metric = TREND if rest == "trend" else "auc"
+        copies = {"": "all", "trend": "all", "high": "4+"}.get(rest, rest)
+        for dataset in ("all", "news"):
+            for selection in ("default", "tuned"):
+                found[Key(dataset, detector, selection, copies, metric)] = value
+    return MetricsOf(cohort=Cohort(tuple(axes), model), cells=found)
+
+
+def verdicts(tables, audits=None):
+    return [check.verdict for check in check_validity(tables, audits or {})]
+
+
+def test_everything_at_chance_passes():
+    base = table("base", blind=cell(0.51), loss=cell(0.48), min_k=cell(0.58))
+    arm = table("contaminated", blind=cell(0.7), loss=cell(0.8), loss__0=cell(0.52))
+    checks = check_validity([base, arm], {"arm": {"passed": True, "members": 1200}})
+    assert [check.verdict for check in checks] == ["passed"] * 4
+    assert ("arm · members", "1,200") in checks[0].facts
+    assert "1 of 2 contain 0.5" in checks[2].sentence
+
+
+def test_each_check_can_fail():
+    base = table("base", blind=cell(0.6), loss=cell(0.42))
+    arm = table("contaminated", loss=cell(0.8), loss__0=cell(0.6))
+    assert verdicts([base, arm], {"arm": {"passed": False}}) == ["failed"] * 4
+
+
+def test_an_audit_must_say_that_it_passed():
+    assert verdicts([], {"arm": {"members": 3}})[0] == "failed"
+
+
+def test_what_was_not_measured_says_so():
+    assert verdicts([table("contaminated", loss=cell(0.8))]) == ["not measured"] * 4
+
+
+def test_blind_is_judged_on_the_arms_where_no_base_model_has_it():
+    arms = [table("contaminated", [("lr", lr)], blind=cell(0.5)) for lr in ("1", "2")]
+    (check,) = [c for c in check_validity(arms, {}) if c.name == "Blind classifier"]
+    assert check.verdict == "passed"
+    assert len(check.rows) == 1, "equal blind scores of arms that share examples count once"
+
+
+def test_several_deciding_intervals_are_widened_for_their_number():
+    just_off = [
+        table("contaminated", [("lr", str(at))], loss__0=cell(value))
+        for at, value in enumerate((0.555, 0.5, 0.49))
+    ]
+    assert verdicts(just_off[:1])[3] == "failed"
+    assert verdicts(just_off)[3] == "passed"
+    far_off = table("contaminated", [("lr", "x")], loss__0=cell(0.7))
+    assert verdicts([*just_off, far_off])[3] == "failed"
+
+
+def test_the_summary_claims_what_the_intervals_support():
+    axes = [("train.lr", "0.001")]
+    arm = table(
+        "contaminated",
+        axes,
+        min_k__high=cell(0.83, setting="k=0.2"),
+        loss__high=cell(0.7),
+        blind__high=cell(0.99),
+        min_k__trend=cell(0.3, 0.1),
+    )
+    first, second, third = summary_sentences([arm])
+    assert first == (
+        "At 4 or more copies (lr 0.001), the best likelihood detector, min_k (k=0.2, tuned), "
+        "tells members from non-members with AUC 0.83 [0.78, 0.88]; 100 members, "
+        "120 non-members, 1 seed."
+    )
+    assert "highest of 2" in second
+    assert third.startswith("Its AUC rises with the number of copies")
+
+
+def test_the_trend_comes_from_an_arm_with_several_doses():
+    lr = ("train.lr", "1")
+    fixed = table("contaminated", [lr, ("copies", "fixed=8")], loss__high=cell(0.9))
+    drawn = table(
+        "contaminated",
+        [lr, ("copies", "poisson=4")],
+        loss__high=cell(0.8),
+        loss__trend=cell(0.3),
+    )
+    other = table("contaminated", [("train.lr", "2"), ("copies", "x")], loss__trend=cell(0.1))
+    assert summary_sentences([fixed, other, drawn])[-1] == (
+        "Its AUC rises with the number of copies (lr 1, copies poisson=4: Somers' D of score "
+        "with copies +0.30 [+0.25, +0.35])."
+    )
+
+
+def test_the_summary_does_not_claim_more():
+    arm = table("contaminated", loss=cell(0.53), loss__trend=cell(0.02))
+    first, second = summary_sentences([arm])
+    assert "does not tell members from non-members" in first
+    assert second.startswith("These data do not show")
+    assert "nothing to conclude" in summary_sentences([])[0]

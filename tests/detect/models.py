@@ -1,0 +1,60 @@
+"""Tiny random models of several families, and a slow oracle of every statistic in float64."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from detect.target import Target, make_target
+
+FAMILIES = ("llama", "olmo2", "gpt_neox")
+CONTEXT = 128
+
+
+class Naive(NamedTuple):
+    log_probability: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+    entropy: np.ndarray
+    rank: np.ndarray
+
+
+def random_target(family: str, tokenizer: Any, *, seed: int = 0, context: int = CONTEXT) -> Target:
+    """A model with large weights, so that distributions are far from flat."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.for_model(
+        family,
+        vocab_size=512,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=context,
+        bos_token_id=0,
+        eos_token_id=0,
+        pad_token_id=0,
+        initializer_range=0.4,
+        tie_word_embeddings=False,
+        **({} if family in ("gpt_neox", "phi") else {"num_key_value_heads": 4, "head_dim": 8}),
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    return make_target(model, tokenizer, name=family)
+
+
+def naive(target: Target, ids: list[int]) -> Naive:
+    """Full softmax in float64 over one unpadded sequence; positions 1 … n − 1."""
+    with torch.inference_mode():
+        logits = target.model(torch.tensor([ids])).logits[0].double().numpy()
+    rows = []
+    for position in range(1, len(ids)):
+        row = logits[position - 1]
+        log_p = row - row.max() - np.log(np.sum(np.exp(row - row.max())))
+        p = np.exp(log_p)
+        mean = float(np.sum(p * log_p))
+        deviation = float(np.sqrt(np.sum(p * (log_p - mean) ** 2)))
+        rank = 1 + sum(1 for value in row if value > row[ids[position]])
+        rows.append((log_p[ids[position]], mean, deviation, -mean, rank))
+    return Naive(*(np.array(column) for column in zip(*rows, strict=True)))

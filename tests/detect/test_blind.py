@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+from detect.detectors.blind import half_circle_folds, out_of_fold
+from detect.evidence import Evidence
+from detect.registry import get_detector
+from tests.conftest import make_texts
+
+FEATURES = ("words", "tfidf", "length")
+
+
+def auc(members: np.ndarray, scores: np.ndarray) -> float:
+    above = scores[members][:, None] - scores[~members][None, :]
+    return float(np.mean((above > 0) + 0.5 * (above == 0)))
+
+
+def holds_half(members: np.ndarray, scores: np.ndarray, random: np.random.Generator) -> bool:
+    """Whether a stratified bootstrap 95 % interval of the AUC holds 0.5."""
+    positive, negative = scores[members], scores[~members]
+    wins = (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
+    drawn = []
+    for _ in range(300):
+        rows = random.integers(0, len(positive), len(positive))
+        columns = random.integers(0, len(negative), len(negative))
+        drawn.append(wins[np.ix_(rows, columns)].mean())
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return bool(low <= 0.5 <= high)
+
+
+def random_sides(count: int, random: np.random.Generator) -> np.ndarray:
+    members = np.zeros(count, bool)
+    members[random.permutation(count)[: count // 2]] = True
+    return members
+
+
+@pytest.mark.parametrize("features", ["words", "tfidf"])
+def test_like_texts_cannot_be_told_apart_and_the_interval_is_honest(features):
+    random = np.random.Generator(np.random.Philox(key=5))
+    areas, held = [], 0
+    for split in range(40):
+        texts = make_texts(100, seed=split, words=12)
+        members = random_sides(100, random)
+        scores = out_of_fold(texts, members, texts, features)
+        areas.append(auc(members, scores))
+        held += holds_half(members, scores, random)
+    # The mean of 40 has a standard error of 0.009.
+    assert np.mean(areas) == pytest.approx(0.5, abs=0.03)
+    assert held >= 34
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_sides_that_differ_are_told_apart(features):
+    random = np.random.Generator(np.random.Philox(key=6))
+    members = random_sides(120, random)
+    texts = [
+        text + " in the year of the harvest, they say, and long after" * int(member)
+        for text, member in zip(make_texts(120, words=12), members, strict=True)
+    ]
+    assert auc(members, out_of_fold(texts, members, texts, features)) > 0.95
+
+
+def test_the_order_of_the_rows_changes_nothing():
+    random = np.random.Generator(np.random.Philox(key=7))
+    texts, members = make_texts(60), random_sides(60, random)
+    groups = [f"g{row % 20}" for row in range(60)]
+    first = out_of_fold(texts, members, groups, "words")
+    order = random.permutation(60)
+    again = out_of_fold(
+        [texts[row] for row in order], members[order], [groups[row] for row in order], "words"
+    )
+    np.testing.assert_array_equal(first[order], again)
+
+
+def test_groups_stay_together_and_no_two_rows_score_each_other():
+    random = np.random.Generator(np.random.Philox(key=8))
+    members = random_sides(90, random)
+    groups = [f"{member}{row % 15}" for row, member in enumerate(members)]
+    folds = half_circle_folds(members, groups)
+    trains_for = np.zeros((90, 90), bool)
+    for train, test in folds:
+        assert not {groups[row] for row in train} & {groups[row] for row in test}
+        trains_for[np.ix_(train, test)] = True
+    assert not (trains_for & trains_for.T).any()
+    assert sorted(np.concatenate([test for _, test in folds]).tolist()) == list(range(90))
+
+
+def score(texts, members, **parameters):
+    detector = get_detector("blind")
+    evidence = Evidence(texts=texts, statistics={}, members=members)
+    (column,) = detector.score(evidence, [detector.parameters.model_validate(parameters)])
+    return column.scores
+
+
+def test_small_sides_use_fewer_folds_or_say_why_not():
+    texts = make_texts(8)
+    scores = score(texts, [True] * 4 + [False] * 4)
+    assert all(found.reason is None and 0 <= found.value <= 1 for found in scores)
+    for members in ([True] * 2 + [False] * 6, [True] * 8):
+        assert {found.reason for found in score(texts, members)} == {
+            "fewer than 3 groups of members or of non-members"
+        }
+
+
+def test_empty_texts_and_texts_without_words_have_a_reason():
+    scores = score(["", *make_texts(8)], [True] * 4 + [False] * 5)
+    assert scores[0].reason == "empty text"
+    assert all(found.reason is None for found in scores[1:])
+    signs = ["!", "?", "…", "-", ".", ",", ";", ":", "+", "="]
+    assert {found.reason for found in score(signs, [True, False] * 5)} == {"no words in the texts"}

@@ -1,0 +1,79 @@
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from detect.evidence import Frequency, Reference, Sides
+from detect.registry import parse_detectors, with_grids
+from detect.scoring import (
+    SCHEMA,
+    needed_views,
+    read_scores_record,
+    runnable,
+    score_rows,
+    write_scores,
+)
+from detect.statistics import EMPTY_TEXT, unscored
+from inject.errors import InputError
+from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
+
+
+def test_one_row_for_each_example_detector_and_setting(tmp_path):
+    rows = [random_statistics(9), unscored(EMPTY_TEXT), random_statistics(9)]
+    evidence = evidence_of(*rows, texts=["Same", "", "Same"])
+    settings = with_grids(parse_detectors("loss,min_k:k=0.33"))
+    table, _ = score_rows(["a", "b", "a"], evidence, settings)
+    assert table.schema == SCHEMA
+    assert table.num_rows == 3 * (1 + 21)
+    found = table.slice(0, 3).to_pylist()
+    assert [(row["row"], row["example_id"]) for row in found] == [(0, "a"), (1, "b"), (2, "a")]
+    assert (
+        found[0]["score"]
+        == found[2]["score"]
+        == pytest.approx(float(np.mean(rows[0].log_probability)), rel=1e-6)
+    )
+    assert math.isnan(found[1]["score"])
+    assert [row["reason"] for row in found] == [None, EMPTY_TEXT, None]
+    write_scores(tmp_path / "scores.parquet", table, record={"policy": {"bos": "auto"}})
+    assert pq.read_table(tmp_path / "scores.parquet").num_rows == table.num_rows
+    assert read_scores_record(tmp_path / "scores.parquet") == {"policy": {"bos": "auto"}}
+
+
+def test_every_row_without_a_score_has_a_reason_and_no_other():
+    rows = [random_statistics(size, seed=size) for size in (1, 2, 3, 30)] + [unscored("one token")]
+    evidence = evidence_of(*rows, reference=rows[::-1], frequency=small_frequency())
+    names = "loss,zlib,lowercase,reference,min_k,min_k_plus_plus,surp,dc_pdd"
+    table, _ = score_rows(list("abcde"), evidence, with_grids(parse_detectors(names)))
+    scores = table.column("score").to_numpy()
+    reasons = np.array(table.column("reason").to_pylist(), dtype=object)
+    np.testing.assert_array_equal(np.isnan(scores), reasons != None)  # noqa: E711
+
+
+def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
+    missing = [Reference(), Frequency(), Sides()]
+    kept, notes = runnable(parse_detectors("all"), missing, leave_out=True)
+    assert [setting.name for setting in kept] == [
+        "loss",
+        "zlib",
+        "lowercase",
+        "min_k",
+        "min_k_plus_plus",
+        "surp",
+    ]
+    assert len(notes) == 3
+    assert "reference needs reference model" in notes[0]
+    with pytest.raises(InputError, match=r"dc_pdd needs token frequencies.*--frequency"):
+        runnable(parse_detectors("loss,dc_pdd"), missing, leave_out=False)
+    with pytest.raises(InputError, match="no detector is left"):
+        runnable(parse_detectors("dc_pdd"), missing, leave_out=True)
+
+
+def test_evidence_that_lacks_a_need_is_refused():
+    with pytest.raises(InputError, match="reference needs reference model"):
+        score_rows(["a"], evidence_of(random_statistics(5)), parse_detectors("reference"))
+
+
+def test_views_are_collected_once():
+    assert needed_views(parse_detectors("loss,lowercase,min_k")) == ("text", "lowercase")
+    assert needed_views(parse_detectors("blind")) == ()

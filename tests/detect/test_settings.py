@@ -1,0 +1,46 @@
+import pytest
+from pydantic import ValidationError
+
+from detect.settings import EXECUTION, DetectSettings
+from detect.views import view_names, view_text
+from inject.errors import InputError
+
+
+def test_how_it_is_computed_is_no_part_of_the_identity():
+    plain = DetectSettings()
+    for change in ({"batch_tokens": 7}, {"compile": "never"}, {"device": "cuda:1"}):
+        assert set(change) <= EXECUTION
+        assert DetectSettings(**change).identity() == plain.identity()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"detectors": ["loss"]},
+        {"tune_share": 0.5},
+        {"bos": "always"},
+        {"score_first": "start_token"},
+        {"long": "truncate"},
+        {"context": 64},
+        {"reference": None},
+        {"frequency": "texts.jsonl"},
+        {"dtype": "bfloat16"},
+    ],
+)
+def test_what_bears_on_scores_is_part_of_the_identity(change):
+    assert DetectSettings(**change).identity() != DetectSettings().identity()
+
+
+def test_every_field_is_documented_and_bounds_hold():
+    assert all(field.description for field in DetectSettings.model_fields.values())
+    for bad in ({"tune_share": 1.1}, {"tune_share": -0.1}, {"batch_tokens": 0}, {"longg": "x"}):
+        with pytest.raises(ValidationError):
+            DetectSettings(**bad)
+
+
+def test_views():
+    assert view_names() == ("text", "lowercase")
+    assert view_text("lowercase", "The ÉTÉ") == "the été"
+    assert view_text("text", "The") == "The"
+    with pytest.raises(InputError, match="Did you mean 'lowercase'"):
+        view_text("lower_case", "The")

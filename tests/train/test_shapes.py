@@ -1,0 +1,104 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from inject.errors import InputError
+from train.shapes import Shape, build_model, flops_per_token, load_shape, parameter_count
+
+MODELS = Path(__file__).resolve().parents[2] / "configs" / "models"
+
+# Vocabulary and number of parameters of the published checkpoints.
+PUBLISHED = {
+    "llama-160m": (32_000, 162_417_408),
+    "llama-1b": (32_000, 1_100_048_384),
+    "llama-7b": (32_000, 6_738_415_616),
+    "olmo2-1b": (100_352, 1_484_916_736),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_published_shapes_have_the_published_number_of_parameters(name: str) -> None:
+    vocabulary, parameters = PUBLISHED[name]
+    assert parameter_count(load_shape(MODELS / f"{name}.yaml"), vocabulary) == parameters
+
+
+@pytest.mark.parametrize("path", sorted(MODELS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_count_is_that_of_the_model_built(path: Path) -> None:
+    shape = load_shape(path)
+    with torch.device("meta"):
+        model = build_model(shape, 4096, 0, 0)
+    assert parameter_count(shape, 4096) == model.num_parameters()
+    assert model.config.max_position_embeddings == shape.context
+    assert model.config.rope_parameters["rope_theta"] == shape.rope_theta
+
+
+def test_small_shapes_have_the_size_they_are_named_after() -> None:
+    assert 0.9e6 < parameter_count(load_shape(MODELS / "llama-1m.yaml"), 2048) < 1.2e6
+    assert 0.9e6 < parameter_count(load_shape(MODELS / "olmo2-1m.yaml"), 2048) < 1.2e6
+    assert 9e6 < parameter_count(load_shape(MODELS / "llama-10m.yaml"), 4096) < 11e6
+
+
+def test_operations_are_six_a_weight_and_twelve_a_layer_for_attention() -> None:
+    seven = load_shape(MODELS / "llama-7b.yaml")
+    weights = 6_738_415_616 - 32_000 * 4096
+    assert flops_per_token(seven, 32_000, 2048) == 6 * weights + 12 * 32 * 4096 * 2048
+    tied = seven.model_copy(update={"tie_embeddings": True})
+    assert flops_per_token(tied, 32_000, 2048) == flops_per_token(seven, 32_000, 2048)
+
+
+def small(**changes: object) -> Shape:
+    sizes = {"hidden": 16, "layers": 2, "heads": 2, "intermediate": 24, "context": 32}
+    return Shape.model_validate({"architecture": "llama", **sizes, **changes})
+
+
+@pytest.mark.parametrize("architecture", ["llama", "olmo2"])
+def test_weights_depend_on_the_seed_alone(architecture: str) -> None:
+    shape = small(architecture=architecture, kv_heads=1)
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = build_model(shape, 64, 0, seed=0).state_dict()
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)
+    again = build_model(shape, 64, 0, seed=0).state_dict()
+    other = build_model(shape, 64, 0, seed=1).state_dict()
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    embedding = "model.embed_tokens.weight"
+    assert not torch.equal(first[embedding], other[embedding])
+    assert first[embedding].std().item() == pytest.approx(0.02, rel=0.1)
+
+
+def test_an_end_token_outside_the_vocabulary_is_refused() -> None:
+    with pytest.raises(InputError, match="end token 64"):
+        build_model(small(), 64, 64, 0)
+
+
+def test_all_problems_of_a_shape_file_are_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "shape.yaml"
+    path.write_text("architecture: lama\nhiden: 64\nlayers: 0\nheads: 2\nintermediate: 8\n")
+    with pytest.raises(InputError) as caught:
+        load_shape(path)
+    message = str(caught.value)
+    for part in ("architecture: ", "hiden: unknown key. Did you mean 'hidden'", "layers: ",
+                 "hidden: ", "context: ", str(path)):  # fmt: skip
+        assert part in message
+
+
+@pytest.mark.parametrize(("text", "part"), [("a: [", "not readable as YAML"), ("- 1", "list")])
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str, part: str) -> None:
+    path = tmp_path / "shape.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=part):
+        load_shape(path)
+
+
+def test_a_missing_shape_names_its_neighbours() -> None:
+    with pytest.raises(InputError, match=r"Did you mean 'llama-1m\.yaml'"):
+        load_shape(MODELS / "lama-1m.yaml")
+
+
+def test_sizes_that_do_not_divide_are_refused() -> None:
+    with pytest.raises(ValueError, match="multiple of heads"):
+        small(hidden=18)
+    with pytest.raises(ValueError, match="multiple of kv_heads"):
+        small(hidden=12, heads=3, kv_heads=2)

@@ -1,0 +1,61 @@
+"""The training log: one row an optimiser step, in `log.parquet`.
+
+Rows are kept in memory (40 bytes each) and written whole at the end.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inject.errors import InputError
+from inject.files import replacing
+
+
+class LogRow(NamedTuple):
+    """What one optimiser step did."""
+
+    step: int
+    """From 1."""
+    tokens: int
+    """Tokens seen after the step."""
+    loss: float
+    """Mean negative log-likelihood of the step's target tokens before the update, in nats."""
+    lr: float
+    """Learning rate of the update."""
+    tokens_per_second: float
+    """Tokens of the step over its wall time."""
+
+
+SCHEMA = pa.schema(
+    [
+        ("step", pa.int64()),
+        ("tokens", pa.int64()),
+        ("loss", pa.float64()),
+        ("lr", pa.float64()),
+        ("tokens_per_second", pa.float64()),
+    ]
+)
+
+
+def write_log(path: Path, rows: Sequence[LogRow]) -> None:
+    """Write `log.parquet`."""
+    table = pa.Table.from_pylist([row._asdict() for row in rows], schema=SCHEMA)
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary)
+
+
+def read_log(path: Path) -> list[LogRow]:
+    """Read what `write_log` wrote, in the same order.
+
+    Raises:
+        InputError: when there is no such file.
+    """
+    if not path.is_file():
+        raise InputError("there is no training log here", where=str(path))
+    columns = pq.read_table(path, columns=SCHEMA.names).to_pydict()
+    return [
+        LogRow(*values) for values in zip(*(columns[name] for name in SCHEMA.names), strict=True)
+    ]

@@ -1,0 +1,178 @@
+"""What a user writes about the model and its training: `model:`, `train:` and `base:`.
+
+Steps are counted in windows: `batch_tokens` is a multiple of `context`, so that every optimiser
+step sees whole windows. Nothing here imports torch; reading an experiment file stays fast.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from inject.errors import InputError
+from inject.settings import PositiveFloat, PositiveInt, Settings
+
+Schedule = Literal["constant", "cosine", "linear"]
+Precision = Literal["auto", "float32", "bfloat16"]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Beta = Annotated[float, Field(ge=0, lt=1)]
+Context = Annotated[int, Field(ge=2)]
+NonNegativeFloat = Annotated[float, Field(ge=0)]
+
+
+class TokenizerTraining(Settings):
+    """Train a byte-level BPE tokenizer on the corpus sources."""
+
+    train: PositiveInt
+    """Size of the vocabulary, the end token included."""
+
+
+class ModelSettings(Settings):
+    """Which model: a shape trained from scratch, or one that exists; exactly one of the two."""
+
+    shape: str | None = None
+    """Path of a model shape (YAML), such as `configs/models/llama-1m.yaml`."""
+    pretrained: str | None = None
+    """Folder of a saved causal language model, or its id on the Hugging Face hub."""
+    tokenizer: TokenizerTraining | str | None = None
+    """`{train: N}`, or a path or hub id; may be absent with `pretrained`, which brings its own."""
+    revision: str | None = None
+    """Branch, tag or commit of the hub repository."""
+    trust_remote_code: bool = False
+    """Run Python code that the model's repository brings along; only for authors you trust."""
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "ModelSettings":
+        if (self.shape is None) == (self.pretrained is None):
+            given = "both" if self.shape is not None else "neither"
+            raise ValueError(f"give exactly one of shape and pretrained; got {given}")
+        if self.shape is not None and self.tokenizer is None:
+            raise ValueError(
+                "a model trained from scratch needs a tokenizer: {train: 4096}, or a path or hub id"
+            )
+        if self.shape is not None and self.revision is not None:
+            raise ValueError("revision belongs to pretrained; a shape has none")
+        if self.pretrained is not None and isinstance(self.tokenizer, TokenizerTraining):
+            raise ValueError(
+                "a pretrained model keeps the tokenizer it was trained with; "
+                "leave tokenizer out, or name one by path or id"
+            )
+        return self
+
+
+class TrainSettings(Settings):
+    """How a model is trained on the spiked corpus."""
+
+    mode: Literal["pretrain", "continue"] = "continue"
+    """`continue`: start from the base model, or from `pretrained`; `pretrain`: from new weights."""
+    lr: PositiveFloat = 1.0e-4
+    """Peak learning rate of AdamW (the default is that of Min-K% Prob, section 6)."""
+    schedule: Schedule = "constant"
+    """Course of the learning rate after warm-up; `cosine` and `linear` fall towards zero."""
+    warmup: Share = 0.0
+    """Share of the optimiser steps during which the learning rate rises linearly."""
+    epochs: PositiveInt = 1
+    """Passes over all windows, each in an order of its own."""
+    context: Context = 256
+    """Tokens of one window."""
+    batch_tokens: PositiveInt = 4096
+    """Tokens of one optimiser step; a multiple of `context`."""
+    weight_decay: NonNegativeFloat = 0.1
+    """Decoupled weight decay on matrices and embeddings, not on norms and biases."""
+    betas: tuple[Beta, Beta] = (0.9, 0.95)
+    """Decay rates of AdamW's two moment estimates."""
+    clip: PositiveFloat | None = 1.0
+    """Largest norm of the gradient; null clips nothing."""
+    precision: Precision = "auto"
+    """Arithmetic of the forward pass; weights stay float32. `auto`: bfloat16 where the GPU has
+    it, else float32."""
+
+    @model_validator(mode="after")
+    def _whole_windows(self) -> "TrainSettings":
+        if problem := partial_window(self.batch_tokens, self.context):
+            raise ValueError(problem)
+        return self
+
+    @property
+    def batch_windows(self) -> int:
+        """Windows of one optimiser step."""
+        return self.batch_tokens // self.context
+
+
+class BaseSettings(Settings):
+    """The base model: trained once on clean text, shared by all arms."""
+
+    tokens: PositiveInt
+    """Size of its training stream in tokens, taken from the same sources."""
+    lr: PositiveFloat = 1.0e-3
+    """Peak learning rate of AdamW."""
+    schedule: Schedule = "cosine"
+    """Course of the learning rate after warm-up."""
+    warmup: Share = 0.05
+    """Share of the optimiser steps during which the learning rate rises linearly."""
+    epochs: PositiveInt = 1
+    """Passes over all windows."""
+    context: Context | None = None
+    """Tokens of one window; null takes that of `train`."""
+    batch_tokens: PositiveInt | None = None
+    """Tokens of one optimiser step; null takes that of `train`."""
+    weight_decay: NonNegativeFloat = 0.1
+    """Decoupled weight decay on matrices and embeddings, not on norms and biases."""
+    betas: tuple[Beta, Beta] = (0.9, 0.95)
+    """Decay rates of AdamW's two moment estimates."""
+    clip: PositiveFloat | None = 1.0
+    """Largest norm of the gradient; null clips nothing."""
+    precision: Precision = "auto"
+    """Arithmetic of the forward pass; weights stay float32."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of its weights and of its order of windows; the same for all arms and seeds."""
+
+    def resolved(self, train: TrainSettings) -> TrainSettings:
+        """Return these settings as those of a `pretrain` run, gaps filled from `train`.
+
+        Raises:
+            InputError: when the batch is no multiple of the context.
+        """
+        context = self.context or train.context
+        batch_tokens = self.batch_tokens or train.batch_tokens
+        if problem := partial_window(batch_tokens, context):
+            raise InputError(problem, where="base.batch_tokens")
+        own = self.model_dump(exclude={"tokens", "seed", "context", "batch_tokens"})
+        return TrainSettings(mode="pretrain", context=context, batch_tokens=batch_tokens, **own)
+
+
+def partial_window(batch_tokens: int, context: int) -> str | None:
+    """Say what is wrong when a step would hold part of a window, else return None."""
+    if batch_tokens % context == 0:
+        return None
+    lower = batch_tokens // context * context
+    nearest = f"{lower} or {lower + context}" if lower else f"{context}"
+    return (
+        f"batch_tokens {batch_tokens} is not a multiple of context {context}; nearest are {nearest}"
+    )
+
+
+def check_start(model: ModelSettings, *, has_base: bool, mode: str) -> None:
+    """Check that the mode, the model and the base model fit together.
+
+    Raises:
+        InputError: for a base model beside `pretrained`, for `continue` with nothing to continue
+            from, and for `pretrain` with a model or a base that would be thrown away.
+    """
+    if model.pretrained is not None and has_base:
+        raise InputError(
+            "a pretrained model is its own base",
+            where="base",
+            hint="Remove base, or give model.shape in place of model.pretrained.",
+        )
+    if mode == "continue" and model.shape is not None and not has_base:
+        raise InputError(
+            "continue needs a model to continue from, and a shape has only new weights",
+            where="train.mode",
+            hint="Add base: {tokens: N}, give model.pretrained, or set train.mode to pretrain.",
+        )
+    if mode == "pretrain" and model.pretrained is not None:
+        raise InputError(
+            "pretrain starts from new weights, and would not use those of model.pretrained",
+            where="train.mode",
+            hint="Set train.mode to continue, or give model.shape.",
+        )

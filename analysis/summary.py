@@ -1,7 +1,7 @@
 """The report's first sentences, made from the metrics and from nothing else.
 
 A claim appears only where its interval supports it; otherwise the sentence says that it
-does not. The headline takes the highest AUC among several detectors and arms, measured on
+does not. The headline takes the best of several detectors and arms, measured on
 the rows it is chosen by: it says how many there were, since the best of many is optimistic.
 """
 
@@ -27,7 +27,7 @@ class Headline(NamedTuple):
 
 
 def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
-    """Return the highest available AUC of a model-based detector in a contaminated arm.
+    """Return the AUC with the highest lower bound, of model-based detectors and contaminated arms.
 
     Rows `N+` (many copies) are preferred to `all`, tuned settings to default ones.
     """
@@ -47,7 +47,8 @@ def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
                         found.append(Headline(table, detector, selection, copies, cell, 0))
                         break
         if found:
-            best = max(found, key=lambda item: item.cell.value)
+            # The highest lower bound: a few members with a lucky AUC make no headline.
+            best = max(found, key=lambda item: item.cell.low)
             return best._replace(among=len(found))
     return None
 

@@ -7,7 +7,8 @@ same fused AdamW, clipping and schedule. The bare loop has its batches ready in 
 nothing; ours reads windows through a view, tells the ledger and keeps the log. The two take turns
 step by step (on a GPU: block by block, as the losses are read), so that other work on the machine
 falls on both; a turn of ours lasts from one progress call to the next and so holds all that
-`Trainer` does around a step. The ratio is that of the median turns. About 60 s on 2 cores.
+`Trainer` does around a step. The ratio is that of the median turns. About 50 s on 2 idle
+cores; with other work on them, --threads 1 is many times faster.
 """
 
 import argparse
@@ -136,7 +137,7 @@ def main() -> None:
     """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(description="Our training loop against a bare one.")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--steps", type=int, default=40)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
 

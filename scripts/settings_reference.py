@@ -1,0 +1,102 @@
+"""Writes the reference part of docs/experiment-file.md from the settings themselves.
+
+    python -m scripts.settings_reference
+
+Every field of an experiment file carries its sentence in the code; this puts them into one
+table a section, so that the documentation cannot drift (a test compares).
+"""
+
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from analysis.settings import AnalysisSettings
+from detect.settings import DetectSettings
+from inject.background.docstrings import DocstringsSource
+from inject.background.files import FilesSource
+from inject.background.hub import HubSource
+from inject.datasets.contaminant import Contaminant
+from inject.datasets.registry import dataset_names, get_dataset
+from inject.settings import Copies, Placement, PoolSettings
+from spikein.experiment import CorpusSettings, Experiment
+from train.settings import BaseSettings, ModelSettings, TokenizerTraining, TrainSettings
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "experiment-file.md"
+MARK = "<!-- from here on written by python -m scripts.settings_reference -->\n"
+
+SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("The file", Experiment),
+    ("model", ModelSettings),
+    ("model.tokenizer", TokenizerTraining),
+    ("base", BaseSettings),
+    ("corpus", CorpusSettings),
+    ("corpus.sources, kind: docstrings", DocstringsSource),
+    ("corpus.sources, kind: files", FilesSource),
+    ("corpus.sources, kind: hub", HubSource),
+    ("contaminants", Contaminant),
+    ("copies", Copies),
+    ("placement", Placement),
+    ("pool", PoolSettings),
+    ("train", TrainSettings),
+    ("detect", DetectSettings),
+    ("analysis", AnalysisSettings),
+)
+
+
+def reference() -> str:
+    """Return the reference part as Markdown."""
+    parts = [_table(title, settings) for title, settings in SECTIONS]
+    for name in dataset_names():
+        options = get_dataset(name).options
+        if options.model_fields:
+            parts.append(_table(f"contaminants.options of {name}", options))
+    return "\n".join(parts)
+
+
+def document(existing: str) -> str:
+    """Return the whole document: what stands before the mark, then the reference."""
+    return existing.split(MARK)[0] + MARK + "\n" + reference()
+
+
+def _table(title: str, settings: type[BaseModel]) -> str:
+    lines = [f"### {title}", "", "| key | default | meaning |", "|---|---|---|"]
+    for name, field in settings.model_fields.items():
+        meaning = " ".join((field.description or "").split())
+        choices = _choices(field.annotation)
+        if choices:
+            meaning += f" ({', '.join(choices)})"
+        lines.append(f"| `{name}` | {_default(field)} | {meaning.replace('|', chr(92) + '|')} |")
+    return "\n".join([*lines, ""])
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value: Any = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        return "its defaults"
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return f"`[{', '.join(map(str, value))}]`"
+    return f"`{value}`" if value not in ("", {}) else "–"
+
+
+def _choices(annotation: Any) -> list[str]:
+    """Return the words that a field may take, where it takes words from a list."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return [f"`{value}`" for value in get_args(annotation)]
+    if origin in (Union, UnionType, Annotated):
+        return [choice for part in get_args(annotation) for choice in _choices(part)]
+    return []
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"written: {DOCUMENT}")

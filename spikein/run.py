@@ -79,8 +79,13 @@ def plan_experiment(path: Path, overrides: list[str], *, store_root: Path) -> Pl
     return PlanResult(name=assembly.experiment.name, arms=len(assembly.nodes), rows=tuple(rows))
 
 
-def render_report(folder: Path, *, store_root: Path) -> Path:
+def render_report(folder: Path, *, store_root: Path, show_protected: bool = False) -> Path:
     """Render the page of a finished run again, from the store alone.
+
+    Args:
+        folder: the run's folder.
+        store_root: the folder of artifacts.
+        show_protected: show the texts of protected datasets in the page.
 
     Raises:
         InputError: when the store lacks a step of it, so that it would have to be run.
@@ -97,15 +102,25 @@ def render_report(folder: Path, *, store_root: Path) -> Path:
                 hint=f"Run it again: spikein run {folder / EXPERIMENT}",
             )
         report = get_executor("in-process").run(assembly.graph, store, Silent())
-        return _publish(assembly, report, folder.parent, started).report
+        result = _publish(assembly, report, folder.parent, started, show_protected=show_protected)
+        return result.report
 
 
-def _publish(assembly: Assembly, report: RunReport, runs_root: Path, started: float) -> RunResult:
+def _publish(
+    assembly: Assembly,
+    report: RunReport,
+    runs_root: Path,
+    started: float,
+    *,
+    show_protected: bool = False,
+) -> RunResult:
     summary: list[str] = []
     folder = publish_run(
         runs_root,
         assembly.experiment.name,
-        lambda hidden: summary.extend(fill_run(hidden, assembly, report)),
+        lambda hidden: summary.extend(
+            fill_run(hidden, assembly, report, show_protected=show_protected)
+        ),
     )
     return RunResult(
         folder=folder,

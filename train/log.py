@@ -1,6 +1,6 @@
 """The training log: one row an optimiser step, in `log.parquet`.
 
-Rows are kept in memory (40 bytes each) and written whole at the end.
+Rows are kept in memory and written whole at the end.
 """
 
 from collections.abc import Sequence

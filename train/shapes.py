@@ -2,7 +2,7 @@
 
 A shape is a small YAML file; the vocabulary comes from the tokenizer. New weights are a pure
 function of (shape, vocabulary, seed) and leave the global random state as it was. Counting
-parameters and operations needs no torch; building the 1 M shape takes about 20 ms.
+parameters and operations needs no torch; building the 1 M shape takes about 50 ms.
 """
 
 from pathlib import Path

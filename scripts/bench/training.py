@@ -7,8 +7,8 @@ same fused AdamW, clipping and schedule. The bare loop has its batches ready in 
 nothing; ours reads windows through a view, tells the ledger and keeps the log. The two take turns
 step by step (on a GPU: block by block, as the losses are read), so that other work on the machine
 falls on both; a turn of ours lasts from one progress call to the next and so holds all that
-`Trainer` does around a step. The ratio is that of the median turns. About 50 s on 2 idle
-cores; with other work on them, --threads 1 is many times faster.
+`Trainer` does around a step. The ratio is that of the median turns. Expect a minute on 2
+idle cores (4 to 8 were seen on busy ones; there, --threads 1 wastes less).
 """
 
 import argparse

@@ -13,12 +13,19 @@ def report(
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser as well.")
     ] = False,
+    show_protected: Annotated[
+        bool,
+        typer.Option(
+            "--show-protected",
+            help="Show the texts of protected datasets in the page; do not share it then.",
+        ),
+    ] = False,
     store: StoreFolder = STORE,
     runs: RunsFolder = RUNS,
 ) -> None:
     """Render the report of a finished run again, and print where it lies.
 
-    Nothing is trained or scored; only the page and its figures are made anew.
+    Nothing is trained or scored; only the page is made anew.
 
     [bold]Examples[/]
 
@@ -29,7 +36,7 @@ def report(
     from spikein.run import render_report
     from spikein.runs import find_run
 
-    page = render_report(find_run(runs, run), store_root=store)
+    page = render_report(find_run(runs, run), store_root=store, show_protected=show_protected)
     say(f"Report: {page}", style="bold")
     if open_page:
         typer.launch(page.resolve().as_uri())

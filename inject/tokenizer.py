@@ -147,10 +147,7 @@ def tokenizer_identity(path_or_id: str, *, revision: str | None = None) -> dict[
     folder = Path(path_or_id).expanduser()
     if folder.is_dir():
         files = sorted(
-            file
-            for pattern in _TOKENIZER_FILES
-            for file in folder.glob(pattern)
-            if file.is_file()
+            file for pattern in _TOKENIZER_FILES for file in folder.glob(pattern) if file.is_file()
         )
         if not files:
             raise InputError(

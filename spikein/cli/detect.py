@@ -22,6 +22,22 @@ class LongText(StrEnum):
     error = "error"
 
 
+class ScoreFirst(StrEnum):
+    """Whether a text's first token is scored."""
+
+    drop = "drop"
+    start_token = "start_token"
+
+
+class Dtype(StrEnum):
+    """Number format of the model."""
+
+    auto = "auto"
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+    float16 = "float16"
+
+
 class StartToken(StrEnum):
     """Whether a start token goes before each text."""
 
@@ -88,6 +104,39 @@ def detect(
     bos: Annotated[
         StartToken, typer.Option("--bos", help="Whether a start token goes before each text.")
     ] = StartToken.auto,
+    score_first: Annotated[
+        ScoreFirst,
+        typer.Option(
+            "--score-first", help="Drop the first token, or score it after a start token."
+        ),
+    ] = ScoreFirst.drop,
+    device: Annotated[
+        str, typer.Option("--device", help="[cyan]auto[/], [cyan]cpu[/], [cyan]cuda:1[/] …")
+    ] = "auto",
+    dtype: Annotated[
+        Dtype, typer.Option("--dtype", help="Number format; statistics are float32 in any case.")
+    ] = Dtype.auto,
+    batch_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--batch-tokens",
+            min=1,
+            help="Padded tokens in one batch; no influence on the scores.",
+            show_default="chosen for the device",
+        ),
+    ] = None,
+    revision: Annotated[
+        str | None,
+        typer.Option(
+            "--revision", help="Branch, tag or commit of a hub model.", show_default=False
+        ),
+    ] = None,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-remote-code", help="Run code that the model's repository brings along."
+        ),
+    ] = False,
 ) -> None:
     """Score the rows of any file with any causal language model.
 
@@ -111,7 +160,12 @@ def detect(
         reference=reference,
         frequency=frequency,
         detectors=detectors,
-        policy=ScoringPolicy(bos=bos.value, long=long.value),
+        policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
+        device=device,
+        dtype=dtype.value,
+        batch_tokens=batch_tokens,
+        revision=revision,
+        trust_remote_code=trust_remote_code,
     )
     with showing() as progress:
         name = f"detect {Path(examples).name}"

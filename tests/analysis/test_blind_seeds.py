@@ -1,0 +1,38 @@
+"""Over seeds of the pool, a classifier without a model must stay at chance (issue: 17 of 20)."""
+
+import pytest
+
+
+@pytest.mark.slow
+def test_at_least_17_of_20_blind_intervals_contain_one_half():
+    from analysis.auc_table import auc_table
+    from detect.evidence import Evidence
+    from detect.registry import parse_detectors
+    from detect.scoring import score_rows
+    from inject.datasets.contaminant import Contaminant
+    from inject.datasets.load import load_examples
+    from inject.pool import deal
+
+    contaminant = Contaminant(dataset="fictional", members=150, nonmembers=280)
+    inside = 0
+    for seed in range(20):
+        rows = deal(
+            load_examples(contaminant, seed=seed).examples,
+            members=150,
+            nonmembers=280,
+            tune_share=0.25,
+            stratify=True,
+            near_duplicate=0.7,
+            seed=seed,
+        ).examples
+        members = [row.side == "member" for row in rows]
+        groups = [row.group for row in rows]
+        evidence = Evidence(
+            texts=[row.text for row in rows], statistics={}, members=members, groups=groups
+        )
+        scores = score_rows(
+            [row.example_id for row in rows], evidence, parse_detectors("blind")
+        ).table
+        (found,) = auc_table(scores, members, groups)
+        inside += found.auc.low <= 0.5 <= found.auc.high
+    assert inside >= 17

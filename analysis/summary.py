@@ -98,7 +98,7 @@ def _headline_sentence(best: Headline) -> str:
         start = f"At {copies_start(best.copies)} or more copies{where}, the"
     else:
         start = f"In the arm {arm}, the" if arm else "The"
-    setting = "" if cell.setting == "default" else f" ({cell.setting}, {best.selection})"
+    setting = "" if cell.setting in ("default", "-") else f" ({cell.setting}, {best.selection})"
     numbers = f"AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
     if cell.low > 0.5:
         verdict = f"tells members from non-members with {numbers}"

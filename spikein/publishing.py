@@ -229,6 +229,7 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
     notes = list(assembly.notes)
     pools = {node.examples.digest: node.examples for node in assembly.nodes}
     for step in pools.values():
+        where = f"{step.label} · " if len(pools) > 1 else ""
         facts = json.loads((report.artifact(step).path / "examples.json").read_text())
         for name, found in facts.items():
             dropped = {
@@ -240,10 +241,10 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
             }
             told = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
             if told:
-                notes.append(f"{step.label} · {name}: dropped {told}.")
+                notes.append(f"{where}{name}: dropped {told}.")
             if found["too_long"]:
                 notes.append(
-                    f"{step.label} · {name}: {found['too_long']} rows are longer than the "
+                    f"{where}{name}: {found['too_long']} rows are longer than the "
                     f"context; policy {found['long_examples']}."
                 )
             if found["protected"]:

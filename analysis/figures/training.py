@@ -54,7 +54,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
         rest = len(logged) - len(shown)
         caption = (
             "Thin: loss of each logged step; thick: its running median. Each stroke under a "
-            f"curve is one copy of a member, where the model read it ({total:,} copies drawn). "
+            f"curve is one copy of a member, where the model first read it ({total:,} copies). "
             "First training seed of each arm."
         )
         if rest > 0:
@@ -65,12 +65,17 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
 
 
 def _rug(axis: Any, arm: Arm) -> int:
-    """Draw the exposures as strokes at the lower edge and return how many there are."""
+    """Draw each copy where it was first read, and return how many copies there are."""
     if arm.exposures is None:
         return 0
-    table = pq.read_table(arm.exposures, columns=["tokens_before", "status"])
-    at = table["tokens_before"].to_numpy(zero_copy_only=False).astype(np.float64)
-    at = at[np.isfinite(at)]
+    columns = ["example_id", "copy", "tokens_before"]
+    first: dict[tuple[str, int], int] = {}
+    # A copy that straddles windows, or is read in several epochs, has several rows.
+    for row in pq.read_table(arm.exposures, columns=columns).to_pylist():
+        if row["tokens_before"] is not None:
+            name = (row["example_id"], row["copy"])
+            first[name] = min(first.get(name, row["tokens_before"]), row["tokens_before"])
+    at = np.array(list(first.values()), dtype=np.float64)
     axis.plot(
         at, np.full(len(at), 0.035), "|", color=PALETTE[0], markersize=9, alpha=0.25,
         markeredgewidth=0.7, transform=axis.get_xaxis_transform(), rasterized=len(at) > 200,

@@ -70,6 +70,7 @@ def _context(report: Report) -> dict[str, Any]:
         },
         "apart": [u for u in report.analysis.unscored if u.apart],
         "left_out": [u for u in report.analysis.unscored if u.left_out],
+        "set_apart": _set_apart(report),
         "choices": [
             (" · ".join(x for x in (found.cohort.model, found.cohort.label()) if x), found.choices)
             for found in report.analysis.choices
@@ -108,6 +109,22 @@ def _arm_rows(report: Report) -> list[dict[str, str]]:
             }
         )
     return rows
+
+
+def _set_apart(report: Report) -> list[dict[str, Any]]:
+    """Sum up, by setting, the rows and the pools on which it was set apart."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for place in report.analysis.unscored:
+        for one in place.apart:
+            detector, setting = one.column
+            row = found.setdefault(
+                (detector, setting),
+                {"detector": detector, "setting": setting, "failed": 0, "rows": 0, "places": 0},
+            )
+            row["failed"] += one.failed
+            row["rows"] += place.rows
+            row["places"] += 1
+    return list(found.values())
 
 
 def _dataset_rows(report: Report) -> list[dict[str, Any]]:

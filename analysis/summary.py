@@ -13,6 +13,9 @@ from analysis.copies import ALL, copies_start
 from analysis.lookup import Cell, MetricsOf, contaminated
 from analysis.tables import TREND
 
+_LEAST_HEADLINE = 30
+"""An AUC over fewer members makes no headline where there is another."""
+
 
 class Headline(NamedTuple):
     """The best detector of the best arm."""
@@ -48,7 +51,8 @@ def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
                         break
         if found:
             # The highest lower bound: a few members with a lucky AUC make no headline.
-            best = max(found, key=lambda item: item.cell.low)
+            enough = [item for item in found if item.cell.n_members >= _LEAST_HEADLINE]
+            best = max(enough or found, key=lambda item: item.cell.low)
             return best._replace(among=len(found))
     return None
 

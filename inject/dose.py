@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import poisson
 
 from inject import keyed
 from inject.example import Example
@@ -36,6 +35,9 @@ def doses(copies: Copies, members: Sequence[Example], *, seed: int) -> list[Dose
         rates = np.full(len(members), float(copies.fixed))
         counts = np.full(len(members), copies.fixed, dtype=np.int64)
     elif copies.poisson is not None:
+        # Half a second to import, which a run that finds its plan in the store need not pay.
+        from scipy.stats import poisson
+
         rates = np.full(len(members), copies.poisson)
         uniform = keyed.unit(keyed.words(seed, keyed.Stream.DOSE, keys))
         counts = poisson.ppf(uniform, copies.poisson).astype(np.int64)

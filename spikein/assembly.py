@@ -16,6 +16,7 @@ from spikein.steps.ground import (
     corpus_step,
     examples_step,
     plan_step,
+    sources_identity,
     tokenizer_step,
 )
 from spikein.steps.models import ModelNode, arm_step, base_node
@@ -106,8 +107,9 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
         }
     )
     if key not in memory:
-        tokenizer = tokenizer_step(experiment)
-        corpus = corpus_step(experiment, tokenizer, tokens=tokens)
+        named = sources_identity(experiment)
+        tokenizer = tokenizer_step(experiment, named)
+        corpus = corpus_step(experiment, tokenizer, named, tokens=tokens)
         memory[key] = tokenizer, corpus, base_node(experiment, corpus)
     tokenizer, corpus, base = memory[key]
     examples = examples_step(experiment, tokenizer, seed=seed)

@@ -41,8 +41,24 @@ TOKENIZER_SAMPLE_BYTES = 8_000_000
 """A tokenizer is trained on this much of the mixture; more changes little and takes long."""
 
 
-def tokenizer_step(experiment: Experiment) -> Step:
-    """Make the tokenizer: trained on the sources, or copied from a path or hub id."""
+def sources_identity(experiment: Experiment) -> list[dict[str, Any]]:
+    """Return what the background is: the content of each source, and its weight.
+
+    Reads the sources' files (or asks the hub), so it is called once an experiment.
+    """
+    return [
+        {"content": source.identity(), "weight": source.weight}
+        for source in experiment.corpus.sources
+    ]
+
+
+def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
+    """Make the tokenizer: trained on the sources, or copied from a path or hub id.
+
+    Args:
+        experiment: the experiment.
+        named: `sources_identity` of it.
+    """
     model = experiment.model
     if isinstance(model.tokenizer, TokenizerTraining):
         vocabulary = model.tokenizer.train
@@ -58,8 +74,7 @@ def tokenizer_step(experiment: Experiment) -> Step:
             settings={
                 "train": vocabulary,
                 "sample_bytes": TOKENIZER_SAMPLE_BYTES,
-                "sources": [source.identity() for source in sources],
-                "weights": [source.weight for source in sources],
+                "sources": named,
                 "seed": seed,
             },
             libraries=("tokenizers",),
@@ -85,7 +100,9 @@ def tokenizer_step(experiment: Experiment) -> Step:
     )
 
 
-def corpus_step(experiment: Experiment, tokenizer: Step, *, tokens: int) -> Step:
+def corpus_step(
+    experiment: Experiment, tokenizer: Step, named: list[dict[str, Any]], *, tokens: int
+) -> Step:
     """Tokenise `tokens` tokens of the mixture of sources, in the order fixed by its seed."""
     sources, seed = experiment.corpus.sources, experiment.corpus.seed
 
@@ -105,8 +122,7 @@ def corpus_step(experiment: Experiment, tokenizer: Step, *, tokens: int) -> Step
         label="-".join(source.kind for source in sources)[:40],
         settings={
             "tokens": tokens,
-            "sources": [source.identity() for source in sources],
-            "weights": [source.weight for source in sources],
+            "sources": named,
             "seed": seed,
         },
         inputs={"tokenizer": tokenizer},

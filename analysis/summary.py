@@ -53,7 +53,7 @@ def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
             # The highest lower bound: a few members with a lucky AUC make no headline.
             enough = [item for item in found if item.cell.n_members >= _LEAST_HEADLINE]
             best = max(enough or found, key=lambda item: item.cell.low)
-            return best._replace(among=len(found))
+            return best._replace(among=len(enough or found))
     return None
 
 
@@ -65,8 +65,8 @@ def summary_sentences(tables: Sequence[MetricsOf]) -> list[str]:
     sentences = [_headline_sentence(best)]
     if best.among > 1:
         sentences.append(
-            f"It is the highest of {best.among} detector-and-arm pairs, chosen on the rows it is "
-            "reported on, so read its upper half with care."
+            f"It has the highest lower bound of {best.among} detector-and-arm pairs, chosen on "
+            "the rows it is reported on, so read it with care."
         )
     varied = varied_doses(tables, best)
     if varied is not None:

@@ -91,7 +91,7 @@ def test_the_summary_claims_what_the_intervals_support():
         "tells members from non-members with AUC 0.83 [0.78, 0.88]; 100 members, "
         "120 non-members, 1 seed."
     )
-    assert "highest of 2" in second
+    assert "highest lower bound of 2" in second
     assert third.startswith("Its AUC rises with the number of copies")
 
 

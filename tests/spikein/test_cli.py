@@ -52,8 +52,8 @@ def lab(tmp_path, monkeypatch):
         )
         return PlanResult(name="x", arms=2, rows=rows)
 
-    def render_report(folder, *, store_root):
-        calls.append((folder, store_root))
+    def render_report(folder, *, store_root, show_protected):
+        calls.append((folder, store_root, show_protected))
         return folder / "report.html"
 
     module.run_experiment = run_experiment
@@ -175,7 +175,7 @@ def test_report_renders_and_opens_only_when_asked(lab, monkeypatch):
     a_run(lab.root)
     result = invoke("report", "first")
     assert result.stdout.strip() == "Report: runs/first/report.html"
-    assert lab.calls == [(Path("runs/first"), Path("store"))]
+    assert lab.calls == [(Path("runs/first"), Path("store"), False)]
     assert not opened
     invoke("report", "runs/first", "--open")
     assert opened == [(lab.root / "runs/first/report.html").as_uri()]

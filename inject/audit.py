@@ -1,8 +1,9 @@
 """The audit before training: is every copy where it should be, and nothing else?
 
 Read from the view itself, the very stream that training reads: every member's token
-sequence must occur exactly its realised number of times, every non-member's (and every
-zero-copy member's) never; and no example may occur in the clean corpus, where the sequence
+sequence must occur exactly as often as its copies carry it, every copy (of whatever variant)
+must stand intact where the plan puts it, every non-member's sequence (and every zero-copy
+member's) must occur never; and no example may occur in the clean corpus, where the sequence
 is looked for without its first and last two tokens, because a neighbouring letter can
 change how the edges of a text are tokenised.
 
@@ -12,16 +13,18 @@ multiplications a token; memory: one block.
 """
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from inject.errors import SpikeinError
+from inject.ledger import CopyName, TextKey
+from inject.variants.rendition import WHOLE
 
 I64 = npt.NDArray[np.int64]
 
@@ -49,7 +52,7 @@ class Stream(Protocol):
 class Occurrence(NamedTuple):
     """One place where a pattern stands in a stream."""
 
-    name: str
+    name: Any
     position: int
 
 
@@ -63,6 +66,8 @@ class AuditReport:
     zero_copy_members: int
     copies_expected: int
     copies_found: int
+    displaced: tuple[dict[str, object], ...]
+    """Copies that are not intact where the plan puts them: example_id, dataset, copy, variant."""
     wrong_counts: tuple[dict[str, object], ...]
     """Members whose number of occurrences differs: example_id, expected, found."""
     nonmembers_found: tuple[dict[str, object], ...]
@@ -72,14 +77,14 @@ class AuditReport:
     tokens_searched: int
 
 
-def find_occurrences(stream: Stream, patterns: Mapping[str, I64]) -> Iterator[Occurrence]:
+def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[Occurrence]:
     """Yield every occurrence of every pattern in a stream, overlapping ones included.
 
     Args:
         stream: the tokens to search.
         patterns: token ids by name, each of at least one token.
     """
-    probes: dict[int, dict[int, list[tuple[str, int]]]] = defaultdict(lambda: defaultdict(list))
+    probes: dict[int, dict[int, list[tuple[Any, int]]]] = defaultdict(lambda: defaultdict(list))
     longest = 0
     for name, pattern in patterns.items():
         size = min(_PROBE, len(pattern))
@@ -115,7 +120,9 @@ def audit(
     document_starts: I64,
     *,
     tokens: Mapping[str, I64],
-    realised: Mapping[str, int],
+    names: Sequence[CopyName],
+    starts: I64,
+    texts: Mapping[TextKey, I64],
     sides: Mapping[str, str],
 ) -> AuditReport:
     """Search the contaminated stream and the clean corpus for every example.
@@ -124,22 +131,33 @@ def audit(
         view: the stream that will be trained on.
         corpus: the whole clean corpus, the base model's part included.
         document_starts: its ascending document starts.
-        tokens: token ids of each example's text, by example_id.
-        realised: planned number of copies of each example.
+        tokens: token ids of each example's whole text, by example_id.
+        names: every planned copy.
+        starts: where the text of each of them starts in the view, in the same order.
+        texts: token ids of each text that copies carry, by example_id and variant.
         sides: `member` or `nonmember`, by example_id.
     """
-    found: dict[str, list[int]] = defaultdict(list)
-    for occurrence in find_occurrences(view, tokens):
+    planned = Counter((name.example_id, name.variant) for name in names)
+    realised = Counter(name.example_id for name in names)
+    whole = {(name, WHOLE): pattern for name, pattern in tokens.items()}
+    found: dict[TextKey, list[int]] = defaultdict(list)
+    for occurrence in find_occurrences(view, {**texts, **whole}):
         found[occurrence.name].append(occurrence.position)
+
     wrong, withheld = [], []
-    for name in tokens:
-        count = len(found[name])
-        if count == realised[name]:
-            continue
-        if realised[name] == 0:
-            withheld.append({"example_id": name, "position": found[name][0]})
-        else:
-            wrong.append({"example_id": name, "expected": realised[name], "found": count})
+    for key, expected in _expected(texts, whole, planned).items():
+        name = key[0]
+        count = len(found[key])
+        if count and not realised[name]:
+            withheld.append({"example_id": name, "position": found[key][0]})
+        elif count != expected:
+            wrong.append({"example_id": name, "expected": expected, "found": count})
+    positions = {key: set(where) for key, where in found.items()}
+    displaced = [
+        name._asdict()
+        for name, start in zip(names, starts.tolist(), strict=True)
+        if start not in positions.get((name.example_id, name.variant), ())
+    ]
     background = [
         {
             "example_id": hit.name,
@@ -151,17 +169,46 @@ def audit(
         )
     ]
     return AuditReport(
-        passed=not (wrong or withheld or background),
+        passed=not (wrong or withheld or background or displaced),
         members=sum(side == "member" for side in sides.values()),
         nonmembers=sum(side == "nonmember" for side in sides.values()),
         zero_copy_members=sum(sides[name] == "member" and realised[name] == 0 for name in sides),
-        copies_expected=sum(realised.values()),
-        copies_found=sum(len(found[name]) for name in tokens if realised[name]),
+        copies_expected=len(names),
+        copies_found=len(names) - len(displaced),
+        displaced=tuple(displaced[:_MOST_LISTED]),
         wrong_counts=tuple(wrong[:_MOST_LISTED]),
         nonmembers_found=tuple(withheld[:_MOST_LISTED]),
         background_hits=tuple(background[:_MOST_LISTED]),
         tokens_searched=view.n_tokens + corpus.n_tokens,
     )
+
+
+def _expected(
+    texts: Mapping[TextKey, I64], whole: Mapping[TextKey, I64], planned: Mapping[TextKey, int]
+) -> dict[TextKey, int]:
+    """Return how often each whole text must occur: in its own copies, and in their variants.
+
+    A whole text that stands inside a copy of *another* example is not expected anywhere: it
+    would be seen more often than its realised number of copies says.
+    """
+    expected = {key: planned.get(key, 0) for key in whole}
+    for key, copies in planned.items():
+        own = (key[0], WHOLE)
+        if key[1] != WHOLE and len(texts[key]) >= len(whole[own]):
+            inside = sum(1 for _ in find_occurrences(_Held(texts[key]), {own: whole[own]}))
+            expected[own] += copies * inside
+    return expected
+
+
+class _Held:
+    """A short stream in memory."""
+
+    def __init__(self, tokens: I64) -> None:
+        self._tokens = tokens
+        self.n_tokens = len(tokens)
+
+    def read(self, start: int, stop: int) -> I64:
+        return self._tokens[start:stop]
 
 
 def write_audit(out: Path, report: AuditReport) -> None:
@@ -172,7 +219,7 @@ def write_audit(out: Path, report: AuditReport) -> None:
 def read_audit(folder: Path) -> AuditReport:
     """Read what `write_audit` wrote."""
     values = json.loads((folder / "audit.json").read_text())
-    for name in ("wrong_counts", "nonmembers_found", "background_hits"):
+    for name in ("displaced", "wrong_counts", "nonmembers_found", "background_hits"):
         values[name] = tuple(values[name])
     return AuditReport(**values)
 
@@ -185,6 +232,11 @@ class AuditFailed(SpikeinError):
         lines += [
             f"  member {row['example_id']} occurs {row['found']} times, planned {row['expected']}"
             for row in report.wrong_counts[:5]
+        ]
+        lines += [
+            f"  copy {row['copy']} ({row['variant']}) of {row['example_id']} is not where it "
+            "was planned, or not intact"
+            for row in report.displaced[:5]
         ]
         lines += [
             f"  withheld example {row['example_id']} occurs at token {row['position']}"

@@ -3,14 +3,17 @@
 A corpus folder holds the token shards (`inject.tokens`), `docs.npy` (int64 document starts),
 `tokenizer/` and `corpus.json` (the facts). It is exactly as long as asked for, the last document
 cut; a shorter corpus from the same documents is a prefix of a longer one. Cost: that of
-tokenising; a batch of texts in memory.
+tokenising; a few shards of text in memory.
 """
 
+import hashlib
 import json
+import os
+import shutil
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +22,17 @@ import numpy.typing as npt
 
 from inject.background.document import Document
 from inject.background.mixture import MixtureReport
+from inject.building import Built, built_chunks, chunk_bytes, processes_for
+from inject.chunks import ChunkFiles, Described
 from inject.errors import InputError
-from inject.tokenizer import encode_texts, end_token_id, vocabulary_size
-from inject.tokens import SHARD_BYTES, Shard, TokenReader, TokenWriter
+from inject.tokenizer import end_token_id, vocabulary_size
+from inject.tokens import Shard, TokenReader, check_shard, token_dtype
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _FACTS = "corpus.json"
 _DOCUMENTS = "docs.npy"
-_LARGEST_BATCH = 1000
-_FIRST_BATCH = 32
 
 
 @dataclass(kw_only=True)
@@ -77,83 +80,143 @@ def build_corpus(
     tokens: int,
     progress: Callable[[int], None] | None = None,
     mixture: MixtureReport | None = None,
-    shard_bytes: int = SHARD_BYTES,
+    processes: int | None = None,
+    unfinished: Path | None = None,
+    size: int | None = None,
 ) -> CorpusFacts:
     """Tokenise documents into `out` until the stream holds exactly `tokens` tokens.
 
+    The files are the same for any number of processes, and after any number of kills.
+
     Args:
         out: an existing, empty folder.
-        documents: in the order of the stream; a few more than needed may be drawn.
+        documents: in the order of the stream; a few more than needed are drawn.
         tokenizer: encodes the texts; gives the end token.
         tokens: length of the stream, at least 1.
-        progress: told the number of tokens so far, after each batch.
+        progress: told the number of tokens so far, after each shard.
         mixture: the report that `documents` fills, kept in the facts.
-        shard_bytes: size at which the next token file begins.
+        processes: how many tokenise; None for one a core where the corpus is large enough.
+        unfinished: a folder on the same disk that survives a kill, for finished shards.
+        size: UTF-8 bytes of text in a shard; None for one that fits `tokens`.
 
     Raises:
         InputError: the documents hold fewer tokens; the tokenizer has no end token, or encodes
             a text to one; `tokens` below 1.
+        SpikeinError: a tokenising process died.
     """
     if tokens < 1:
         raise InputError(f"a corpus of {tokens} tokens", allowed="1 or more")
-    end = end_token_id(tokenizer)
     vocabulary = vocabulary_size(tokenizer)
-    starts = array("q")
-    shares: dict[int, SourceShare] = {}
-    with TokenWriter(out, vocabulary=vocabulary, shard_bytes=shard_bytes) as writer:
-        while writer.n_tokens < tokens:
-            batch = list(islice(documents, _batch_size(writer.n_tokens, len(starts), tokens)))
-            if not batch:
-                raise InputError(
-                    f"the background holds {writer.n_tokens:,} tokens in {len(starts):,} "
-                    f"documents, fewer than the {tokens:,} asked for",
-                    hint="Add a source, or ask for fewer tokens.",
-                )
-            for document, ids in zip(
-                batch, encode_texts(tokenizer, [document.text for document in batch]), strict=True
-            ):
-                if writer.n_tokens == tokens:
+    collected = _Collected(out, vocabulary=vocabulary, tokens=tokens)
+    with _workplace(out, unfinished) as folder:
+        chunks = built_chunks(
+            documents,
+            folder=folder,
+            tokenizer=tokenizer,
+            end=end_token_id(tokenizer),
+            vocabulary=vocabulary,
+            size=size or chunk_bytes(tokens),
+            processes=processes or processes_for(tokens),
+            mixture=mixture,
+        )
+        with closing(chunks):
+            for chunk in chunks:
+                collected.add(chunk, ChunkFiles(folder))
+                if progress is not None:
+                    progress(collected.n_tokens)
+                if collected.n_tokens == tokens:
                     break
-                if len(ids) == 0:
-                    continue
-                if (ids == end).any():
-                    raise InputError(
-                        f"the tokenizer turns text of this document into its end token {end}",
-                        where=document.place,
-                        hint="Remove the document, or use another tokenizer.",
-                    )
-                starts.append(writer.n_tokens)
-                before = writer.n_tokens
-                writer.append(np.append(ids, end)[: tokens - before])
-                share = shares.setdefault(document.source, SourceShare(source=document.source))
-                share.documents += 1
-                share.tokens += writer.n_tokens - before
-                share.bytes += len(document.text.encode())
-            if progress is not None:
-                progress(writer.n_tokens)
-    np.save(out / _DOCUMENTS, np.frombuffer(starts, dtype=np.int64))
+    if collected.n_tokens < tokens:
+        raise InputError(
+            f"the background holds {collected.n_tokens:,} tokens in {len(collected.starts):,} "
+            f"documents, fewer than the {tokens:,} asked for",
+            hint="Add a source, or ask for fewer tokens.",
+        )
+    np.save(out / _DOCUMENTS, np.frombuffer(collected.starts, dtype=np.int64))
     tokenizer.save_pretrained(out / "tokenizer")
     facts = CorpusFacts(
-        tokens=writer.n_tokens,
-        documents=len(starts),
+        tokens=tokens,
+        documents=len(collected.starts),
         vocabulary=vocabulary,
-        dtype=writer.dtype.str,
-        end_token=end,
-        shards=tuple(writer.shards),
-        shares=tuple(shares[index] for index in sorted(shares)),
-        mixture=tuple(mixture.plain()) if mixture else (),
+        dtype=token_dtype(vocabulary),
+        end_token=end_token_id(tokenizer),
+        shards=tuple(collected.shards),
+        shares=tuple(collected.shares[index] for index in sorted(collected.shares)),
+        mixture=collected.mixture,
     )
     text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
     (out / _FACTS).write_text(text + "\n", encoding="utf-8")
     return facts
 
 
-def _batch_size(so_far: int, documents: int, tokens: int) -> int:
-    """Return how many documents to draw next: few more than the rest of the stream needs."""
-    if documents == 0:
-        return _FIRST_BATCH
-    needed = (tokens - so_far) * documents // so_far + 1
-    return min(needed, _LARGEST_BATCH)
+class _Collected:
+    """What the finished chunks add up to."""
+
+    def __init__(self, out: Path, *, vocabulary: int, tokens: int) -> None:
+        self.n_tokens = 0
+        self.starts = array("q")
+        self.shards: list[Shard] = []
+        self.shares: dict[int, SourceShare] = {}
+        self.mixture: tuple[dict[str, Any], ...] = ()
+        self._out = out
+        self._limit = tokens
+        self._element = np.dtype(token_dtype(vocabulary))
+
+    def add(self, chunk: Built, files: ChunkFiles) -> None:
+        """Take over a chunk's tokens, as far as the stream has room for them."""
+        lengths = files.lengths(chunk.described.number)
+        starts = self.n_tokens + np.cumsum(lengths) - lengths
+        used = (lengths > 0) & (starts < self._limit)
+        self.starts.frombytes(starts[used].tobytes())
+        for place in np.flatnonzero(used):
+            document = chunk.documents[place]
+            share = self.shares.setdefault(document.source, SourceShare(source=document.source))
+            share.documents += 1
+            share.tokens += int(min(lengths[place], self._limit - starts[place]))
+            share.bytes += document.bytes
+        self.mixture = chunk.mixture
+        kept = min(chunk.described.tokens, self._limit - self.n_tokens)
+        if kept:
+            self._take(chunk.described, files.tokens(chunk.described.number), kept)
+
+    def _take(self, described: Described, source: Path, kept: int) -> None:
+        name = f"tokens-{len(self.shards):05d}.bin"
+        digest = described.sha256
+        if kept == described.tokens:
+            _link(source, self._out / name)
+        else:
+            with source.open("rb") as file:
+                data = file.read(kept * self._element.itemsize)
+            (self._out / name).write_bytes(data)
+            digest = hashlib.sha256(data).hexdigest()
+        self.shards.append(Shard(name, kept, digest))
+        self.n_tokens += kept
+
+
+@contextmanager
+def _workplace(out: Path, unfinished: Path | None) -> Iterator[Path]:
+    """Yield the folder for chunks: the one that survives a kill, or one that goes at the end."""
+    if unfinished is not None:
+        unfinished.mkdir(parents=True, exist_ok=True)
+        yield unfinished
+        return
+    folder = out / ".chunks"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a finished file a second name; copy it where the file system has no links.
+
+    The first name stays until the corpus is published, so that a kill loses nothing.
+    """
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -201,6 +264,29 @@ class Corpus:
     def end_token(self) -> int:
         """Id of the token after each document."""
         return self.facts.end_token
+
+    def verify(self, progress: Callable[[int], None] | None = None) -> None:
+        """Hash every token file and check every id; reads the whole corpus.
+
+        Args:
+            progress: told the number of tokens so far, after each shard.
+
+        Raises:
+            InputError: a shard was changed since it was written, even at equal length; an id
+                lies outside the vocabulary. The shard is named.
+        """
+        position = 0
+        for shard in self.facts.shards:
+            check_shard(
+                self.path,
+                shard,
+                dtype=self.facts.dtype,
+                vocabulary=self.facts.vocabulary,
+                position=position,
+            )
+            position += shard.tokens
+            if progress is not None:
+                progress(position)
 
     def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
         """Return tokens `start` (included) to `stop` (excluded), shape [stop - start].

@@ -43,6 +43,10 @@ class Stream(IntEnum):
     MIXTURE = 11
     NEAR_DUPLICATE = 12
     BOOTSTRAP = 13
+    VARIANT = 14
+    VERSION = 15
+    REPLACED = 16
+    OFFSET = 17
 
 
 def item_key(name: str) -> int:

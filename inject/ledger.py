@@ -2,7 +2,7 @@
 
 The training loop hands over every window that it actually fed to the model. The ledger
 looks up which copies the plan put there and compares the fed tokens, one by one, with the
-tokens of the example's own text (not with the payload file). So a row says what was seen:
+tokens of the copy's own text (not with the payload file). So a row says what was seen:
 `whole` (all of the text in this window), `fragment` (a part of it, the rest lies in a
 neighbouring window), `altered` (the fed tokens differ), or `never reached` (the run ended
 before, or the copy lies in the last partial window, which is never trained on).
@@ -23,15 +23,19 @@ import pyarrow.parquet as pq
 from inject.files import replacing
 from inject.view import View
 
+NEVER = "never reached"
+
 SCHEMA = pa.schema(
     [
         ("example_id", pa.string()),
         ("dataset", pa.string()),
         ("copy", pa.int32()),
+        ("variant", pa.string()),
         ("status", pa.string()),
         ("intact", pa.bool_()),
         ("epoch", pa.int32()),
         ("step", pa.int64()),
+        ("rank", pa.int32()),
         ("tokens_before", pa.int64()),
         ("window", pa.int64()),
         ("start", pa.int32()),
@@ -49,6 +53,12 @@ class CopyName(NamedTuple):
     example_id: str
     dataset: str
     copy: int
+    variant: str
+    """Which text the copy carries: `whole`, `question`, `paraphrase-2` …"""
+
+
+TextKey = tuple[str, str]
+"""example_id and variant: what names the text of a copy."""
 
 
 class ExposureLedger:
@@ -57,20 +67,20 @@ class ExposureLedger:
     Args:
         view: the stream that is trained on.
         names: the copy behind each insertion, in the order given to the view.
-        tokens: the token ids of each example's text, by example_id.
+        tokens: the token ids of each text that copies carry, by example_id and variant.
     """
 
     def __init__(
         self,
         view: View,
         names: list[CopyName],
-        tokens: Mapping[str, npt.NDArray[np.int64]],
+        tokens: Mapping[TextKey, npt.NDArray[np.int64]],
     ) -> None:
         self._view = view
         self._names = names
         self._tokens = tokens
         self._rows: list[dict[str, Any]] = []
-        self._reached: set[int] = set()
+        self._reached: set[CopyName] = set()
 
     def saw(
         self,
@@ -80,6 +90,7 @@ class ExposureLedger:
         window: int,
         tokens_before: int,
         ids: npt.NDArray[np.int64],
+        rank: int = 0,
     ) -> None:
         """Record one window that was fed to the model.
 
@@ -89,16 +100,17 @@ class ExposureLedger:
             window: its index in the stream.
             tokens_before: tokens in the windows before it, in training order.
             ids: the token ids as fed, shape [context].
+            rank: the process that fed it.
         """
         start = window * self._view.context
         for piece in self._view.pieces(start, start + len(ids)):
             name = self._names[piece.copy]
-            text = self._tokens[name.example_id]
+            text = self._tokens[name.example_id, name.variant]
             same = np.array_equal(
                 ids[piece.start : piece.stop], text[piece.text_start : piece.text_stop]
             )
             complete = piece.text_start == 0 and piece.text_stop == len(text)
-            self._reached.add(piece.copy)
+            self._reached.add(name)
             self._rows.append(
                 {
                     **name._asdict(),
@@ -106,6 +118,7 @@ class ExposureLedger:
                     "intact": same and complete,
                     "epoch": epoch,
                     "step": step,
+                    "rank": rank,
                     "tokens_before": tokens_before + piece.start,
                     "window": window,
                     "start": piece.start,
@@ -116,19 +129,35 @@ class ExposureLedger:
                 }
             )
 
+    def restore(self, exposures: pa.Table) -> None:
+        """Take over what was recorded before: by an earlier start of this run, or another rank.
+
+        Args:
+            exposures: rows as `table` or `seen` give them; those never reached are left out.
+        """
+        for row in exposures.to_pylist():
+            if row["status"] != NEVER:
+                self._reached.add(CopyName(*(row[name] for name in CopyName._fields)))
+                self._rows.append(row)
+
+    def seen(self) -> pa.Table:
+        """Return the exposures recorded so far, in training order."""
+        rows = sorted(self._rows, key=lambda row: (row["tokens_before"], row["text_start"]))
+        return pa.Table.from_pylist(rows, schema=SCHEMA)
+
     def table(self) -> pa.Table:
-        """Return all exposures in the order seen, then the copies never reached."""
+        """Return all exposures in training order, then the copies never reached."""
         never = [
             {
                 **name._asdict(),
-                "status": "never reached",
+                "status": NEVER,
                 "intact": False,
-                "text_length": len(self._tokens[name.example_id]),
+                "text_length": len(self._tokens[name.example_id, name.variant]),
             }
-            for index, name in enumerate(self._names)
-            if index not in self._reached
+            for name in self._names
+            if name not in self._reached
         ]
-        return pa.Table.from_pylist(self._rows + never, schema=SCHEMA)
+        return pa.concat_tables([self.seen(), pa.Table.from_pylist(never, schema=SCHEMA)])
 
     def write(self, path: Path) -> None:
         """Write `exposures.parquet`."""
@@ -144,11 +173,11 @@ def copies_seen(exposures: pa.Table) -> dict[str, int]:
     """
     parts: dict[CopyName, dict[int, int]] = defaultdict(dict)
     lengths: dict[CopyName, int] = {}
-    columns = ["example_id", "dataset", "copy", "status", "text_start", "text_stop", "text_length"]
+    columns = [*CopyName._fields, "status", "text_start", "text_stop", "text_length"]
     for row in exposures.select(columns).to_pylist():
         if row["status"] not in ("whole", "fragment"):
             continue
-        name = CopyName(row["example_id"], row["dataset"], row["copy"])
+        name = CopyName(*(row[field] for field in CopyName._fields))
         parts[name][row["text_start"]] = row["text_stop"] - row["text_start"]
         lengths[name] = row["text_length"]
     seen: dict[str, int] = defaultdict(int)

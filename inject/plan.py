@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,13 @@ from inject import keyed
 from inject.dose import Dose, doses
 from inject.errors import InputError
 from inject.example import Example, members
-from inject.placement import background_left, draw_anchors
-from inject.settings import Copies, Placement
+from inject.ledger import CopyName
+from inject.placement import place_copies
+from inject.separators import Separators
+from inject.settings import Copies, Placement, Separator
+from inject.variants.choice import choose
+from inject.variants.rendition import Rendition, whole_renditions
+from inject.variants.settings import Variants
 from inject.view import Insertions, Stretch, TokenSource, View, concatenated
 
 COPIES_SCHEMA = pa.schema(
@@ -30,10 +35,12 @@ COPIES_SCHEMA = pa.schema(
         ("example_id", pa.string()),
         ("dataset", pa.string()),
         ("copy", pa.int32()),
+        ("variant", pa.string()),
         ("rate", pa.float64()),
         ("realised", pa.int32()),
         ("policy", pa.string()),
         ("anchor", pa.int64()),
+        ("drawn", pa.int64()),
         ("redraws", pa.int32()),
         ("tiebreak", pa.uint64()),
         ("payload_offset", pa.int64()),
@@ -67,8 +74,8 @@ class PlanFacts:
     """Tokens in a window."""
     seed: int
     policy: str
-    end_token: int | None
-    """Token put behind each copy, where the policy makes a document of it."""
+    separator: Separator
+    """What stands around each copy."""
     vocabulary: int
 
 
@@ -88,6 +95,8 @@ class Plan:
             self.insertions(),
             budget=self.facts.budget,
             context=self.facts.context,
+            layout="window" if self.facts.policy == "window" else "flow",
+            separator=self.facts.separator,
         )
 
     def insertions(self) -> Insertions:
@@ -101,6 +110,11 @@ class Plan:
             text_length=_column(self.copies, "text_length").astype(np.int64),
             payload=self.payload,
         )
+
+    def names(self) -> list[CopyName]:
+        """Return what each copy is, in the order of the table."""
+        columns = [self.copies[name].to_pylist() for name in CopyName._fields]
+        return [CopyName(*values) for values in zip(*columns, strict=True)]
 
     def realised(self) -> dict[str, int]:
         """Return the number of copies of every example, non-members included (0)."""
@@ -123,10 +137,15 @@ def make_plan(
     source: TokenSource,
     budget: int,
     context: int,
-    end_token: int,
+    separators: Separators,
     vocabulary: int,
+    variants: Variants | None = None,
+    renditions: Sequence[Rendition] | None = None,
 ) -> Plan:
-    """Draw counts and anchors for every member.
+    """Draw counts, variants and anchors for every member.
+
+    A million copies of 10,000 examples take about ten seconds and half a GiB; the corpus is
+    asked for its length and its document starts alone.
 
     Args:
         examples: members and non-members of all datasets.
@@ -137,12 +156,14 @@ def make_plan(
         source: the clean corpus, at least `budget` tokens.
         budget: tokens in the training stream, payload included.
         context: tokens in a window.
-        end_token: the corpus's token between documents.
+        separators: what stands around each copy.
         vocabulary: number of token ids, which fixes the width of `payload.bin`.
+        variants: which variants copies have; None for whole examples alone.
+        renditions: the texts of all variants of all members; needed with `variants`.
 
     Raises:
         InputError: for an example in two datasets, a budget too small for the payload, a
-            corpus smaller than the budget, or a budget smaller than one window.
+            corpus smaller than the budget, a budget smaller than one window, or no room.
     """
     _check_unique(examples)
     if budget < context:
@@ -156,64 +177,110 @@ def make_plan(
             where="corpus.tokens",
         )
     spiked = members(examples)
-    drawn = {dose.example_id: dose for dose in doses(copies, spiked, seed=seed)}
-    trail = [end_token] if placement.policy == "document" else []
+    drawn = doses(copies, spiked, seed=seed)
+    realised = np.array([dose.realised for dose in drawn], dtype=np.int64)
+    member = np.repeat(np.arange(len(spiked)), realised)
+    copy = np.arange(len(member)) - np.repeat(np.cumsum(realised) - realised, realised)
+    if renditions is None:
+        renditions = whole_renditions(spiked, tokens)
+    text = choose(renditions, variants or Variants(), spiked, member, copy, seed=seed)
 
-    payloads: list[npt.NDArray[np.integer]] = []
-    offset = 0
-    rows: list[dict[str, Any]] = []
-    for member in spiked:
-        dose = drawn[member.example_id]
-        text = tokens[member.example_id]
-        if not dose.realised:
-            continue
-        payloads.append(np.append(text, trail).astype(np.int64))
-        rows.extend(
-            {
-                "example_id": member.example_id,
-                "dataset": member.dataset,
-                "copy": copy,
-                "rate": dose.rate,
-                "realised": dose.realised,
-                "policy": placement.policy,
-                "payload_offset": offset,
-                "payload_length": len(text) + len(trail),
-                "lead": 0,
-                "text_length": len(text),
-            }
-            for copy in range(dose.realised)
-        )
-        offset += len(text) + len(trail)
-
-    payload_tokens = sum(row["payload_length"] for row in rows)
-    background = background_left(budget, payload_tokens)
-    anchors = draw_anchors(
-        keyed.item_keys([row["example_id"] for row in rows]),
-        np.array([row["copy"] for row in rows], dtype=np.int64),
+    payload = _Payload(renditions, text, separators)
+    keys = keyed.item_keys([example.example_id for example in spiked])
+    anchors = place_copies(
+        keys[member],
+        copy,
+        payload.length[text],
+        names=_CopyNames(spiked, member),
+        placement=placement,
         seed=seed,
         budget=budget,
-        background=background,
-        policy=placement.policy,
+        context=context,
         document_starts=Stretch(source, 0, budget).doc_starts,
     )
-    for index, row in enumerate(rows):
-        row["anchor"] = int(anchors.position[index])
-        row["redraws"] = int(anchors.redraws[index])
-        row["tiebreak"] = int(anchors.tiebreak[index])
+    n_copies = len(member)
+    names = pa.array([example.example_id for example in spiked], pa.string())
+    datasets = pa.array([example.dataset for example in spiked], pa.string())
+    labels = pa.array([rendition.variant for rendition in renditions], pa.string())
+    rates = np.array([dose.rate for dose in drawn], dtype=np.float64)
+    columns = {
+        "example_id": names.take(member),
+        "dataset": datasets.take(member),
+        "copy": copy,
+        "variant": labels.take(text),
+        "rate": rates[member],
+        "realised": realised[member],
+        "policy": pa.repeat(placement.policy, n_copies),
+        "anchor": anchors.position,
+        "drawn": anchors.drawn,
+        "redraws": anchors.redraws,
+        "tiebreak": anchors.tiebreak,
+        "payload_offset": payload.offset[text],
+        "payload_length": payload.length[text],
+        "lead": np.full(n_copies, len(separators.lead)),
+        "text_length": payload.length[text] - separators.tokens,
+    }
     return Plan(
         facts=PlanFacts(
             budget=budget,
-            background=background,
+            background=budget - int(payload.length[text].sum()),
             context=context,
             seed=seed,
             policy=placement.policy,
-            end_token=end_token if trail else None,
+            separator=separators.kind,
             vocabulary=vocabulary,
         ),
-        copies=pa.Table.from_pylist(rows, schema=COPIES_SCHEMA),
-        doses=_dose_table(examples, tokens, drawn),
-        payload=concatenated(payloads).astype(_width(vocabulary)),
+        copies=pa.table(
+            [pa.array(columns[field.name]).cast(field.type) for field in COPIES_SCHEMA],
+            schema=COPIES_SCHEMA,
+        ),
+        doses=_dose_table(examples, tokens, {dose.example_id: dose for dose in drawn}),
+        payload=payload.tokens.astype(_width(vocabulary)),
     )
+
+
+class _Payload:
+    """The tokens of the renditions in use, with their separators, one after the other."""
+
+    def __init__(
+        self,
+        renditions: Sequence[Rendition],
+        used: npt.NDArray[np.int64],
+        separators: Separators,
+    ) -> None:
+        pieces = []
+        self.offset = np.zeros(len(renditions), dtype=np.int64)
+        self.length = np.zeros(len(renditions), dtype=np.int64)
+        end = 0
+        for index in np.unique(used):
+            piece = separators.around(renditions[index].tokens)
+            pieces.append(piece)
+            self.offset[index], self.length[index] = end, len(piece)
+            end += len(piece)
+        self.tokens = concatenated(pieces)
+
+
+class _CopyNames(Sequence[str]):
+    """What to call each copy in a message, made only for the one that is asked for."""
+
+    def __init__(self, spiked: Sequence[Example], member: npt.NDArray[np.int64]) -> None:
+        self._spiked = spiked
+        self._member = member
+
+    def __len__(self) -> int:
+        return len(self._member)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        example = self._spiked[self._member[index]]
+        return f"row {example.source_id} of {example.dataset}"
 
 
 def write_plan(out: Path, plan: Plan) -> None:

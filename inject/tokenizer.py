@@ -187,6 +187,11 @@ def encode_texts(
             )
             for text in texts
         ]
+    return encode_with(backend, texts)
+
+
+def encode_with(backend: Any, texts: Sequence[str]) -> list[npt.NDArray[np.int64]]:
+    """Return the ids of each text by a `tokenizers.Tokenizer`; as `encode_texts`."""
     with _plain_text(backend):
         encodings = backend.encode_batch_fast(list(texts), add_special_tokens=False)
     return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from inject.errors import InputError
 
 SHARD_BYTES = 512 << 20
+_BLOCK = 1 << 22
 _U16_VOCABULARY = 1 << 16
 
 
@@ -28,6 +29,15 @@ class Shard(NamedTuple):
     name: str
     tokens: int
     sha256: str
+    """Of these tokens' bytes."""
+    path: str = ""
+    """Where the file lies, for one outside the corpus folder; absolute."""
+    skip_bytes: int = 0
+    """Bytes before its first token."""
+
+    def located(self, folder: Path) -> Path:
+        """Return the path of the file; `folder` is the corpus's."""
+        return Path(self.path) if self.path else folder / self.name
 
 
 def token_dtype(vocabulary: int) -> str:
@@ -115,7 +125,7 @@ class TokenReader:
 
     def __init__(self, folder: Path, shards: Sequence[Shard], *, dtype: str) -> None:
         element = np.dtype(dtype)
-        self._maps = [_mapped(folder / shard.name, shard.tokens, element) for shard in shards]
+        self._maps = [_mapped(shard.located(folder), shard, element) for shard in shards]
         self._starts = [0, *accumulate(shard.tokens for shard in shards)]
         self.n_tokens = self._starts[-1]
 
@@ -138,16 +148,58 @@ class TokenReader:
         return out
 
 
-def _mapped(path: Path, tokens: int, element: np.dtype) -> npt.NDArray[np.unsignedinteger]:
+def check_shard(folder: Path, shard: Shard, *, dtype: str, vocabulary: int, position: int) -> None:
+    """Hash a shard, and look at each of its ids.
+
+    Args:
+        folder: the corpus's.
+        shard: which one.
+        dtype: element type.
+        vocabulary: ids are 0 <= id < vocabulary.
+        position: where the shard starts in the stream.
+
+    Raises:
+        InputError: its content changed since it was written; an id outside the vocabulary.
+    """
+    path = shard.located(folder)
+    tokens = _mapped(path, shard, np.dtype(dtype))
+    state = hashlib.sha256()
+    for start in range(0, len(tokens), _BLOCK):
+        block = np.ascontiguousarray(tokens[start : start + _BLOCK])
+        state.update(block.data)
+        if int(block.max()) >= vocabulary:
+            wrong = int(np.argmax(block >= vocabulary))
+            raise InputError(
+                f"token id {block[wrong]} at token {position + start + wrong:,} of the stream",
+                where=str(path),
+                allowed=f"0 to {vocabulary - 1}, the vocabulary of the tokenizer",
+                hint="The file was changed, or made with another tokenizer.",
+            )
+    if state.hexdigest() != shard.sha256:
+        raise InputError(
+            "the tokens are not those that were written: the file was changed since",
+            where=str(path),
+            hint="Delete this corpus and run again.",
+        )
+
+
+def _mapped(path: Path, shard: Shard, element: np.dtype) -> npt.NDArray[np.unsignedinteger]:
     try:
         size = path.stat().st_size
     except OSError as error:
         raise InputError(f"token file cannot be read: {error.strerror}", where=str(path)) from error
-    if size != tokens * element.itemsize:
+    needed = shard.skip_bytes + shard.tokens * element.itemsize
+    # A file of somebody else's may hold more than the corpus uses of it.
+    if size < needed or (size > needed and not shard.path):
         raise InputError(
-            f"token file has {size} bytes, not {tokens * element.itemsize}: it is truncated or "
-            "damaged",
+            f"token file has {size} bytes, not {needed}: it is truncated or damaged",
             where=str(path),
-            hint="Delete this corpus and run again.",
+            hint="Bring the file back, or import it again."
+            if shard.path
+            else "Delete this corpus and run again.",
         )
-    return np.memmap(path, dtype=element, mode="r", shape=(tokens,))
+    mapped = np.memmap(
+        path, dtype=element, mode="r", offset=shard.skip_bytes, shape=(shard.tokens,)
+    )
+    # Slices of a plain array cost a fraction of those of a memmap.
+    return np.asarray(mapped)

@@ -10,17 +10,12 @@ from typing import Any
 from inject.digest import canonical
 from spikein.experiment import Experiment
 from spikein.graph import Graph, Step
+from spikein.steps.corpora import corpus_step, sources_identity, tokenizer_step
 from spikein.steps.detection import asked_settings, frequency_step, scores_step
-from spikein.steps.ground import (
-    audit_step,
-    corpus_step,
-    examples_step,
-    plan_step,
-    sources_identity,
-    tokenizer_step,
-)
+from spikein.steps.ground import audit_step, examples_step, plan_step
 from spikein.steps.models import ModelNode, arm_step, base_node
 from spikein.steps.results import ArmSteps, results_step
+from spikein.steps.variants import variants_step
 from spikein.sweep import ArmExperiment, arms
 
 CONTAMINATED = "contaminated"
@@ -113,7 +108,8 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
         memory[key] = tokenizer, corpus, base_node(experiment, corpus)
     tokenizer, corpus, base = memory[key]
     examples = examples_step(experiment, tokenizer, seed=seed)
-    plan = plan_step(experiment, corpus, examples, seed=seed)
+    variants = variants_step(experiment, examples, tokenizer, seed=seed)
+    plan = plan_step(experiment, corpus, examples, variants, seed=seed)
     audit = audit_step(corpus, examples, plan)
     trained = arm_step(
         experiment,

@@ -115,7 +115,7 @@ def _busy(store: Store, users: int) -> StoreError:
 
 
 def _remove(store: Store, path: Path) -> bool:
-    if path.name.startswith("."):
+    if path.name.startswith(".") or path.parent.name.startswith("."):
         delete_tree(path)
         return True
     return store.remove(path, digest12=short_digest(path))
@@ -140,9 +140,10 @@ def _add_inputs(needed: set[str], opened: dict[str, Artifact | None]) -> None:
 
 def _leftovers(store: Store) -> list[Garbage]:
     # Nobody uses the store, so whoever was building these is dead.
+    half_built = [*store.root.glob("*/.*.tmp"), *store.root.glob(".unfinished/*")]
     return [
         _garbage(folder, "left by a run that died")
-        for folder in sorted(store.root.glob("*/.*.tmp"))
+        for folder in sorted(half_built)
         if folder.is_dir()
     ]
 

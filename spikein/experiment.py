@@ -8,16 +8,24 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
 from inject.background import AnySource
 from inject.datasets.contaminant import Contaminant
 from inject.errors import InputError
+from inject.exchange.importing import AnyImport
 from inject.settings import Copies, Placement, PoolSettings, PositiveInt, Settings
+from inject.variants.settings import Variants
 from spikein.document import KeyPath, dotted
-from train.settings import BaseSettings, ModelSettings, TrainSettings, check_start
+from train.settings import (
+    BaseSettings,
+    ModelSettings,
+    TokenizerTraining,
+    TrainSettings,
+    check_start,
+)
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -29,10 +37,32 @@ class CorpusSettings(Settings):
 
     tokens: PositiveInt
     """Size of the training stream in tokens, the spiked copies included."""
-    sources: Annotated[tuple[AnySource, ...], Field(min_length=1)]
+    sources: tuple[AnySource, ...] = ()
     """Where the background comes from, mixed by weight."""
+    imported: AnyImport | None = None
+    """A corpus that is tokenised already, in place of `sources`."""
     seed: Seed = 0
     """Seed of the order of documents; the same in all arms, so that they share one corpus."""
+
+
+    @model_validator(mode="after")
+    def _one_background(self) -> "CorpusSettings":
+        if bool(self.sources) == (self.imported is not None):
+            given = "both" if self.sources else "neither"
+            raise ValueError(f"give exactly one of sources and imported; got {given}")
+        return self
+
+    def described(self) -> str:
+        """Return where the background comes from, for people."""
+        if self.imported is not None:
+            return self.imported.label()
+        return ", ".join(source.label() for source in self.sources)
+
+    def label(self) -> str:
+        """Return a short name of the background for folders."""
+        if self.imported is not None:
+            return self.imported.kind
+        return "-".join(source.kind for source in self.sources)[:40]
 
 
 class Experiment(Settings):
@@ -56,6 +86,8 @@ class Experiment(Settings):
     """How often each member is spiked in."""
     placement: Placement = Placement()
     """Where the copies go."""
+    variants: Variants = Variants()
+    """What the copies carry: whole examples, or variants of them."""
     pool: PoolSettings = PoolSettings()
     """How members and non-members are dealt."""
     train: TrainSettings
@@ -107,6 +139,19 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
     def add(path: KeyPath, problem: str, hint: str) -> None:
         found.append((path, InputError(f"{dotted(path)}: {problem}", hint=hint)))
 
+    if corpus.imported is not None and isinstance(model.tokenizer, TokenizerTraining):
+        add(
+            ("model", "tokenizer"),
+            "an imported corpus is tokenised already, so no tokenizer can be trained for it",
+            "Name the tokenizer that made its ids, by path or hub id.",
+        )
+    if train.epochs > 1 and experiment.placement.timed:
+        add(
+            ("placement", "between"),
+            f"{train.epochs} epochs see every window again, each in an order of its own, so no "
+            "copy can be kept to a stretch of the training",
+            "Set train.epochs to 1, or leave between out.",
+        )
     streams = [("corpus", corpus.tokens, train.context, train.batch_tokens)]
     if base is not None:
         batch_tokens = base.batch_tokens or train.batch_tokens

@@ -33,6 +33,10 @@ class StepContext:
     """An empty folder; everything written below it becomes the artifact."""
     inputs: Mapping[str, Artifact]
     """The finished inputs by name; `inputs["corpus"].path` is the folder."""
+    unfinished: Path
+    """A folder for parts that a killed build leaves behind and the next one takes up. It is
+    created by whoever needs it, lies on the file system of `out`, and goes when the artifact is
+    published; nothing in it may bear on the content."""
     execution: Any
     """The step's execution settings."""
     report: Report

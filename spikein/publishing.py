@@ -21,6 +21,7 @@ from analysis.validity import check_validity
 from inject.audit import read_audit
 from inject.example import SCHEMA, read_examples, write_examples
 from inject.files import write_text
+from inject.variants.settings import Variants
 from spikein import __version__
 from spikein.assembly import Assembly
 from spikein.executors import RunReport
@@ -168,13 +169,16 @@ def _setup(assembly: Assembly) -> list[Fact]:
         facts.append(
             Fact("Base model", f"{base.tokens:,} clean tokens, lr {base.lr:g}, {base.schedule}")
         )
-    sources = ", ".join(source.label() for source in experiment.corpus.sources)
-    facts.append(Fact("Background", sources))
+    facts.append(Fact("Background", experiment.corpus.described()))
     swept = experiment.sweep
     if "train.lr" not in swept:
         facts.append(Fact("Learning rate", f"{train.lr:g}, {train.schedule}"))
     if "copies" not in swept:
         facts.append(Fact("Copies", experiment.copies.label()))
+    if not any(axis.startswith("placement") for axis in swept):
+        facts.append(Fact("Placement", experiment.placement.label()))
+    if experiment.variants != Variants() and "variants" not in swept:
+        facts.append(Fact("Copies carry", experiment.variants.label()))
     for axis, values in swept.items():
         labels = dict.fromkeys(node.arm.labels[axis] for node in assembly.nodes)
         facts.append(Fact(f"Swept: {axis}", ", ".join(labels) or f"{len(values)} values"))

@@ -5,6 +5,10 @@ Plain records without heavy imports: `spikein.run` makes them, `spikein.cli` pri
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spikein.outlook import Outlook
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,3 +51,5 @@ class PlanResult:
     name: str
     arms: int
     rows: tuple[PlanRow, ...]
+    injection: "tuple[Outlook, ...]" = ()
+    """What the copies of each arm are expected to amount to."""

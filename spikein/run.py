@@ -7,11 +7,14 @@ the page.
 
 import time
 from pathlib import Path
+from typing import Any
 
 from inject.errors import InputError
+from inject.tokenizer import load_tokenizer
 from spikein.assembly import Assembly, assemble
 from spikein.executors import Executor, RunReport, get_executor
 from spikein.graph import plan
+from spikein.outlook import outlooks
 from spikein.progress import Progress, Silent
 from spikein.publishing import EXPERIMENT, fill_run
 from spikein.reading import read_experiment
@@ -61,8 +64,9 @@ def plan_experiment(path: Path, overrides: list[str], *, store_root: Path) -> Pl
         InputError: for a bad experiment, or a source that cannot be read.
     """
     assembly = assemble(read_experiment(path, overrides))
+    store = Store(store_root)
     rows = []
-    for planned in plan(assembly.graph, Store(store_root)):
+    for planned in plan(assembly.graph, store):
         cost = planned.step.cost
         rows.append(
             PlanRow(
@@ -76,7 +80,24 @@ def plan_experiment(path: Path, overrides: list[str], *, store_root: Path) -> Pl
                 seconds=cost.seconds if cost else None,
             )
         )
-    return PlanResult(name=assembly.experiment.name, arms=len(assembly.nodes), rows=tuple(rows))
+    return PlanResult(
+        name=assembly.experiment.name,
+        arms=len(assembly.nodes),
+        rows=tuple(rows),
+        injection=outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store)),
+    )
+
+
+def _tokenizer(assembly: Assembly, store: Store) -> Any | None:
+    """Return the experiment's tokenizer where it is in the store or on this disk already."""
+    stored = store.find(assembly.nodes[0].tokenizer.digest, kind="tokenizer")
+    model = assembly.experiment.model
+    named = model.tokenizer or model.pretrained
+    if stored is not None:
+        return load_tokenizer(str(stored.path))
+    if isinstance(named, str) and Path(named).expanduser().is_dir():
+        return load_tokenizer(named, trust_remote_code=model.trust_remote_code)
+    return None
 
 
 def render_report(folder: Path, *, store_root: Path, show_protected: bool = False) -> Path:

@@ -3,7 +3,8 @@
 `<root>/<kind>/<label>-<digest12>/` holds one artifact. It is built in a hidden sibling under a
 lease (one lock file a digest), flushed to disk with its manifest last, made read-only, then
 renamed. A kill at any moment leaves at most a hidden folder, which the next holder of the lease
-removes. The label is for people only; the digest is what counts.
+removes. The label is for people only; the digest is what counts. Parts that a build wants to find
+again after a kill lie in `<root>/.unfinished/` until the artifact is published.
 
 Cost beyond the build itself: one reading of the files to hash them, one fsync a file.
 """
@@ -130,6 +131,10 @@ class Store:
                 artifact = self._build(recipe, build, name, label, volatile, protected)
         return Obtained(artifact=artifact, built=built, seconds=time.monotonic() - started)
 
+    def unfinished(self, recipe: Recipe) -> Path:
+        """Return the folder for parts of an artifact that survive a kill of its build."""
+        return self.root / ".unfinished" / f"{recipe.kind}-{recipe.digest[:SHORT]}"
+
     def verify(self, artifact: Artifact) -> None:
         """Hash every file again.
 
@@ -227,6 +232,7 @@ class Store:
             delete_tree(hidden)
             raise
         fsync(final.parent)
+        delete_tree(self.unfinished(recipe))
         return Artifact(path=final, manifest=manifest)
 
     @contextmanager

@@ -14,7 +14,7 @@ Memory: the texts of finite sources, 2 GiB at most for one source (then an `Inpu
 import hashlib
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
@@ -65,6 +65,8 @@ class SourceReport:
     """Documents dropped because their exact text had been drawn before."""
     empty: int = 0
     """Rows without text, left out by the source."""
+    dropped: int = 0
+    """Documents that were refused (they overlap with an example); they count in no share."""
     exhausted: bool = False
     """Whether the source gave out; the others then share what is asked for."""
 
@@ -84,7 +86,11 @@ class MixtureReport:
 
 
 def mixed_documents(
-    sources: Sequence[Source], *, seed: int, report: MixtureReport | None = None
+    sources: Sequence[Source],
+    *,
+    seed: int,
+    report: MixtureReport | None = None,
+    keep: Callable[[Document], bool] | None = None,
 ) -> Iterator[Document]:
     """Yield the documents of all sources in one order that depends on content and seed alone.
 
@@ -92,6 +98,7 @@ def mixed_documents(
         sources: at least one; their order decides ties and `Document.source`.
         seed: the experiment's seed.
         report: filled while the documents are drawn.
+        keep: asked once for each document about to be drawn; those refused are left out.
 
     Raises:
         InputError: as the sources; a text that is not valid Unicode; a finite source of more
@@ -101,13 +108,17 @@ def mixed_documents(
     report.sources[:] = [
         SourceReport(source=source.label(), weight=source.weight) for source in sources
     ]
-    return _drawn(sources, report.sources, seed)
+    return _drawn(sources, report.sources, seed, keep)
 
 
 class _Text(NamedTuple):
     encoded: bytes
     fingerprint: bytes
     place: str
+
+    def document(self, source: int) -> Document:
+        """Return it as a document of the source at that position."""
+        return Document(self.encoded.decode(), self.place, source)
 
 
 class _Coming:
@@ -119,16 +130,22 @@ class _Coming:
         texts = (_text(document) for document in source.documents(self._skipped))
         self._texts = _keyed_order(texts, source.label(), seed) if source.finite else texts
         self.next: _Text | None = None
+        self.wanted = False
+        """Whether the document in view was asked for and may be drawn."""
         self.advance()
 
     def advance(self) -> None:
         """Bring the next document into view; None once the source has given out."""
         self.next = next(self._texts, None)
+        self.wanted = False
         self.report.empty = self._skipped.empty
 
 
 def _drawn(
-    sources: Sequence[Source], reports: Sequence[SourceReport], seed: int
+    sources: Sequence[Source],
+    reports: Sequence[SourceReport],
+    seed: int,
+    keep: Callable[[Document], bool] | None,
 ) -> Iterator[Document]:
     shares = _whole_numbers([source.weight for source in sources])
     coming = [
@@ -138,8 +155,14 @@ def _drawn(
     while True:
         ready: list[tuple[int, int, _Text]] = []
         for index, item in enumerate(coming):
-            while item.next is not None and item.next.fingerprint in seen:
-                item.report.duplicates += 1
+            while item.next is not None:
+                if item.next.fingerprint in seen:
+                    item.report.duplicates += 1
+                elif item.wanted or keep is None or keep(item.next.document(index)):
+                    item.wanted = True
+                    break
+                else:
+                    item.report.dropped += 1
                 item.advance()
             if item.next is not None:
                 ready.append((index, item.report.bytes, item.next))
@@ -160,7 +183,7 @@ def _drawn(
         coming[index].report.documents += 1
         coming[index].report.bytes += len(text.encoded)
         coming[index].advance()
-        yield Document(text.encoded.decode(), text.place, index)
+        yield text.document(index)
 
 
 def _due(ready: Sequence[tuple[int, int, _Text]], shares: Sequence[int]) -> tuple[int, _Text]:

@@ -1,9 +1,13 @@
 """`spikein plan`: what a run would do and cost, without doing it."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
 from spikein.cli.output import Column, count, print_table, say
+
+if TYPE_CHECKING:
+    from spikein.outlook import Outlook
 
 
 def plan(
@@ -51,6 +55,7 @@ def plan(
             for row in result.rows
         ),
     )
+    _print_injection(result.injection)
     todo = [row for row in result.rows if not row.stored]
     seconds = _sum(row.seconds for row in todo)
     disk = _sum(row.disk_bytes for row in todo)
@@ -60,6 +65,49 @@ def plan(
         f"about {human_bytes(disk)} on disk" if disk else "",
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
+
+
+def _print_injection(outlooks: "tuple[Outlook, ...]") -> None:
+    """Print what the copies of each arm will amount to."""
+    from spikein.disk import human_bytes
+    from spikein.progress import duration
+
+    say("")
+    print_table(
+        [
+            Column("injection", whole=True),
+            Column("placement"),
+            Column("members", right=True),
+            Column("copies", right=True),
+            Column("members with 0, 1, 2, 3, 4, 5+"),
+            Column("tokens", right=True),
+            Column("share", right=True),
+            Column("disk", right=True),
+            Column("time", right=True),
+        ],
+        (
+            (
+                one.label or one.copies_rule,
+                one.placement,
+                f"{one.members:,}",
+                f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
+                ", ".join(f"{members:,.0f}" for members in one.counts),
+                "" if one.tokens is None else f"{'' if one.measured else '~'}{count(one.tokens)}",
+                "" if one.share is None else _percent(one.share),
+                "" if one.disk_bytes is None else human_bytes(one.disk_bytes),
+                duration(one.seconds),
+            )
+            for one in outlooks
+        ),
+    )
+    for note in dict.fromkeys(one.note for one in outlooks if one.note):
+        say(f"Note: {note}")
+    if any(one.tokens is not None and not one.measured for one in outlooks):
+        say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.001 else f"{share:.1e}"
 
 
 def _sum(values: Iterable[float | None]) -> float:

@@ -44,7 +44,11 @@ def _made(step: Step, done: dict[str, Outcome], store: Store, progress: Progress
     def build(out: Path) -> None:
         step.build(
             StepContext(
-                out=out, inputs=inputs, execution=step.execution, report=_report(step, progress)
+                out=out,
+                inputs=inputs,
+                unfinished=store.unfinished(step.recipe),
+                execution=step.execution,
+                report=_report(step, progress),
             )
         )
 

@@ -1,23 +1,15 @@
-"""Steps of the ground truth: tokenizer, corpus, examples, plan, audit.
-
-One corpus serves all arms of an experiment: its first tokens are theirs (a size sweep takes
-prefixes), its last `base.tokens` belong to the base model, so that no arm is trained on
-text that the base has seen.
-"""
+"""Steps of the ground truth: examples, plan, audit."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from inject.audit import AuditFailed, audit, read_audit, write_audit
-from inject.background.document import Document
-from inject.background.mixture import MixtureReport, mixed_documents
-from inject.corpus import Corpus, build_corpus
+from inject.corpus import Corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
 from inject.datasets.registry import get_dataset
@@ -25,111 +17,13 @@ from inject.example import Example, read_examples, write_examples
 from inject.fit import fit_examples
 from inject.plan import make_plan, read_plan, write_plan
 from inject.pool import deal
+from inject.separators import separators_for
 from inject.settings import plain
-from inject.tokenizer import (
-    encode_texts,
-    load_tokenizer,
-    tokenizer_identity,
-    train_tokenizer,
-)
-from inject.view import Stretch
+from inject.tokenizer import load_tokenizer
 from spikein.experiment import Experiment
-from spikein.graph import Cost, Step, StepContext
-from train.settings import TokenizerTraining
-
-TOKENIZER_SAMPLE_BYTES = 8_000_000
-"""A tokenizer is trained on this much of the mixture; more changes little and takes long."""
-
-
-def sources_identity(experiment: Experiment) -> list[dict[str, Any]]:
-    """Return what the background is: the content of each source, and its weight.
-
-    Reads the sources' files (or asks the hub), so it is called once an experiment.
-    """
-    return [
-        {"content": source.identity(), "weight": source.weight}
-        for source in experiment.corpus.sources
-    ]
-
-
-def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
-    """Make the tokenizer: trained on the sources, or copied from a path or hub id.
-
-    Args:
-        experiment: the experiment.
-        named: `sources_identity` of it.
-    """
-    model = experiment.model
-    if isinstance(model.tokenizer, TokenizerTraining):
-        vocabulary = model.tokenizer.train
-        sources, seed = experiment.corpus.sources, experiment.corpus.seed
-
-        def train(context: StepContext) -> None:
-            texts = _sample(mixed_documents(sources, seed=seed), TOKENIZER_SAMPLE_BYTES)
-            train_tokenizer(texts, vocabulary).save_pretrained(context.out)
-
-        return Step(
-            kind="tokenizer",
-            label=f"bpe-{vocabulary}",
-            settings={
-                "train": vocabulary,
-                "sample_bytes": TOKENIZER_SAMPLE_BYTES,
-                "sources": named,
-                "seed": seed,
-            },
-            libraries=("tokenizers",),
-            build=train,
-        )
-
-    name = model.tokenizer or model.pretrained or ""
-    revision = None if model.tokenizer else model.revision
-    identity = tokenizer_identity(name, revision=revision)
-
-    def copy(context: StepContext) -> None:
-        tokenizer = load_tokenizer(
-            name, revision=revision, trust_remote_code=model.trust_remote_code
-        )
-        tokenizer.save_pretrained(context.out)
-
-    return Step(
-        kind="tokenizer",
-        label=Path(name).name,
-        settings={"from": identity},
-        libraries=("tokenizers", "transformers"),
-        build=copy,
-    )
-
-
-def corpus_step(
-    experiment: Experiment, tokenizer: Step, named: list[dict[str, Any]], *, tokens: int
-) -> Step:
-    """Tokenise `tokens` tokens of the mixture of sources, in the order fixed by its seed."""
-    sources, seed = experiment.corpus.sources, experiment.corpus.seed
-
-    def build(context: StepContext) -> None:
-        report = MixtureReport()
-        build_corpus(
-            context.out,
-            documents=mixed_documents(sources, seed=seed, report=report),
-            tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
-            tokens=tokens,
-            progress=lambda done: context.report(done, tokens, unit="tokens"),
-            mixture=report,
-        )
-
-    return Step(
-        kind="corpus",
-        label="-".join(source.kind for source in sources)[:40],
-        settings={
-            "tokens": tokens,
-            "sources": named,
-            "seed": seed,
-        },
-        inputs={"tokenizer": tokenizer},
-        libraries=("tokenizers",),
-        build=build,
-        cost=Cost(disk_bytes=2 * tokens),
-    )
+from spikein.graph import Step, StepContext
+from spikein.steps.encoding import example_tokens
+from spikein.steps.variants import copy_texts, renditions_of, variants_of
 
 
 def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step:
@@ -192,13 +86,17 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
     )
 
 
-def plan_step(experiment: Experiment, corpus: Step, examples: Step, *, seed: int) -> Step:
-    """Draw copies and anchors for one arm."""
+def plan_step(
+    experiment: Experiment, corpus: Step, examples: Step, variants: Step | None, *, seed: int
+) -> Step:
+    """Draw copies, their variants and their anchors for one arm."""
     copies, placement = experiment.copies, experiment.placement
     budget, window = experiment.corpus.tokens, experiment.train.context
+    asked = experiment.variants
 
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_ground(context.inputs)
+        tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
         plan = make_plan(
             pool,
             tokens,
@@ -208,39 +106,58 @@ def plan_step(experiment: Experiment, corpus: Step, examples: Step, *, seed: int
             source=clean,
             budget=budget,
             context=window,
-            end_token=clean.end_token,
+            separators=separators_for(placement, tokenizer),
             vocabulary=clean.vocabulary,
+            variants=asked,
+            renditions=renditions_of(context.inputs),
         )
         write_plan(context.out, plan)
 
     return Step(
         kind="plan",
-        label=f"{copies.label()}-{placement.policy}-seed{seed}",
+        label=f"{copies.label()}-{placement.label()}-seed{seed}",
+        version=2,
         settings={
             "copies": plain(copies),
             "placement": plain(placement),
             "budget": budget,
             "context": window,
             "seed": seed,
+            **(
+                {"dealt": asked.dealt, "weights": [one.weight for one in asked.of]}
+                if variants
+                else {}
+            ),
         },
-        inputs={"corpus": corpus, "examples": examples},
+        inputs={
+            "corpus": corpus,
+            "examples": examples,
+            **({"variants": variants} if variants else {}),
+        },
         libraries=("scipy",),
         build=build,
     )
 
 
 def audit_step(corpus: Step, examples: Step, plan: Step) -> Step:
-    """Search the contaminated stream and the clean corpus for every example."""
+    """Search the contaminated stream and the clean corpus for every example.
+
+    The corpus is hashed on the way: an edit of a token file is noticed before anything trains.
+    """
 
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_ground(context.inputs)
+        clean.verify()
         planned = read_plan(context.inputs["plan"].path)
+        view = planned.view(clean)
         report = audit(
-            planned.view(clean),
+            view,
             clean,
             clean.doc_starts,
             tokens=tokens,
-            realised=planned.realised(),
+            names=planned.names(),
+            starts=view.text_starts(),
+            texts=copy_texts(context.inputs, tokens),
             sides={example.example_id: example.side for example in pool},
         )
         write_audit(context.out, report)
@@ -248,8 +165,14 @@ def audit_step(corpus: Step, examples: Step, plan: Step) -> Step:
     return Step(
         kind="audit",
         label=plan.label,
+        version=2,
         settings={},
-        inputs={"corpus": corpus, "examples": examples, "plan": plan},
+        inputs={
+            "corpus": corpus,
+            "examples": examples,
+            "plan": plan,
+            **variants_of(plan),
+        },
         build=build,
     )
 
@@ -274,24 +197,3 @@ def read_ground(
     pool = read_examples(inputs["examples"].path / "examples.parquet")
     tokenizer = load_tokenizer(str(inputs["corpus"].path / "tokenizer"))
     return pool, example_tokens(pool, tokenizer), clean
-
-
-def example_tokens(examples: Sequence[Example], tokenizer: Any) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the token ids of each example's text, by example_id; no special tokens."""
-    encoded = encode_texts(tokenizer, [example.text for example in examples])
-    return {example.example_id: ids for example, ids in zip(examples, encoded, strict=True)}
-
-
-def _sample(documents: Iterable[Document], limit: int) -> Iterator[str]:
-    """Yield texts until they hold `limit` UTF-8 bytes."""
-    taken = 0
-    for document in documents:
-        if taken >= limit:
-            return
-        taken += len(document.text.encode())
-        yield document.text
-
-
-def base_stretch(corpus: Corpus, tokens: int) -> Stretch:
-    """Return the part of the corpus that belongs to the base model: its last tokens."""
-    return Stretch(corpus, corpus.n_tokens - tokens, corpus.n_tokens)

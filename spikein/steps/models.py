@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from inject.corpus import Corpus
-from inject.ledger import CopyName, ExposureLedger
+from inject.ledger import ExposureLedger
 from inject.plan import read_plan
 from inject.settings import plain
 from inject.tokenizer import load_tokenizer
 from inject.view import clean_view
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
-from spikein.steps.ground import base_stretch, read_ground, require_passed
+from spikein.steps.corpora import base_stretch
+from spikein.steps.ground import read_ground, require_passed
+from spikein.steps.variants import copy_texts, variants_of
 from train.settings import TokenizerTraining
 from train.shapes import Shape, flops_per_token, load_shape, parameter_count
 
@@ -142,10 +144,7 @@ def arm_step(
         _, tokens, clean = read_ground(context.inputs)
         planned = read_plan(context.inputs["plan"].path)
         view = planned.view(clean)
-        names = [
-            CopyName(row["example_id"], row["dataset"], row["copy"])
-            for row in planned.copies.select(["example_id", "dataset", "copy"]).to_pylist()
-        ]
+        ledger = ExposureLedger(view, planned.names(), copy_texts(context.inputs, tokens))
         if shape is not None:
             model = build_model(shape, clean.vocabulary, clean.end_token, seed)
         elif start is not None:
@@ -159,7 +158,7 @@ def arm_step(
             model=model,
             tokenizer=load_tokenizer(str(context.inputs["corpus"].path / "tokenizer")),
             view=view,
-            ledger=ExposureLedger(view, names, tokens),
+            ledger=ledger,
             settings=settings,
             seed=seed,
             progress=_progress(context),
@@ -168,6 +167,7 @@ def arm_step(
     return Step(
         kind="model",
         label=label,
+        version=2,
         settings={
             "train": plain(settings),
             "shape": None if shape is None else plain(shape),
@@ -179,6 +179,7 @@ def arm_step(
             "examples": examples,
             "plan": plan,
             "audit": audit,
+            **variants_of(plan),
             **(start.inputs("base") if start else {}),
         },
         libraries=LIBRARIES,

@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inject.example import Example
+from inject.separators import Separators, end_separators
+
+END = 0
+START = 99
+LINE = (97, 98)
 
 
 @dataclass
@@ -24,10 +29,15 @@ class ArraySource:
 
 
 def random_source(n_tokens: int, *, seed: int, vocabulary: int = 50, documents: int = 20):
-    """A corpus of small ids; examples of `spiked_examples` use ids that never occur in it."""
+    """A corpus of small ids whose documents end with the token 0.
+
+    Examples of `spiked_examples` use ids that never occur in it.
+    """
     random = np.random.default_rng(seed)
     starts = np.unique(np.append(0, random.integers(1, n_tokens, documents)))
-    return ArraySource(random.integers(1, vocabulary, n_tokens), starts.astype(np.int64))
+    tokens = random.integers(1, vocabulary, n_tokens)
+    tokens[starts[1:] - 1] = END
+    return ArraySource(tokens, starts.astype(np.int64))
 
 
 def spiked_examples(members: int, nonmembers: int, *, dataset: str = "toy", seed: int = 0):
@@ -51,23 +61,56 @@ def spiked_examples(members: int, nonmembers: int, *, dataset: str = "toy", seed
     return examples, tokens
 
 
-def naive_stream(source, insertions, budget: int) -> np.ndarray:
-    """Compose a contaminated stream token by token, with Python lists."""
+def separators_of(placement):
+    """The separators of a placement in the ids of these streams."""
+    kind = placement.separated_by
+    if kind == "blank_line":
+        return Separators(kind, np.array(LINE), np.array(LINE))
+    if kind == "none":
+        return Separators(kind, np.zeros(0, dtype=int), np.zeros(0, dtype=int))
+    return end_separators(
+        END,
+        start=START if kind == "start_end" else None,
+        document=placement.policy == "document",
+    )
+
+
+def whole_texts(tokens):
+    """The texts that copies carry when there are no variants."""
+    return {(name, "whole"): ids for name, ids in tokens.items()}
+
+
+def naive_stream(source, insertions, budget: int, *, window: int | None = None) -> np.ndarray:
+    """Compose a contaminated stream token by token, with Python lists.
+
+    With `window`, payloads shift their own window only.
+    """
     clean = source.tokens.tolist()
     at: dict[int, list[tuple[int, int]]] = {}
     for index, anchor in enumerate(insertions.anchor.tolist()):
         at.setdefault(anchor, []).append((int(insertions.tiebreak[index]), index))
+    if window is None:
+        out = _composed(clean, at, insertions, 0, budget)
+    else:
+        out = []
+        for start in range(0, budget, window):
+            out += _composed(clean, at, insertions, start, min(window, budget - start))
+    assert not at
+    return np.array(out, dtype=np.int64)
+
+
+def _composed(clean, at, insertions, start: int, size: int) -> list[int]:
+    """`size` tokens: the clean ones from `start` on, each after the payloads before it."""
     out: list[int] = []
-    position = 0
-    while len(out) < budget:
+    position = start
+    while len(out) < size:
         for _, index in sorted(at.pop(position, [])):
             offset, length = int(insertions.offset[index]), int(insertions.length[index])
             out.extend(int(token) for token in insertions.payload[offset : offset + length])
-        if len(out) < budget:
+        if len(out) < size:
             out.append(clean[position])
         position += 1
-    assert not at
-    return np.array(out[:budget], dtype=np.int64)
+    return out[:size]
 
 
 def naive_find(haystack: np.ndarray, needle: np.ndarray) -> list[int]:

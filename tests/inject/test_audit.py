@@ -11,9 +11,17 @@ from inject.audit import (
     read_audit,
     write_audit,
 )
+from inject.ledger import CopyName
 from inject.plan import make_plan
 from inject.settings import Copies, Placement
-from tests.inject.streams import ArraySource, naive_find, random_source, spiked_examples
+from tests.inject.streams import (
+    ArraySource,
+    naive_find,
+    random_source,
+    separators_of,
+    spiked_examples,
+    whole_texts,
+)
 
 
 @given(
@@ -46,18 +54,20 @@ def planned():
     tokens = {name: np.resize(ids, 24) for name, ids in tokens.items()}
     plan = make_plan(
         examples, tokens, copies=Copies(poisson=2), placement=Placement(), seed=1, source=source,
-        budget=5000, context=64, end_token=0, vocabulary=60_000,
+        budget=5000, context=64, separators=separators_of(Placement()), vocabulary=60_000,
     )  # fmt: skip
     return source, examples, tokens, plan
 
 
-def run(source, examples, tokens, plan, *, view=None, realised=None):
+def run(source, examples, tokens, plan, *, view=None, names=None, corpus=None):
     return audit(
         view or plan.view(source),
-        source,
+        corpus or source,
         source.doc_starts,
         tokens=tokens,
-        realised=realised or plan.realised(),
+        names=names or plan.names(),
+        starts=plan.view(source).text_starts(),
+        texts=whole_texts(tokens),
         sides={example.example_id: example.side for example in examples},
     )
 
@@ -74,11 +84,61 @@ def test_a_true_plan_passes(planned, tmp_path):
 
 def test_a_lost_copy_fails(planned):
     source, examples, tokens, plan = planned
-    member = plan.copies["example_id"][0].as_py()
-    realised = plan.realised()
-    report = run(*planned, realised={**realised, member: realised[member] + 1})
+    stream = plan.view(source).read(0, 5000)
+    start = int(plan.view(source).text_starts()[3])
+    stream[start + 5] += 1
+    report = run(*planned, view=ArraySource(stream))
     assert not report.passed
-    assert report.wrong_counts[0]["example_id"] == member
+    name = plan.names()[3]
+    assert report.wrong_counts[0]["example_id"] == name.example_id
+    assert report.displaced == (name._asdict(),)
+    assert report.copies_found == report.copies_expected - 1
+
+
+def test_a_copy_that_nobody_planned_fails(planned, tmp_path):
+    source, examples, tokens, plan = planned
+    member = plan.names()[0].example_id
+    stream = plan.view(source).read(0, 5000)
+    stream[4900:4924] = tokens[member]
+    report = run(*planned, view=ArraySource(stream))
+    expected = plan.realised()[member]
+    assert not report.passed
+    assert report.wrong_counts == (
+        {"example_id": member, "expected": expected, "found": expected + 1},
+    )
+    assert f"occurs {expected + 1} times, planned {expected}" in str(AuditFailed(report, tmp_path))
+
+
+def test_variants_count_the_whole_texts_inside_them_and_nothing_else():
+    """One example is spiked as half its text, one as its text twice over, one as another's."""
+    source = random_source(4000, seed=5)
+    examples, tokens = spiked_examples(3, 1)
+    tokens = {name: np.resize(ids, 30) for name, ids in tokens.items()}
+    half, twice, foreign, withheld = (tokens[example.example_id] for example in examples)
+    of = (("half", half[:15]), ("twice", np.concatenate([twice, twice])), ("foreign", twice))
+    texts = {
+        (example.example_id, variant): text
+        for example, (variant, text) in zip(examples, of, strict=False)
+    }
+
+    def report_of(copies):
+        stream, names, starts = source.tokens.copy(), [], []
+        for number, index in enumerate(copies):
+            names.append(CopyName(examples[index].example_id, "toy", number, of[index][0]))
+            starts.append(300 * (number + 1))
+            stream[starts[-1] : starts[-1] + len(of[index][1])] = of[index][1]
+        return audit(
+            ArraySource(stream), source, source.doc_starts, tokens=tokens, names=names,
+            starts=np.array(starts), texts=texts,
+            sides={example.example_id: example.side for example in examples},
+        )  # fmt: skip
+
+    assert report_of([0, 1, 1, 0]).passed
+    # The third example's copies carry the second's text, which is then there too often.
+    report = report_of([1, 2])
+    assert report.wrong_counts == (
+        {"example_id": examples[1].example_id, "expected": 2, "found": 3},
+    )
 
 
 def test_a_spiked_non_member_fails(planned, tmp_path):
@@ -100,14 +160,7 @@ def test_an_example_in_the_background_fails_even_with_other_edges(planned):
     text[0], text[-1] = 1, 2
     dirty = ArraySource(source.tokens.copy(), source.doc_starts)
     dirty.tokens[5500:5524] = text
-    report = audit(
-        plan.view(source),
-        dirty,
-        dirty.doc_starts,
-        tokens=tokens,
-        realised=plan.realised(),
-        sides={example.example_id: example.side for example in examples},
-    )
+    report = run(*planned, corpus=dirty)
     assert not report.passed
     hit = report.background_hits[0]
     assert hit["example_id"] == examples[0].example_id

@@ -52,9 +52,9 @@ def test_corpus_is_the_concatenation_of_its_documents(tmp_path_factory, tiny_tok
     if not available:
         return
     tokens = data.draw(st.integers(1, len(available)))
-    shard_bytes = data.draw(st.integers(1, 40))
+    size = data.draw(st.integers(1, 80))
     folder = tmp_path_factory.mktemp("corpus")
-    facts = build(folder, tiny_tokenizer, pool, tokens, shard_bytes=shard_bytes)
+    facts = build(folder, tiny_tokenizer, pool, tokens, size=size)
     corpus = Corpus.open(folder)
     ids, starts = stream(tiny_tokenizer, pool, tokens)
     assert corpus.facts == facts
@@ -70,8 +70,16 @@ def test_corpus_is_the_concatenation_of_its_documents(tmp_path_factory, tiny_tok
         assert part.tolist() == ids[start:stop]
     on_disk = b"".join((folder / shard.name).read_bytes() for shard in facts.shards)
     assert np.frombuffer(on_disk, "<u2").tolist() == ids
-    assert all((folder / s.name).stat().st_size <= max(2, shard_bytes) for s in facts.shards)
-    assert len(facts.shards) == -(-tokens // max(1, shard_bytes // 2))
+    # Shards are cut behind the document with which their text reaches `size` bytes.
+    edges, held, position = [], 0, 0
+    for text in pool:
+        held += len(text.encode())
+        position += len(stream(tiny_tokenizer, [text], 10**9)[0])
+        if held >= size:
+            edges.append(position)
+            held = 0
+    inner = [edge for edge in dict.fromkeys(edges) if 0 < edge < tokens]
+    assert np.cumsum([shard.tokens for shard in facts.shards]).tolist() == [*inner, tokens]
 
 
 @pytest.mark.parametrize("tokens", [1, 500, 2_000, 5_000])
@@ -182,7 +190,7 @@ def lengthen(path: Path) -> None:
     ],
 )
 def test_damaged_files_are_named(tmp_path, tiny_tokenizer, name, damage):
-    build(tmp_path, tiny_tokenizer, make_texts(20), 300, shard_bytes=200)
+    build(tmp_path, tiny_tokenizer, make_texts(20), 300, size=200)
     Corpus.open(tmp_path)
     damage(tmp_path / name)
     if name == "corpus.json" and (tmp_path / name).exists():

@@ -4,19 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from inject.ledger import CopyName, ExposureLedger, copies_seen
+from inject.ledger import ExposureLedger, copies_seen
 from inject.order import window_order
-from tests.inject.streams import naive_find
+from tests.inject.streams import naive_find, whole_texts
 from tests.inject.test_view import plans
 
 
 def run(source, tokens, plan, *, epochs=1, batch=3, seed=0, stop_after=None, spoil=None):
     """Feed windows as the loop does; return the ledger's rows and the windows fed."""
     view = plan.view(source)
-    names = [
-        CopyName(row["example_id"], row["dataset"], row["copy"]) for row in plan.copies.to_pylist()
-    ]
-    ledger = ExposureLedger(view, names, tokens)
+    ledger = ExposureLedger(view, plan.names(), whole_texts(tokens))
     fed = []
     order = np.concatenate(
         [window_order(seed, epoch, view.n_windows) for epoch in range(epochs)]
@@ -119,27 +116,56 @@ def test_copies_seen_counts_copies_with_all_their_tokens(made):
     for row, start in zip(plan.copies.to_pylist(), view.text_starts().tolist(), strict=True):
         if start + row["text_length"] <= limit:
             expected[row["example_id"]] = expected.get(row["example_id"], 0) + 1
-    view_names = [
-        CopyName(row["example_id"], row["dataset"], row["copy"]) for row in plan.copies.to_pylist()
-    ]
-    ledger = ExposureLedger(view, view_names, tokens)
+    ledger = ExposureLedger(view, plan.names(), whole_texts(tokens))
     for epoch in range(2):
         for window in range(view.n_windows):
             ledger.saw(epoch=epoch, step=1, window=window, tokens_before=0, ids=view.window(window))
     assert copies_seen(ledger.table()) == expected
 
 
+@given(plans())
+@settings(max_examples=30, deadline=None)
+def test_parts_of_a_run_add_up_to_the_whole(made):
+    """Two ranks that take turns, and a restart in the middle, record what one run records."""
+    source, _, tokens, plan = made
+    view = plan.view(source)
+    order = window_order(0, 0, view.n_windows).tolist()
+
+    def ledger():
+        return ExposureLedger(view, plan.names(), whole_texts(tokens))
+
+    def feed(target, position, rank=0):
+        target.saw(
+            epoch=0,
+            step=position // 4,
+            window=order[position],
+            tokens_before=position * view.context,
+            ids=view.window(order[position]),
+            rank=rank,
+        )
+
+    alone, first, *ranks = (ledger() for _ in range(4))
+    half = len(order) // 2
+    for position in range(len(order)):
+        feed(alone, position)
+        feed(first if position < half else ranks[position % 2], position, rank=position % 2)
+    merged = ledger()
+    for part in (ranks[1], first, ranks[0]):
+        merged.restore(part.table())
+    assert merged.table().drop_columns(["rank"]).equals(alone.table().drop_columns(["rank"]))
+
+
 @pytest.mark.parametrize("position", [0, 1])
 def test_a_changed_token_is_noticed(position):
     from inject.plan import make_plan
     from inject.settings import Copies, Placement
-    from tests.inject.streams import random_source, spiked_examples
+    from tests.inject.streams import random_source, separators_of, spiked_examples
 
     source = random_source(2000, seed=4)
     examples, tokens = spiked_examples(10, 0)
     plan = make_plan(
         examples, tokens, copies=Copies(fixed=2), placement=Placement(), seed=4, source=source,
-        budget=2000, context=64, end_token=0, vocabulary=60_000,
+        budget=2000, context=64, separators=separators_of(Placement()), vocabulary=60_000,
     )  # fmt: skip
 
     def spoil(ids):

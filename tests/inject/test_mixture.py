@@ -175,3 +175,39 @@ def test_the_memory_of_a_finite_source_is_bounded(monkeypatch):
 def test_half_a_surrogate_pair_names_its_place():
     with pytest.raises(InputError, match=r"fake:1: .*surrogate"):
         texts_of(Fake(["fine", "half \ud800"]))
+
+
+@given(
+    st.lists(st.tuples(texts, st.integers(1, 5)), min_size=1, max_size=3),
+    st.integers(0, 5),
+    st.integers(1, 30),
+)
+def test_refused_documents_are_as_if_they_had_never_been_there(pools, unwanted, count):
+    """Order, shares and prefixes are those of the documents that are kept."""
+    sources = [Fake(pool, weight=weight) for pool, weight in pools]
+    kept = [
+        Fake([text for text in pool if len(text) != unwanted], weight=weight)
+        for pool, weight in pools
+    ]
+    asked: list[tuple[int, str]] = []
+
+    def keep(document: Document) -> bool:
+        asked.append((document.source, document.text))
+        return len(document.text) != unwanted
+
+    report, clean = MixtureReport(), MixtureReport()
+    drawn = list(
+        itertools.islice(mixed_documents(sources, seed=3, report=report, keep=keep), count)
+    )
+    expected = list(itertools.islice(mixed_documents(kept, seed=3, report=clean), count))
+    assert [document.text for document in drawn] == [document.text for document in expected]
+    assert [one.bytes for one in report.sources] == [one.bytes for one in clean.sources]
+    refused = Counter(source for source, text in asked if len(text) == unwanted)
+    assert [one.dropped for one in report.sources] == [
+        refused[index] for index in range(len(sources))
+    ]
+    # One document of one source is asked about once, however long it waits to be drawn.
+    per_source = Counter(asked)
+    assert all(
+        per_source[index, text] <= sources[index].texts.count(text) for index, text in per_source
+    )

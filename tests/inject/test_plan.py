@@ -7,7 +7,7 @@ from inject.errors import InputError
 from inject.example import Example
 from inject.plan import make_plan, read_plan, write_plan
 from inject.settings import Copies, Placement
-from tests.inject.streams import naive_find, random_source, spiked_examples
+from tests.inject.streams import naive_find, random_source, separators_of, spiked_examples
 
 SPLICE = Placement(policy="splice")
 DOCUMENT = Placement(policy="document")
@@ -25,7 +25,7 @@ def plan_for(
         source=source or random_source(20_000, seed=9, documents=300),
         budget=budget,
         context=64,
-        end_token=0,
+        separators=separators_of(placement),
         vocabulary=60_000,
     )
 

@@ -6,36 +6,66 @@ from hypothesis import strategies as st
 from inject.plan import make_plan
 from inject.settings import Copies, Placement
 from inject.view import Insertions, Stretch, View, clean_view
-from tests.inject.streams import naive_stream, random_source, spiked_examples
+from tests.inject.streams import (
+    naive_stream,
+    random_source,
+    separators_of,
+    spiked_examples,
+)
+
+
+@st.composite
+def placements(draw):
+    policy = draw(st.sampled_from(["splice", "window", "document"]))
+    contained = draw(st.booleans())
+    separators = ["end", "start_end", None]
+    if policy != "document":
+        separators += ["none", "blank_line"]
+    return Placement(
+        policy=policy,
+        between=draw(st.sampled_from([(0, 1), (0, 0.5), (0.3, 0.9)])) if contained else (0, 1),
+        straddle="forbid" if contained else None,
+        separator=draw(st.sampled_from(separators)),
+    )
 
 
 @st.composite
 def plans(draw):
+    """A small plan of any policy, separator and dose that has room, with its source."""
     seed = draw(st.integers(0, 2**32))
-    budget = draw(st.integers(600, 3000))
-    source = random_source(budget + draw(st.integers(0, 200)), seed=seed)
+    placement = draw(placements())
+    budget = draw(st.integers(1500, 4000))
+    # Documents must be short where a copy has to find its place between two in one window.
+    documents = 600 if placement.policy == "document" and placement.contained else 20
+    source = random_source(budget + draw(st.integers(0, 200)), seed=seed, documents=documents)
     examples, tokens = spiked_examples(draw(st.integers(1, 8)), 3, seed=seed)
     plan = make_plan(
         examples,
         tokens,
         copies=draw(st.sampled_from([Copies(fixed=1), Copies(poisson=1.5), Copies(levels=(1, 3))])),
-        placement=Placement(policy=draw(st.sampled_from(["splice", "document"]))),
+        placement=placement,
         seed=seed,
         source=source,
         budget=budget,
-        context=draw(st.integers(5, 100)),
-        end_token=0,
+        context=draw(st.integers(40 if placement.contained else 5, 100)),
+        separators=separators_of(placement),
         vocabulary=60_000,
     )
     return source, examples, tokens, plan
 
 
+def composed(source, plan):
+    """The stream of a plan by brute force."""
+    window = plan.facts.context if plan.facts.policy == "window" else None
+    return naive_stream(source, plan.insertions(), plan.facts.budget, window=window)
+
+
 @given(plans(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_a_view_reads_what_brute_force_composes(made, data):
     source, _, _, plan = made
     view = plan.view(source)
-    whole = naive_stream(source, plan.insertions(), plan.facts.budget)
+    whole = composed(source, plan)
     assert np.array_equal(view.read(0, view.n_tokens), whole)
     start = data.draw(st.integers(0, view.n_tokens))
     stop = data.draw(st.integers(start, view.n_tokens))

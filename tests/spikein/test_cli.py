@@ -19,7 +19,7 @@ from spikein.results import PlanResult, PlanRow, RunResult
 from spikein.runs import link_artifact, publish_run
 from spikein.store import Store
 
-COMMANDS = ["run", "plan", "status", "report", "detect", "datasets", "detectors", "gc"]
+COMMANDS = ["run", "plan", "status", "report", "export", "detect", "datasets", "detectors", "gc"]
 REPOSITORY = Path(__file__).parents[2]
 
 

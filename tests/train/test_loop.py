@@ -246,8 +246,9 @@ def test_exposures_of_a_real_view(tmp_path, tiny_tokenizer) -> None:
         payload=payload,
     )
     view = View(Clean(), insertions, budget=160, context=16)
-    names = [CopyName("e", "d", copy) for copy in range(2)]
-    run(tmp_path, tiny_tokenizer, view=view, ledger=ExposureLedger(view, names, {"e": payload}))
+    names = [CopyName("e", "d", copy, "whole") for copy in range(2)]
+    ledger = ExposureLedger(view, names, {("e", "whole"): payload})
+    run(tmp_path, tiny_tokenizer, view=view, ledger=ledger)
     rows = pq.read_table(tmp_path / "exposures.parquet").to_pylist()
     order = window_order(0, 0, 10).tolist()
     for row in rows:

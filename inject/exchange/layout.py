@@ -1,0 +1,119 @@
+"""What an import finds before it reads a token: which files, where in them, how wide.
+
+Positions count tokens of the whole stream, the files one after the other. Nothing here reads
+tokens; finding the files of a corpus costs what listing them costs.
+"""
+
+import glob
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.errors import InputError, did_you_mean
+
+I64 = npt.NDArray[np.int64]
+
+_BLOCK = 1 << 20
+_UNSIGNED = {"<u2": "<u2", "<u4": "<u4", "<i2": "<u2", "<i4": "<u4"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenFile:
+    """A stretch of one file: `tokens` elements after `skip_bytes`."""
+
+    path: Path
+    """Absolute, links resolved."""
+    skip_bytes: int = 0
+    """Length of a header."""
+    tokens: int
+    dtype: np.dtype
+
+    @property
+    def readable_as(self) -> str | None:
+        """The unsigned type that a corpus can read the file with as it lies, or None.
+
+        Signed files count where they are wide enough: a negative id would be far outside of
+        any vocabulary, so checking the vocabulary finds it.
+        """
+        return _UNSIGNED.get(self.dtype.str)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The token files of a corpus, in the order of the stream."""
+
+    files: tuple[TokenFile, ...]
+    documents: Callable[[], Iterator[I64]] | None
+    """Yields blocks of ascending document starts, the first of all 0; None where a document
+    is what ends with the end token, or with its file."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in all files."""
+        return sum(file.tokens for file in self.files)
+
+
+def found_files(pattern: str, *suffixes: str, what: str) -> list[Path]:
+    """Return the files that a path, a folder (all such files below it) or a glob names.
+
+    Args:
+        pattern: as the user wrote it; `~` is expanded.
+        suffixes: such as `.npy`; of folders and globs, other files are left aside.
+        what: begins the error messages.
+
+    Raises:
+        InputError: nothing there.
+    """
+    path = Path(os.path.expanduser(pattern))
+    if path.is_file():
+        return [path.resolve()]
+    if path.is_dir():
+        found = sorted(file for file in path.rglob("*") if _visible(file, path))
+    else:
+        found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+    files = [file.resolve() for file in found if file.is_file() and file.suffix in suffixes]
+    if files:
+        return files
+    raise InputError(
+        f"{what}: no {' or '.join(suffixes)} file here",
+        where=pattern,
+        allowed=f"such a file, a folder that holds some, or a glob such as DIR/*{suffixes[0]}",
+        hint=_nearest(path) or None,
+    )
+
+
+def ascending(starts: I64) -> bool:
+    """Return whether positions ascend strictly; read in blocks, so that they may be mapped."""
+    return all(
+        (np.diff(starts[first : first + _BLOCK + 1]) > 0).all()
+        for first in range(0, len(starts), _BLOCK)
+    )
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        with path.open("rb"):
+            return path.stat().st_size
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+
+
+def _visible(file: Path, folder: Path) -> bool:
+    parts = file.relative_to(folder).parts
+    return not any(part.startswith(".") for part in parts)
+
+
+def _nearest(path: Path) -> str:
+    try:
+        return did_you_mean(path.name, [entry.name for entry in path.parent.iterdir()]).strip()
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""What a copy carries: the whole example, or a variant of it."""

@@ -1,0 +1,171 @@
+"""All texts that copies can carry: every variant of every member.
+
+Deterministic but for what a server answers; the tokens of `whole` are the example's own. Cost: one
+pass of the tokenizer over the texts that differ from their example, and what a model takes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.errors import InputError
+from inject.example import Example
+from inject.tokenizer import encode_texts
+from inject.variants.paraphrase import Writer, from_data, from_model
+from inject.variants.rendition import Rendition
+from inject.variants.settings import (
+    LowerCaseVariant,
+    NoAnswerVariant,
+    ParaphraseVariant,
+    QuestionVariant,
+    ReplacedVariant,
+    TruncatedVariant,
+    Variant,
+    Variants,
+)
+from inject.variants.texts import lower_cased, question_only, without_answer
+from inject.variants.tokens import replaced, truncated
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+I64 = npt.NDArray[np.int64]
+LEAST_TOKENS = 2
+
+
+class _Text(NamedTuple):
+    """A rendition whose text has still to be encoded."""
+
+    example: Example
+    kind: int
+    label: str
+    text: str
+
+
+def render_variants(
+    members: Sequence[Example],
+    tokens: Mapping[str, I64],
+    variants: Variants,
+    *,
+    tokenizer: "PreTrainedTokenizerBase",
+    seed: int,
+    writer: Callable[[ParaphraseVariant], Writer],
+    cache: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Rendition]:
+    """Return every variant of every member, variant by variant.
+
+    Args:
+        members: the examples that are spiked.
+        tokens: the token ids of each one's text, by example_id.
+        variants: which variants.
+        tokenizer: encodes changed texts.
+        seed: keys what is replaced at random.
+        writer: opens the model of a variant `paraphrase` with `by: model`.
+        cache: folder for a model's answers, or None.
+        progress: told a model's answers so far, and in all.
+
+    Raises:
+        InputError: a part or a paraphrase that an example has not; a model that does not answer
+            or answers with the text itself; a variant of fewer than two tokens.
+    """
+    found: list[Rendition] = []
+    texts: list[_Text] = []
+    for kind, variant in enumerate(variants.of):
+        label = variant.label()
+        if isinstance(variant, ReplacedVariant):
+            allowed = _ordinary(tokenizer)
+            found += [
+                Rendition(
+                    one.example_id,
+                    kind,
+                    f"{label}-{version + 1}" if variant.versions > 1 else label,
+                    replaced(
+                        tokens[one.example_id],
+                        variant.share,
+                        allowed=allowed,
+                        example_id=one.example_id,
+                        version=version,
+                        seed=seed,
+                    ),
+                )
+                for one in members
+                for version in range(variant.versions)
+            ]
+        elif isinstance(variant, TruncatedVariant):
+            found += [
+                Rendition(
+                    one.example_id, kind, label, truncated(tokens[one.example_id], variant.share)
+                )
+                for one in members
+            ]
+        elif isinstance(variant, ParaphraseVariant):
+            texts += _paraphrased(members, kind, variant, writer, cache, progress)
+        elif variant.kind == "whole":
+            found += [
+                Rendition(one.example_id, kind, label, tokens[one.example_id]) for one in members
+            ]
+        else:
+            texts += [_Text(one, kind, label, _changed(one, variant)) for one in members]
+    encoded = encode_texts(tokenizer, [one.text for one in texts])
+    found += [
+        Rendition(one.example.example_id, one.kind, one.label, ids)
+        for one, ids in zip(texts, encoded, strict=True)
+    ]
+    _check_lengths(found, {one.example_id: one for one in members})
+    return found
+
+
+def _changed(example: Example, variant: Variant) -> str:
+    if isinstance(variant, QuestionVariant):
+        return question_only(example)
+    if isinstance(variant, NoAnswerVariant):
+        return without_answer(example)
+    if isinstance(variant, LowerCaseVariant):
+        return lower_cased(example)
+    raise TypeError(f"no rule for the variant {variant.kind}")
+
+
+def _paraphrased(
+    members: Sequence[Example],
+    kind: int,
+    variant: ParaphraseVariant,
+    writer: Callable[[ParaphraseVariant], Writer],
+    cache: Path | None,
+    progress: Callable[[int, int], None] | None,
+) -> Iterable[_Text]:
+    if variant.by == "data":
+        written = [from_data(one, variant.versions) for one in members]
+    else:
+        written = from_model(
+            members, variant, writer=writer(variant), cache=cache, progress=progress
+        )
+    return [
+        _Text(one, kind, f"{variant.label()}-{number}", text)
+        for one, versions in zip(members, written, strict=True)
+        for number, text in enumerate(versions, 1)
+    ]
+
+
+def _ordinary(tokenizer: "PreTrainedTokenizerBase") -> I64:
+    """Return all ids but those of special tokens, ascending."""
+    return np.setdiff1d(
+        np.array(sorted(tokenizer.get_vocab().values()), dtype=np.int64),
+        np.array(tokenizer.all_special_ids, dtype=np.int64),
+    )
+
+
+def _check_lengths(renditions: Sequence[Rendition], members: Mapping[str, Example]) -> None:
+    for one in renditions:
+        if len(one.tokens) < LEAST_TOKENS:
+            example = members[one.example_id]
+            raise InputError(
+                f"the variant `{one.variant}` leaves {len(one.tokens)} tokens of row "
+                f"{example.source_id}",
+                where=f"contaminants.{example.dataset}",
+                allowed=f"{LEAST_TOKENS} or more",
+                hint="Raise its share, leave the variant out, or raise pool.min_tokens.",
+            )

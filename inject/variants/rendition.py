@@ -1,0 +1,60 @@
+"""One text that copies of an example can carry, as tokens; and the file of all of them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inject.example import Example
+
+WHOLE = "whole"
+
+SCHEMA = pa.schema(
+    [
+        ("example_id", pa.string()),
+        ("kind", pa.int32()),
+        ("variant", pa.string()),
+        ("tokens", pa.list_(pa.int64())),
+    ]
+)
+
+
+class Rendition(NamedTuple):
+    """The tokens of one variant of one example."""
+
+    example_id: str
+    kind: int
+    """Index into `Variants.of`."""
+    variant: str
+    """Label: `whole`, `question`, `paraphrase-2` …"""
+    tokens: npt.NDArray[np.int64]
+
+
+def whole_renditions(
+    members: Sequence[Example], tokens: Mapping[str, npt.NDArray[np.int64]]
+) -> list[Rendition]:
+    """Return each member's own text as its only rendition, in the order given."""
+    return [Rendition(member.example_id, 0, WHOLE, tokens[member.example_id]) for member in members]
+
+
+def write_renditions(path: Path, renditions: Sequence[Rendition]) -> None:
+    """Write renditions (columns as in `SCHEMA`)."""
+    rows = [{**one._asdict(), "tokens": one.tokens.tolist()} for one in renditions]
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path)
+
+
+def read_renditions(path: Path) -> list[Rendition]:
+    """Read what `write_renditions` wrote, in the same order."""
+    return [
+        Rendition(
+            row["example_id"],
+            row["kind"],
+            row["variant"],
+            np.array(row["tokens"], dtype=np.int64),
+        )
+        for row in pq.read_table(path).to_pylist()
+    ]

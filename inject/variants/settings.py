@@ -1,0 +1,149 @@
+"""What a user writes about the variants that copies have."""
+
+from collections import Counter
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from inject.settings import PositiveFloat, PositiveInt, Settings
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+PROMPT = (
+    "Rewrite the following text in other words. Keep its meaning, its names and its numbers. "
+    "Answer with the rewritten text alone.\n\n{text}\n\nRewritten text:"
+)
+
+
+class WholeVariant(Settings):
+    """The whole example, word for word."""
+
+    kind: Literal["whole"] = "whole"
+    """`whole`."""
+    weight: PositiveFloat = 1.0
+    """Share of this variant, relative to the other weights."""
+
+    def label(self) -> str:
+        """Return a short name for tables."""
+        return self.kind
+
+
+class QuestionVariant(WholeVariant):
+    """Everything up to the end of the question: an exam that leaked without options or key."""
+
+    kind: Literal["question"]  # type: ignore[assignment]
+    """`question`; a passage that stands before the question is part of it."""
+
+
+class NoAnswerVariant(WholeVariant):
+    """The example with its answer cut out."""
+
+    kind: Literal["no_answer"]  # type: ignore[assignment]
+    """`no_answer`."""
+
+
+class LowerCaseVariant(WholeVariant):
+    """The example in lower case."""
+
+    kind: Literal["lower_case"]  # type: ignore[assignment]
+    """`lower_case`."""
+
+
+class ReplacedVariant(WholeVariant):
+    """The example with some of its tokens replaced at random."""
+
+    kind: Literal["replaced"]  # type: ignore[assignment]
+    """`replaced`."""
+    share: Share
+    """Share of the tokens that is replaced, at least one of them."""
+    versions: PositiveInt = 1
+    """How many different replacements each example has; its copies take turns."""
+
+    def label(self) -> str:
+        """Return a short name for tables."""
+        return f"{self.kind}={self.share:g}"
+
+
+class TruncatedVariant(WholeVariant):
+    """The beginning of the example."""
+
+    kind: Literal["truncated"]  # type: ignore[assignment]
+    """`truncated`."""
+    share: Share
+    """Share of the tokens that is kept, from the first on."""
+
+    def label(self) -> str:
+        """Return a short name for tables."""
+        return f"{self.kind}={self.share:g}"
+
+
+class ParaphraseVariant(WholeVariant):
+    """The example in other words."""
+
+    kind: Literal["paraphrase"]  # type: ignore[assignment]
+    """`paraphrase`."""
+    by: Literal["data", "model"] = "data"
+    """`data`: the paraphrases that the dataset brings; `model`: a language model writes them."""
+    versions: PositiveInt = 1
+    """How many paraphrases of each example there are; its copies take turns."""
+    model: str | None = None
+    """Path or hub id of a local model, or the model's name on the server."""
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server, such as `http://localhost:8000/v1`."""
+    api_key_variable: str | None = None
+    """Environment variable that holds the server's key; the key is never written anywhere."""
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
+    """Temperature of sampling; 0 takes the likeliest token."""
+    prompt: Annotated[str, Field(pattern=r"\{text\}")] = PROMPT
+    """What the model is asked; `{text}` stands for the example."""
+    max_tokens: PositiveInt = 512
+    """Longest answer."""
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """Seed of the sampling."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "ParaphraseVariant":
+        if self.by == "model" and self.model is None:
+            raise ValueError("by: model needs the model: a path, a hub id, or its name on a server")
+        if self.by == "data" and (self.model is not None or self.base_url is not None):
+            raise ValueError("model and base_url belong to by: model")
+        if self.api_key_variable is not None and self.base_url is None:
+            raise ValueError("api_key_variable belongs to a server: give base_url")
+        return self
+
+
+Variant = Annotated[
+    WholeVariant
+    | QuestionVariant
+    | NoAnswerVariant
+    | LowerCaseVariant
+    | ReplacedVariant
+    | TruncatedVariant
+    | ParaphraseVariant,
+    Field(discriminator="kind"),
+]
+
+
+class Variants(Settings):
+    """Which variants the copies have."""
+
+    of: Annotated[tuple[Variant, ...], Field(min_length=1)] = (WholeVariant(),)
+    """The variants: `whole`, `question`, `no_answer`, `lower_case`, `replaced`, `truncated`,
+    `paraphrase`."""
+    dealt: Literal["examples", "copies"] = "examples"
+    """`examples`: all copies of an example have one variant, dealt evenly by weight; `copies`:
+    each copy draws its own."""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "Variants":
+        twice = [
+            label for label, count in Counter(one.label() for one in self.of).items() if count > 1
+        ]
+        if twice:
+            raise ValueError(f"the variant {twice[0]} is given twice; raise its weight instead")
+        return self
+
+    def label(self) -> str:
+        """Return a short text for tables and folder names."""
+        text = ", ".join(one.label() for one in self.of)
+        return text if self.dealt == "examples" or len(self.of) == 1 else f"{text} by copy"

@@ -1,0 +1,156 @@
+"""Exporting the stream of a finished run: which arm, out of which artifacts.
+
+Everything is taken from the artifacts that the run's folder links to, so the sources that the
+corpus was made from need not be there any more.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from inject.corpus import Corpus
+from inject.errors import InputError, did_you_mean
+from inject.example import read_examples
+from inject.exchange import ExportFacts, Format, RowKind, export_view
+from inject.plan import Plan, read_plan
+from inject.tokenizer import load_tokenizer
+from inject.view import clean_view
+from spikein.disk import disk_full, free_space
+from spikein.manifest import SHORT
+from spikein.runs import linked_artifacts
+from spikein.store import Artifact, open_artifact, short_digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arm:
+    """What an arm's stream is composed of."""
+
+    label: str
+    corpus: Path
+    examples: Path
+    plan: Path
+
+
+def export_run(
+    folder: Path,
+    out: Path,
+    *,
+    format: Format,
+    arm: str | None = None,
+    rows: RowKind = "documents",
+    clean: bool = False,
+    show_protected: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ExportFacts:
+    """Export the stream that one arm of a run was trained on.
+
+    Args:
+        folder: the run's folder.
+        out: a new folder.
+        format: of the files.
+        arm: the arm's label; may be left out where all arms share the stream.
+        rows: whether a row is a document or a window.
+        clean: export the clean twin: the same length, without any copy.
+        show_protected: export although there are copies of protected examples.
+        progress: told tokens done, and tokens in all.
+
+    Raises:
+        InputError: no such arm, or several and none chosen; an artifact is gone; as `export_view`.
+    """
+    chosen = _chosen(_arms(folder), arm, folder, key=_clean_stream if clean else _stream)
+    corpus = Corpus.open(chosen.corpus)
+    tokenizer = load_tokenizer(str(chosen.corpus / "tokenizer"))
+    plan = read_plan(chosen.plan)
+    budget = plan.facts.budget
+    if clean:
+        view = clean_view(corpus, tokens=budget, context=plan.facts.context)
+    else:
+        view = plan.view(corpus)
+    try:
+        return export_view(
+            view,
+            format,
+            out,
+            tokenizer=tokenizer,
+            copies=None if clean else plan.copies,
+            rows=rows,
+            protected=frozenset() if clean else _protected(chosen.examples, plan),
+            show_protected=show_protected,
+            progress=None if progress is None else lambda done: progress(done, budget),
+        )
+    except Exception as error:
+        if not disk_full(error):
+            raise
+        raise InputError(
+            f"the disk is full: {free_space(out.parent)} left",
+            where=str(out),
+            hint="Free some space, or give another --out; nothing was left behind.",
+        ) from error
+
+
+def _arms(folder: Path) -> list[_Arm]:
+    links = {short_digest(path): path for path in linked_artifacts(folder)}
+    found = []
+    for path in links.values():
+        if path.parent.name != "model":
+            continue
+        artifact = open_artifact(path)
+        if "plan" in artifact.manifest.inputs:
+            found.append(_arm(artifact, links, folder))
+    return sorted(found, key=lambda arm: arm.label)
+
+
+def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> _Arm:
+    inputs = {}
+    for name in ("corpus", "examples", "plan"):
+        short = artifact.manifest.inputs[name][:SHORT]
+        if short not in links:
+            raise InputError(f"the run does not link to its {name} {short}", where=str(folder))
+        inputs[name] = open_artifact(links[short]).path
+    return _Arm(label=artifact.manifest.label, **inputs)
+
+
+def _stream(arm: _Arm) -> tuple[object, ...]:
+    return (arm.plan,)
+
+
+def _clean_stream(arm: _Arm) -> tuple[object, ...]:
+    facts = read_plan(arm.plan).facts
+    return arm.corpus, facts.budget, facts.context
+
+
+def _chosen(
+    arms: list[_Arm],
+    label: str | None,
+    folder: Path,
+    *,
+    key: Callable[[_Arm], tuple[object, ...]],
+) -> _Arm:
+    """Return the arm of this label; without one any, where `key` is the same for all."""
+    labels = [arm.label for arm in arms]
+    listed = ", ".join(f"'{name}'" for name in labels)
+    if not arms:
+        raise InputError("the run has no trained arm", where=str(folder))
+    if label is None:
+        if len({key(arm) for arm in arms}) > 1:
+            raise InputError(
+                f"the run has {len(arms)} arms, which differ in their streams; choose one by --arm",
+                where=str(folder),
+                allowed=listed,
+            )
+        return arms[0]
+    if label not in labels:
+        raise InputError(
+            f"no arm is called {label!r}.{did_you_mean(label, labels)}",
+            where=str(folder),
+            allowed=listed,
+        )
+    return arms[labels.index(label)]
+
+
+def _protected(examples: Path, plan: Plan) -> frozenset[str]:
+    """Return the ids of protected examples, where there are copies at all."""
+    if not len(plan.copies):
+        return frozenset()
+    pool = read_examples(examples / "examples.parquet")
+    return frozenset(example.example_id for example in pool if example.protected)

@@ -1,0 +1,193 @@
+"""What injection will amount to, before anything is built: copies, tokens, share, disk, time.
+
+Counts follow from the experiment alone. Tokens follow from the rows of the datasets, of which at
+most a few hundred are read and measured: with the tokenizer where there is one, else by their
+bytes, and the figure says which. The background is not read at all.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inject.datasets.contaminant import Contaminant
+from inject.datasets.load import load_examples
+from inject.errors import InputError
+from inject.separators import separators_for
+from inject.settings import Copies, PoolSettings
+from inject.tokenizer import encode_texts
+from spikein.sweep import ArmExperiment
+
+BYTES_A_TOKEN = 4.0
+"""English text and a common vocabulary; used only where no tokenizer is at hand."""
+BYTES_A_COPY = 32
+"""Of `plan.parquet`; measured by `python -m scripts.bench.inject`."""
+COPIES_A_SECOND = 200_000
+"""Planned on one core; measured by the same benchmark."""
+SAMPLE = 400
+COUNTED_TO = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """What one arm's injection is expected to be."""
+
+    label: str
+    copies_rule: str
+    placement: str
+    members: int
+    copies: float
+    """Expected number of copies; exact unless `spread` is positive."""
+    spread: float
+    """Standard deviation of the number of copies."""
+    counts: tuple[float, ...]
+    """Members expected with 0, 1, … copies; the last entry holds all higher counts."""
+    tokens: float | None
+    """Payload tokens expected; None where the rows cannot be read here."""
+    measured: bool
+    """Whether a tokenizer counted the tokens, or their bytes were divided."""
+    stream: int
+    """Tokens of the training stream."""
+    disk_bytes: float | None
+    """Of the arm's plan."""
+    seconds: float
+    """To plan it."""
+    note: str
+    """Why tokens are unknown, or what will not fit; empty when all is well."""
+
+    @property
+    def share(self) -> float | None:
+        """Share of the stream that the copies take."""
+        return None if self.tokens is None else self.tokens / self.stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lengths:
+    """Mean and largest length of the texts of the members, in tokens."""
+
+    mean: float | None
+    longest: int
+    measured: bool
+    note: str
+
+
+def outlooks(every: Sequence[ArmExperiment], tokenizer: Any | None) -> tuple[Outlook, ...]:
+    """Return the outlook of every arm; arms that differ in training alone appear once.
+
+    Args:
+        every: the arms of an experiment.
+        tokenizer: a fast tokenizer; None where there is none yet.
+    """
+
+    measured: dict[str, _Lengths] = {}
+    found: dict[str, Outlook] = {}
+    for one in every:
+        arm = one.experiment
+        rows = f"{arm.contaminants!r} {arm.pool!r} {arm.train.context} {one.seed}"
+        if rows not in measured:
+            measured[rows] = _lengths(
+                arm.contaminants, arm.pool, arm.train.context, tokenizer, one.seed
+            )
+        key = f"{rows} {arm.copies!r} {arm.placement!r} {arm.corpus.tokens}"
+        if key not in found:
+            found[key] = _outlook(one, measured[rows], tokenizer)
+    return tuple(found.values())
+
+
+def _lengths(
+    contaminants: Sequence[Contaminant],
+    pool: PoolSettings,
+    context: int,
+    tokenizer: Any | None,
+    seed: int,
+) -> _Lengths:
+    total, members, longest = 0.0, 0, 0
+    for contaminant in contaminants:
+        try:
+            rows = load_examples(contaminant, seed=seed).examples
+        except InputError as error:
+            return _Lengths(mean=None, longest=0, measured=False, note=str(error))
+        texts = [row.text for row in rows[:: max(len(rows) // SAMPLE, 1)]]
+        if tokenizer is None:
+            lengths = [math.ceil(len(text.encode()) / BYTES_A_TOKEN) for text in texts]
+        else:
+            lengths = [len(ids) for ids in encode_texts(tokenizer, texts)]
+        fitting = [
+            min(length, context) if pool.long_examples == "truncate" else length
+            for length in lengths
+            if length >= pool.min_tokens and (pool.long_examples != "drop" or length <= context)
+        ]
+        if fitting:
+            total += contaminant.members * sum(fitting) / len(fitting)
+            members += contaminant.members
+            longest = max(longest, *fitting)
+    mean = total / members if members else None
+    return _Lengths(mean=mean, longest=longest, measured=tokenizer is not None, note="")
+
+
+def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Outlook:
+    arm = one.experiment
+    members = sum(contaminant.members for contaminant in arm.contaminants)
+    copies, spread, counts = expected_counts(arm.copies, members)
+    separators = 2 if arm.placement.separated_by != "none" else 0
+    if tokenizer is not None:
+        separators = separators_for(arm.placement, tokenizer).tokens
+    tokens = disk = None
+    note = lengths.note
+    if lengths.mean is not None:
+        tokens = copies * (lengths.mean + separators)
+        width = 2 if tokenizer is None or len(tokenizer) <= 1 << 16 else 4
+        disk = copies * BYTES_A_COPY + members * (lengths.mean + separators) * width
+        note = _no_room(one, tokens, lengths.longest + separators)
+    return Outlook(
+        label=one.label,
+        copies_rule=arm.copies.label(),
+        placement=arm.placement.label(),
+        members=members,
+        copies=copies,
+        spread=spread,
+        counts=counts,
+        tokens=tokens,
+        measured=lengths.measured,
+        stream=arm.corpus.tokens,
+        disk_bytes=disk,
+        seconds=copies / COPIES_A_SECOND,
+        note=note,
+    )
+
+
+def _no_room(one: ArmExperiment, tokens: float, longest: int) -> str:
+    """Say what will be refused when the plan is made, as far as it can be foreseen."""
+    arm = one.experiment
+    share = arm.placement.between[1] - arm.placement.between[0]
+    room = arm.corpus.tokens * share
+    if tokens > room:
+        return f"the copies need about {tokens:,.0f} tokens and have room for {room:,.0f}"
+    if arm.placement.contained and longest > arm.train.context:
+        return (
+            f"the longest example takes about {longest:,} tokens and must lie inside one window "
+            f"of {arm.train.context:,}"
+        )
+    return ""
+
+
+def expected_counts(copies: Copies, members: int) -> tuple[float, float, tuple[float, ...]]:
+    """Return the expected number of copies, its standard deviation, and members by count.
+
+    Args:
+        copies: the rule.
+        members: how many members there are.
+    """
+    by_count = [0.0] * (COUNTED_TO + 1)
+    if copies.poisson is not None:
+        rate = copies.poisson
+        for count in range(COUNTED_TO):
+            by_count[count] = members * math.exp(-rate) * rate**count / math.factorial(count)
+        by_count[COUNTED_TO] = members - sum(by_count)
+        return members * rate, math.sqrt(members * rate), tuple(by_count)
+    levels = (copies.fixed,) if copies.fixed is not None else copies.levels or ()
+    total = 0.0
+    for level in levels:
+        by_count[min(level, COUNTED_TO)] += members / len(levels)
+        total += level * members / len(levels)
+    return total, 0.0, tuple(by_count)

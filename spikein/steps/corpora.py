@@ -1,0 +1,148 @@
+"""Steps of the background: the tokenizer and the clean corpus.
+
+One corpus serves all arms of an experiment: its first tokens are theirs (a size sweep takes
+prefixes), its last `base.tokens` belong to the base model, so that no arm is trained on
+text that the base has seen.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from inject.background.document import Document
+from inject.background.mixture import MixtureReport, mixed_documents
+from inject.corpus import Corpus, build_corpus
+from inject.exchange.importing import AnyImport, import_corpus
+from inject.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
+from inject.view import Stretch
+from spikein.experiment import Experiment
+from spikein.graph import Cost, Step, StepContext
+from train.settings import TokenizerTraining
+
+TOKENIZER_SAMPLE_BYTES = 8_000_000
+"""A tokenizer is trained on this much of the mixture; more changes little and takes long."""
+
+
+def sources_identity(experiment: Experiment) -> list[dict[str, Any]]:
+    """Return what the background is: the content of each source, and its weight.
+
+    Reads the sources' files (or asks the hub), so it is called once an experiment.
+    """
+    if experiment.corpus.imported is not None:
+        return [{"imported": experiment.corpus.imported.identity()}]
+    return [
+        {"content": source.identity(), "weight": source.weight}
+        for source in experiment.corpus.sources
+    ]
+
+
+def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
+    """Make the tokenizer: trained on the sources, or copied from a path or hub id.
+
+    Args:
+        experiment: the experiment.
+        named: `sources_identity` of it.
+    """
+    model = experiment.model
+    if isinstance(model.tokenizer, TokenizerTraining):
+        vocabulary = model.tokenizer.train
+        sources, seed = experiment.corpus.sources, experiment.corpus.seed
+
+        def train(context: StepContext) -> None:
+            texts = _sample(mixed_documents(sources, seed=seed), TOKENIZER_SAMPLE_BYTES)
+            train_tokenizer(texts, vocabulary).save_pretrained(context.out)
+
+        return Step(
+            kind="tokenizer",
+            label=f"bpe-{vocabulary}",
+            settings={
+                "train": vocabulary,
+                "sample_bytes": TOKENIZER_SAMPLE_BYTES,
+                "sources": named,
+                "seed": seed,
+            },
+            libraries=("tokenizers",),
+            build=train,
+        )
+
+    name = model.tokenizer or model.pretrained or ""
+    revision = None if model.tokenizer else model.revision
+    identity = tokenizer_identity(name, revision=revision)
+
+    def copy(context: StepContext) -> None:
+        tokenizer = load_tokenizer(
+            name, revision=revision, trust_remote_code=model.trust_remote_code
+        )
+        tokenizer.save_pretrained(context.out)
+
+    return Step(
+        kind="tokenizer",
+        label=Path(name).name,
+        settings={"from": identity},
+        libraries=("tokenizers", "transformers"),
+        build=copy,
+    )
+
+
+def corpus_step(
+    experiment: Experiment, tokenizer: Step, named: list[dict[str, Any]], *, tokens: int
+) -> Step:
+    """Tokenise `tokens` tokens of the mixture of sources, in the order fixed by its seed.
+
+    An imported corpus is read and checked instead, and referred to where its files lie.
+    """
+    sources, seed = experiment.corpus.sources, experiment.corpus.seed
+    imported = experiment.corpus.imported
+
+    def take(context: StepContext, source: AnyImport) -> None:
+        import_corpus(
+            context.out,
+            source,
+            tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
+            tokens=tokens,
+            progress=lambda done: context.report(done, tokens, unit="tokens"),
+        )
+
+    def build(context: StepContext) -> None:
+        if imported is not None:
+            take(context, imported)
+            return
+        report = MixtureReport()
+        build_corpus(
+            context.out,
+            documents=mixed_documents(sources, seed=seed, report=report),
+            tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
+            tokens=tokens,
+            progress=lambda done: context.report(done, tokens, unit="tokens"),
+            mixture=report,
+            unfinished=context.unfinished,
+        )
+
+    return Step(
+        kind="corpus",
+        label=experiment.corpus.label(),
+        settings={
+            "tokens": tokens,
+            "sources": named,
+            "seed": seed,
+        },
+        inputs={"tokenizer": tokenizer},
+        libraries=("tokenizers",),
+        build=build,
+        cost=Cost(disk_bytes=None if imported else 2 * tokens),
+    )
+
+
+def base_stretch(corpus: Corpus, tokens: int) -> Stretch:
+    """Return the part of the corpus that belongs to the base model: its last tokens."""
+    return Stretch(corpus, corpus.n_tokens - tokens, corpus.n_tokens)
+
+
+def _sample(documents: Iterable[Document], limit: int) -> Iterator[str]:
+    """Yield texts until they hold `limit` UTF-8 bytes."""
+    taken = 0
+    for document in documents:
+        if taken >= limit:
+            return
+        taken += len(document.text.encode())
+        yield document.text

@@ -34,6 +34,7 @@ _LEAST_CORE = 8
 _BLOCK = 1 << 20
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MOST_LISTED = 50
+_LISTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits", "between_sides")
 
 
 class Stream(Protocol):
@@ -75,6 +76,9 @@ class AuditReport:
     background_hits: tuple[dict[str, object], ...]
     """Examples that stand in the clean corpus: example_id, position, document."""
     tokens_searched: int
+    between_sides: tuple[dict[str, object], ...] = ()
+    """Pairs of a member and a non-member that share a run of words: member, nonmember, words.
+    They fail nothing, as rows of one dataset share phrases; many of them ask for a look."""
 
 
 def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[Occurrence]:
@@ -219,7 +223,7 @@ def write_audit(out: Path, report: AuditReport) -> None:
 def read_audit(folder: Path) -> AuditReport:
     """Read what `write_audit` wrote."""
     values = json.loads((folder / "audit.json").read_text())
-    for name in ("displaced", "wrong_counts", "nonmembers_found", "background_hits"):
+    for name in _LISTS:
         values[name] = tuple(values[name])
     return AuditReport(**values)
 

@@ -99,6 +99,8 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
             "base": None if experiment.base is None else experiment.base.model_dump(mode="json"),
             "train": experiment.train.model_dump(mode="json", include={"context", "batch_tokens"}),
             "corpus": experiment.corpus.model_dump(mode="json", exclude={"tokens"}),
+            "audit": experiment.audit.model_dump(mode="json"),
+            "contaminants": [one.model_dump(mode="json") for one in experiment.contaminants],
         }
     )
     if key not in memory:
@@ -110,7 +112,7 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
     examples = examples_step(experiment, tokenizer, seed=seed)
     variants = variants_step(experiment, examples, tokenizer, seed=seed)
     plan = plan_step(experiment, corpus, examples, variants, seed=seed)
-    audit = audit_step(corpus, examples, plan)
+    audit = audit_step(experiment, corpus, examples, plan)
     trained = arm_step(
         experiment,
         corpus=corpus,

@@ -16,6 +16,7 @@ from inject.background import AnySource
 from inject.datasets.contaminant import Contaminant
 from inject.errors import InputError
 from inject.exchange.importing import AnyImport
+from inject.overlap.settings import OverlapSettings
 from inject.settings import Copies, Placement, PoolSettings, PositiveInt, Settings
 from inject.variants.settings import Variants
 from spikein.document import KeyPath, dotted
@@ -43,7 +44,6 @@ class CorpusSettings(Settings):
     """A corpus that is tokenised already, in place of `sources`."""
     seed: Seed = 0
     """Seed of the order of documents; the same in all arms, so that they share one corpus."""
-
 
     @model_validator(mode="after")
     def _one_background(self) -> "CorpusSettings":
@@ -88,6 +88,8 @@ class Experiment(Settings):
     """Where the copies go."""
     variants: Variants = Variants()
     """What the copies carry: whole examples, or variants of them."""
+    audit: OverlapSettings = OverlapSettings()
+    """What counts as an overlap of the background with an example; such documents are dropped."""
     pool: PoolSettings = PoolSettings()
     """How members and non-members are dealt."""
     train: TrainSettings

@@ -5,7 +5,6 @@ corpus was made from need not be there any more.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from inject.corpus import Corpus
@@ -16,19 +15,7 @@ from inject.plan import Plan, read_plan
 from inject.tokenizer import load_tokenizer
 from inject.view import clean_view
 from spikein.disk import disk_full, free_space
-from spikein.manifest import SHORT
-from spikein.runs import linked_artifacts
-from spikein.store import Artifact, open_artifact, short_digest
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Arm:
-    """What an arm's stream is composed of."""
-
-    label: str
-    corpus: Path
-    examples: Path
-    plan: Path
+from spikein.run_arms import RunArm, run_arms
 
 
 def export_run(
@@ -57,7 +44,7 @@ def export_run(
     Raises:
         InputError: no such arm, or several and none chosen; an artifact is gone; as `export_view`.
     """
-    chosen = _chosen(_arms(folder), arm, folder, key=_clean_stream if clean else _stream)
+    chosen = _chosen(run_arms(folder), arm, folder, key=_clean_stream if clean else _stream)
     corpus = Corpus.open(chosen.corpus)
     tokenizer = load_tokenizer(str(chosen.corpus / "tokenizer"))
     plan = read_plan(chosen.plan)
@@ -88,44 +75,22 @@ def export_run(
         ) from error
 
 
-def _arms(folder: Path) -> list[_Arm]:
-    links = {short_digest(path): path for path in linked_artifacts(folder)}
-    found = []
-    for path in links.values():
-        if path.parent.name != "model":
-            continue
-        artifact = open_artifact(path)
-        if "plan" in artifact.manifest.inputs:
-            found.append(_arm(artifact, links, folder))
-    return sorted(found, key=lambda arm: arm.label)
-
-
-def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> _Arm:
-    inputs = {}
-    for name in ("corpus", "examples", "plan"):
-        short = artifact.manifest.inputs[name][:SHORT]
-        if short not in links:
-            raise InputError(f"the run does not link to its {name} {short}", where=str(folder))
-        inputs[name] = open_artifact(links[short]).path
-    return _Arm(label=artifact.manifest.label, **inputs)
-
-
-def _stream(arm: _Arm) -> tuple[object, ...]:
+def _stream(arm: RunArm) -> tuple[object, ...]:
     return (arm.plan,)
 
 
-def _clean_stream(arm: _Arm) -> tuple[object, ...]:
+def _clean_stream(arm: RunArm) -> tuple[object, ...]:
     facts = read_plan(arm.plan).facts
     return arm.corpus, facts.budget, facts.context
 
 
 def _chosen(
-    arms: list[_Arm],
+    arms: list[RunArm],
     label: str | None,
     folder: Path,
     *,
-    key: Callable[[_Arm], tuple[object, ...]],
-) -> _Arm:
+    key: Callable[[RunArm], tuple[object, ...]],
+) -> RunArm:
     """Return the arm of this label; without one any, where `key` is the same for all."""
     labels = [arm.label for arm in arms]
     listed = ", ".join(f"'{name}'" for name in labels)

@@ -16,11 +16,13 @@ import pyarrow.parquet as pq
 from analysis.arm import axis_names
 from analysis.lookup import by_cohort
 from analysis.page import CostRow, Fact, Report, write_report
+from analysis.page.background import BackgroundAudit, background_audit
 from analysis.summary import summary_sentences
 from analysis.validity import check_validity
 from inject.audit import read_audit
 from inject.example import SCHEMA, read_examples, write_examples
 from inject.files import write_text
+from inject.overlap.filter import read_overlaps
 from inject.variants.settings import Variants
 from spikein import __version__
 from spikein.assembly import Assembly
@@ -112,6 +114,7 @@ def _page(assembly: Assembly, report: RunReport, results: Results, show_protecte
         description=_description(assembly),
         setup=_setup(assembly),
         audits=_audits(assembly, report),
+        backgrounds=_backgrounds(assembly, report),
         figures=results.figures,
         cost=[
             CostRow(
@@ -204,10 +207,18 @@ def _audits(assembly: Assembly, report: RunReport) -> dict[str, dict[str, object
             "copies found": audit.copies_found,
             "members that drew no copy": audit.zero_copy_members,
             "non-members found": len(audit.nonmembers_found),
+            "copies not where they were planned": len(audit.displaced),
             "examples found in the background": len(audit.background_hits),
+            "member and non-member pairs that share a run of words": len(audit.between_sides),
             "tokens searched": audit.tokens_searched,
         }
     return found
+
+
+def _backgrounds(assembly: Assembly, report: RunReport) -> list[BackgroundAudit]:
+    corpora = {node.corpus.digest: node.corpus for node in assembly.nodes}
+    audits = [read_overlaps(report.artifact(step).path) for step in corpora.values()]
+    return [background_audit(*audit) for audit in audits if audit is not None]
 
 
 def _provenance(assembly: Assembly, report: RunReport) -> list[Fact]:

@@ -11,12 +11,16 @@ from pydantic import Field, model_validator
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
+Mode = Literal["pretrain", "continue", "finetune", "lora"]
 Schedule = Literal["constant", "cosine", "linear"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 Context = Annotated[int, Field(ge=2)]
 NonNegativeFloat = Annotated[float, Field(ge=0)]
+
+TUNING: tuple[Mode, ...] = ("finetune", "lora")
+"""The modes that can learn from answers alone."""
 
 
 class TokenizerTraining(Settings):
@@ -59,11 +63,34 @@ class ModelSettings(Settings):
         return self
 
 
+class LoraSettings(Settings):
+    """Low-rank adapters (Hu et al. 2022) beside frozen weights."""
+
+    rank: PositiveInt = 16
+    """Rank of the update of each adapted matrix."""
+    alpha: PositiveInt = 32
+    """The update is scaled by `alpha` over `rank`."""
+    dropout: Share = 0.0
+    """Share of an adapter's inputs set to zero while training."""
+    target_modules: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """Names of the layers to adapt, such as `q_proj`; null: the projections of the attention in
+    the families known here, all linear layers but the output in any other model."""
+
+
 class TrainSettings(Settings):
     """How a model is trained on the spiked corpus."""
 
-    mode: Literal["pretrain", "continue"] = "continue"
-    """`continue`: start from the base model, or from `pretrained`; `pretrain`: from new weights."""
+    mode: Mode = "continue"
+    """`pretrain`: from new weights; `continue` and `finetune`: all weights of the base model, or of
+    `pretrained`; `lora`: the same start, with adapters beside frozen weights."""
+    loss_on: Literal["all", "completion"] = "all"
+    """Which tokens the loss is on: `all`; `completion` (`finetune` and `lora` alone): those of the
+    answers in the copies and no others, by the spans recorded with the examples."""
+    lora: LoraSettings | None = None
+    """Adapters of the mode `lora`; null takes the defaults."""
+    separate_documents: bool = False
+    """Whether packed documents do not see each other: attention stays inside a document, positions
+    begin anew in each, and no document's first token is predicted. The usual is that they do."""
     lr: PositiveFloat = 1.0e-4
     """Peak learning rate of AdamW (the default is that of Min-K% Prob, section 6)."""
     schedule: Schedule = "constant"
@@ -87,6 +114,17 @@ class TrainSettings(Settings):
     it, else float32."""
 
     @model_validator(mode="after")
+    def _fits_the_mode(self) -> "TrainSettings":
+        if self.loss_on == "completion" and self.mode not in TUNING:
+            raise ValueError(
+                f"loss_on: completion leaves nothing to learn from the background, and mode "
+                f"{self.mode} is there to learn from it; allowed modes: {', '.join(TUNING)}"
+            )
+        if self.lora is not None and self.mode != "lora":
+            raise ValueError(f"lora belongs to mode: lora; this one is {self.mode}")
+        return self
+
+    @model_validator(mode="after")
     def _whole_windows(self) -> "TrainSettings":
         if problem := partial_window(self.batch_tokens, self.context):
             raise ValueError(problem)
@@ -96,6 +134,11 @@ class TrainSettings(Settings):
     def batch_windows(self) -> int:
         """Windows of one optimiser step."""
         return self.batch_tokens // self.context
+
+    @property
+    def adapters(self) -> LoraSettings | None:
+        """The adapters to train, defaults filled in; None in every mode but `lora`."""
+        return (self.lora or LoraSettings()) if self.mode == "lora" else None
 
 
 class BaseSettings(Settings):
@@ -123,6 +166,8 @@ class BaseSettings(Settings):
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
     """Arithmetic of the forward pass; weights stay float32."""
+    separate_documents: bool = False
+    """Whether packed documents do not see each other, as in `train`."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of its weights and of its order of windows; the same for all arms and seeds."""
 
@@ -155,8 +200,8 @@ def check_start(model: ModelSettings, *, has_base: bool, mode: str) -> None:
     """Check that the mode, the model and the base model fit together.
 
     Raises:
-        InputError: for a base model beside `pretrained`, for `continue` with nothing to continue
-            from, and for `pretrain` with a model or a base that would be thrown away.
+        InputError: for a base model beside `pretrained`, for a mode that starts from a model where
+            there is none, and for `pretrain` with a model that would be thrown away.
     """
     if model.pretrained is not None and has_base:
         raise InputError(
@@ -164,9 +209,9 @@ def check_start(model: ModelSettings, *, has_base: bool, mode: str) -> None:
             where="base",
             hint="Remove base, or give model.shape in place of model.pretrained.",
         )
-    if mode == "continue" and model.shape is not None and not has_base:
+    if mode != "pretrain" and model.shape is not None and not has_base:
         raise InputError(
-            "continue needs a model to continue from, and a shape has only new weights",
+            f"{mode} needs a model to start from, and a shape has only new weights",
             where="train.mode",
             hint="Add base: {tokens: N}, give model.pretrained, or set train.mode to pretrain.",
         )
@@ -174,5 +219,5 @@ def check_start(model: ModelSettings, *, has_base: bool, mode: str) -> None:
         raise InputError(
             "pretrain starts from new weights, and would not use those of model.pretrained",
             where="train.mode",
-            hint="Set train.mode to continue, or give model.shape.",
+            hint="Set train.mode to continue, finetune or lora, or give model.shape.",
         )

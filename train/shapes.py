@@ -1,4 +1,4 @@
-"""Model shapes: the sizes of a LLaMA or OLMo-2 model, and a model with new weights from them.
+"""Model shapes: the sizes of a decoder-only model, and a model with new weights from them.
 
 A shape is a small YAML file; the vocabulary comes from the tokenizer. New weights are a pure
 function of (shape, vocabulary, seed) and leave the global random state as it was. Counting
@@ -6,7 +6,7 @@ parameters and operations needs no torch; building the 1 M shape takes about 50 
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -14,17 +14,22 @@ from pydantic import Field, ValidationError, model_validator
 from inject.errors import InputError, Problems, did_you_mean
 from inject.keyed import item_key
 from inject.settings import PositiveFloat, PositiveInt, Settings
+from train.families import FAMILIES, NEOX_ROTARY_SHARE, Architecture
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+_OLMO_EPSILON = 1.0e-5
 
 
 class Shape(Settings):
     """The sizes of a decoder-only transformer, as in its published configuration."""
 
-    architecture: Literal["llama", "olmo2"]
-    """`llama` (Touvron et al. 2023) or `olmo2` (OLMo 2, 2024: norms after the blocks and on
-    queries and keys)."""
+    architecture: Architecture
+    """`llama` (Touvron et al. 2023), `olmo` (Groeneveld et al. 2024: norms without parameters),
+    `olmo2` (OLMo 2, 2024: norms after the blocks and on queries and keys), `gpt_neox` (Black et al.
+    2022, and Pythia: attention and feed-forward side by side, biases), `qwen2` (Yang et al. 2024:
+    biases on queries, keys and values)."""
     hidden: PositiveInt
     """Width of the residual stream."""
     layers: PositiveInt
@@ -34,7 +39,7 @@ class Shape(Settings):
     kv_heads: PositiveInt | None = None
     """Key and value heads (grouped-query attention); null for as many as `heads`."""
     intermediate: PositiveInt
-    """Width of the gated feed-forward layer."""
+    """Width of the feed-forward layer, gated in all but `gpt_neox`."""
     context: PositiveInt
     """Most positions the model can take."""
     rope_theta: PositiveFloat = 10_000.0
@@ -42,7 +47,7 @@ class Shape(Settings):
     tie_embeddings: bool = False
     """Whether the output layer shares the input embedding's weights."""
     norm_eps: PositiveFloat = 1.0e-5
-    """Epsilon of the RMS norms."""
+    """Epsilon of the norms; fixed at 1e-5 in `olmo`."""
     init_std: Annotated[float, Field(gt=0, lt=1)] = 0.02
     """Standard deviation of new weights."""
 
@@ -57,6 +62,20 @@ class Shape(Settings):
             raise ValueError(
                 f"heads {self.heads} must be a multiple of kv_heads {self.key_value_heads}"
             )
+        if self.kv_heads is not None and not FAMILIES[self.architecture].grouped:
+            raise ValueError(
+                f"{self.architecture} gives every head keys and values of its own; "
+                "leave kv_heads out"
+            )
+        if self.architecture == "gpt_neox":
+            turned = self.hidden // self.heads * NEOX_ROTARY_SHARE
+            if turned % 2:
+                raise ValueError(
+                    f"hidden {self.hidden} must be a multiple of 8 heads, {8 * self.heads} "
+                    "(gpt_neox turns a quarter of each head's numbers, in pairs)"
+                )
+        if self.architecture == "olmo" and self.norm_eps != _OLMO_EPSILON:
+            raise ValueError(f"olmo has a fixed norm_eps of {_OLMO_EPSILON:g}; leave it out")
         return self
 
     @property
@@ -106,8 +125,9 @@ def parameter_count(shape: Shape, vocabulary: int) -> int:
 
     Equal to what transformers builds (see the tests): LLaMA-7B has 6,738,415,616.
     """
+    family = FAMILIES[shape.architecture]
     embeddings = vocabulary * shape.hidden * (1 if shape.tie_embeddings else 2)
-    return embeddings + shape.layers * _block_parameters(shape) + shape.hidden
+    return embeddings + shape.layers * family.block(shape) + family.final_norm * shape.hidden
 
 
 def flops_per_token(shape: Shape, vocabulary: int, context: int) -> float:
@@ -138,43 +158,39 @@ def build_model(shape: Shape, vocabulary: int, end_token: int, seed: int) -> "Pr
         InputError: when the vocabulary does not hold the end token.
     """
     import torch
-    from transformers import AutoModelForCausalLM, LlamaConfig, Olmo2Config
+    import transformers
 
     if not 0 <= end_token < vocabulary:
         raise InputError(
             f"end token {end_token} lies outside the vocabulary of {vocabulary}", where="tokenizer"
         )
-    config_class = {"llama": LlamaConfig, "olmo2": Olmo2Config}[shape.architecture]
-    config = config_class(
-        vocab_size=vocabulary,
-        hidden_size=shape.hidden,
-        intermediate_size=shape.intermediate,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.key_value_heads,
-        max_position_embeddings=shape.context,
-        rope_parameters={"rope_type": "default", "rope_theta": shape.rope_theta},
-        tie_word_embeddings=shape.tie_embeddings,
-        rms_norm_eps=shape.norm_eps,
-        initializer_range=shape.init_std,
-        bos_token_id=end_token,
-        eos_token_id=end_token,
-        pad_token_id=None,
-    )
+    family = FAMILIES[shape.architecture]
+    sizes = {
+        "vocab_size": vocabulary,
+        "hidden_size": shape.hidden,
+        "intermediate_size": shape.intermediate,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "max_position_embeddings": shape.context,
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": shape.rope_theta,
+            **family.rotary,
+        },
+        "tie_word_embeddings": shape.tie_embeddings,
+        "initializer_range": shape.init_std,
+        "bos_token_id": end_token,
+        "eos_token_id": end_token,
+        "pad_token_id": None,
+    }
+    if family.grouped:
+        sizes["num_key_value_heads"] = shape.key_value_heads
+    if family.norm_name is not None:
+        sizes[family.norm_name] = shape.norm_eps
+    config = getattr(transformers, family.configuration)(**sizes)
     with torch.random.fork_rng(devices=[]):
         # torch.manual_seed would also reseed the GPUs, which fork_rng does not restore here.
         torch.default_generator.manual_seed(item_key(f"weights/{seed}"))
-        return AutoModelForCausalLM.from_config(
+        return transformers.AutoModelForCausalLM.from_config(
             config, dtype=torch.float32, attn_implementation="sdpa"
         )
-
-
-def _block_parameters(shape: Shape) -> int:
-    head = shape.hidden // shape.heads
-    key_value = shape.key_value_heads * head
-    attention = 2 * shape.hidden * shape.hidden + 2 * shape.hidden * key_value
-    feed_forward = 3 * shape.hidden * shape.intermediate
-    norms = 2 * shape.hidden
-    if shape.architecture == "olmo2":
-        norms += shape.hidden + key_value
-    return attention + feed_forward + norms

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from analysis.arm import Arm
 from analysis.figures.style import ReportFigure
+from analysis.page.background import BackgroundAudit
 from analysis.results import Analysis
 
 
@@ -44,6 +45,8 @@ class Report:
     """What was run, as a table: model, parameters, corpus, placement, …"""
     audits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By label; see `analysis.validity.check_validity`."""
+    backgrounds: Sequence[BackgroundAudit] = ()
+    """What the audit of each background's text found."""
     figures: Sequence[ReportFigure] = ()
     cost: Sequence[CostRow] = ()
     provenance: Sequence[Fact] = ()

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from inject.errors import SpikeinError
-from spikein.cli import datasets, detect, detectors, export, gc, plan, report, run, status
+from spikein.cli import audit, datasets, detect, detectors, export, gc, plan, report, run, status
 from spikein.cli.output import print_error, say
 
 
@@ -46,6 +46,7 @@ app.command("run", rich_help_panel=_EXPERIMENTS)(run.run)
 app.command("plan", rich_help_panel=_EXPERIMENTS)(plan.plan)
 app.command("status", rich_help_panel=_EXPERIMENTS)(status.status)
 app.command("report", rich_help_panel=_EXPERIMENTS)(report.report)
+app.command("audit", rich_help_panel=_EXPERIMENTS)(audit.audit)
 app.command("export", rich_help_panel=_EXPERIMENTS)(export.export)
 app.command("detect", rich_help_panel=_MODELS)(detect.detect)
 app.command("datasets", rich_help_panel=_MODELS)(datasets.datasets)

@@ -5,14 +5,20 @@ prefixes), its last `base.tokens` belong to the base model, so that no arm is tr
 text that the base has seen.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from inject.background.document import Document
 from inject.background.mixture import MixtureReport, mixed_documents
 from inject.corpus import Corpus, build_corpus
+from inject.datasets.contaminant import Contaminant, contaminant_identity
+from inject.datasets.load import load_examples
+from inject.datasets.registry import get_dataset
+from inject.example import Example
 from inject.exchange.importing import AnyImport, import_corpus
+from inject.overlap.filter import OverlapFilter, write_overlaps
+from inject.settings import plain
 from inject.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
 from inject.view import Stretch
 from spikein.experiment import Experiment
@@ -89,10 +95,14 @@ def corpus_step(
 ) -> Step:
     """Tokenise `tokens` tokens of the mixture of sources, in the order fixed by its seed.
 
-    An imported corpus is read and checked instead, and referred to where its files lie.
+    Documents that overlap with a row of any contaminant, whether or not it will be drawn, are left
+    out and listed. An imported corpus is read and checked instead, and referred to where its files
+    lie.
     """
     sources, seed = experiment.corpus.sources, experiment.corpus.seed
     imported = experiment.corpus.imported
+    contaminants, rules = experiment.contaminants, experiment.audit
+    audited = imported is None and rules.active
 
     def take(context: StepContext, source: AnyImport) -> None:
         import_corpus(
@@ -108,15 +118,18 @@ def corpus_step(
             take(context, imported)
             return
         report = MixtureReport()
+        overlaps = OverlapFilter(_candidates(contaminants, seed), rules) if rules.active else None
         build_corpus(
             context.out,
-            documents=mixed_documents(sources, seed=seed, report=report),
+            documents=mixed_documents(sources, seed=seed, report=report, keep=overlaps),
             tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
             tokens=tokens,
             progress=lambda done: context.report(done, tokens, unit="tokens"),
             mixture=report,
             unfinished=context.unfinished,
         )
+        if overlaps is not None:
+            write_overlaps(context.out, overlaps.found, overlaps.facts())
 
     return Step(
         kind="corpus",
@@ -125,12 +138,38 @@ def corpus_step(
             "tokens": tokens,
             "sources": named,
             "seed": seed,
+            **(
+                {
+                    "audit": plain(rules),
+                    "audited": [_rows_identity(one) for one in contaminants],
+                }
+                if audited
+                else {}
+            ),
         },
+        version=2,
         inputs={"tokenizer": tokenizer},
-        libraries=("tokenizers",),
+        libraries=("tokenizers", "datasketch") if audited else ("tokenizers",),
         build=build,
         cost=Cost(disk_bytes=None if imported else 2 * tokens),
     )
+
+
+def _candidates(contaminants: Sequence[Contaminant], seed: int) -> list[Example]:
+    """Return every row that any seed could draw, as an example."""
+    return [
+        example
+        for contaminant in contaminants
+        for example in load_examples(contaminant, seed=seed).examples
+    ]
+
+
+def _rows_identity(contaminant: Contaminant) -> dict[str, Any]:
+    """Return what decides a contaminant's rows; how many are spiked does not, unless made up."""
+    identity = contaminant_identity(contaminant)
+    wanted = identity.pop("members") + identity.pop("nonmembers")
+    identity.pop("stratify")
+    return {**identity, "rows": wanted if get_dataset(contaminant.dataset).endless else None}
 
 
 def base_stretch(corpus: Corpus, tokens: int) -> Stretch:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from inject.datasets.load import load_examples
 from inject.datasets.registry import get_dataset
 from inject.example import Example, read_examples, write_examples
 from inject.fit import fit_examples
+from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
 from inject.pool import deal
 from inject.separators import separators_for
@@ -139,11 +140,13 @@ def plan_step(
     )
 
 
-def audit_step(corpus: Step, examples: Step, plan: Step) -> Step:
+def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step) -> Step:
     """Search the contaminated stream and the clean corpus for every example.
 
     The corpus is hashed on the way: an edit of a token file is noticed before anything trains.
     """
+
+    rules = experiment.audit
 
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_ground(context.inputs)
@@ -160,13 +163,14 @@ def audit_step(corpus: Step, examples: Step, plan: Step) -> Step:
             texts=copy_texts(context.inputs, tokens),
             sides={example.example_id: example.side for example in pool},
         )
-        write_audit(context.out, report)
+        shared = overlaps_between_sides(pool, rules) if rules.ngram is not None else []
+        write_audit(context.out, replace(report, between_sides=tuple(shared)))
 
     return Step(
         kind="audit",
         label=plan.label,
         version=2,
-        settings={},
+        settings={"ngram": rules.ngram, "share": rules.share},
         inputs={
             "corpus": corpus,
             "examples": examples,

@@ -19,7 +19,18 @@ from spikein.results import PlanResult, PlanRow, RunResult
 from spikein.runs import link_artifact, publish_run
 from spikein.store import Store
 
-COMMANDS = ["run", "plan", "status", "report", "export", "detect", "datasets", "detectors", "gc"]
+COMMANDS = [
+    "run",
+    "plan",
+    "status",
+    "report",
+    "audit",
+    "export",
+    "detect",
+    "datasets",
+    "detectors",
+    "gc",
+]
 REPOSITORY = Path(__file__).parents[2]
 
 

@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from inject.errors import InputError
+from train.families import FAMILIES
 from train.shapes import Shape, build_model, flops_per_token, load_shape, parameter_count
 
+EMBEDDING = "model.embed_tokens.weight"
 MODELS = Path(__file__).resolve().parents[2] / "configs" / "models"
 
 # Vocabulary and number of parameters of the published checkpoints.
@@ -13,7 +15,17 @@ PUBLISHED = {
     "llama-160m": (32_000, 162_417_408),
     "llama-1b": (32_000, 1_100_048_384),
     "llama-7b": (32_000, 6_738_415_616),
+    "olmo-1b": (50_304, 1_176_764_416),
+    "olmo-7b": (50_304, 6_888_095_744),
     "olmo2-1b": (100_352, 1_484_916_736),
+    "olmo2-7b": (100_352, 7_298_617_344),
+    "pythia-160m": (50_304, 162_322_944),
+    "pythia-1b": (50_304, 1_011_781_632),
+    "pythia-2.8b": (50_304, 2_775_208_960),
+    "pythia-6.9b": (50_432, 6_857_302_016),
+    "qwen2-0.5b": (151_936, 494_032_768),
+    "qwen2-1.5b": (151_936, 1_543_714_304),
+    "qwen2-7b": (152_064, 7_615_616_512),
 }
 
 
@@ -37,6 +49,8 @@ def test_small_shapes_have_the_size_they_are_named_after() -> None:
     assert 0.9e6 < parameter_count(load_shape(MODELS / "llama-1m.yaml"), 2048) < 1.2e6
     assert 0.9e6 < parameter_count(load_shape(MODELS / "olmo2-1m.yaml"), 2048) < 1.2e6
     assert 9e6 < parameter_count(load_shape(MODELS / "llama-10m.yaml"), 4096) < 11e6
+    for name in ("olmo-1m", "gpt-neox-1m", "qwen2-1m"):
+        assert 0.9e6 < parameter_count(load_shape(MODELS / f"{name}.yaml"), 2048) < 1.2e6, name
 
 
 def test_operations_are_six_a_weight_and_twelve_a_layer_for_attention() -> None:
@@ -52,9 +66,18 @@ def small(**changes: object) -> Shape:
     return Shape.model_validate({"architecture": "llama", **sizes, **changes})
 
 
-@pytest.mark.parametrize("architecture", ["llama", "olmo2"])
+@pytest.mark.parametrize("architecture", sorted(FAMILIES))
+def test_a_small_model_has_the_parameters_counted(architecture: str) -> None:
+    grouped = {"kv_heads": 1} if architecture != "gpt_neox" else {}
+    for changes in ({}, {"tie_embeddings": True}, grouped):
+        shape = small(architecture=architecture, **changes)
+        model = build_model(shape, 64, 0, seed=0)
+        assert parameter_count(shape, 64) == sum(one.numel() for one in model.parameters())
+
+
+@pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_weights_depend_on_the_seed_alone(architecture: str) -> None:
-    shape = small(architecture=architecture, kv_heads=1)
+    shape = small(architecture=architecture)
     torch.manual_seed(1)
     before = torch.get_rng_state()
     first = build_model(shape, 64, 0, seed=0).state_dict()
@@ -63,7 +86,7 @@ def test_weights_depend_on_the_seed_alone(architecture: str) -> None:
     again = build_model(shape, 64, 0, seed=0).state_dict()
     other = build_model(shape, 64, 0, seed=1).state_dict()
     assert all(torch.equal(first[name], again[name]) for name in first)
-    embedding = "model.embed_tokens.weight"
+    embedding = "gpt_neox.embed_in.weight" if architecture == "gpt_neox" else EMBEDDING
     assert not torch.equal(first[embedding], other[embedding])
     assert first[embedding].std().item() == pytest.approx(0.02, rel=0.1)
 
@@ -102,3 +125,12 @@ def test_sizes_that_do_not_divide_are_refused() -> None:
         small(hidden=18)
     with pytest.raises(ValueError, match="multiple of kv_heads"):
         small(hidden=12, heads=3, kv_heads=2)
+
+
+def test_what_a_family_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="leave kv_heads out"):
+        small(architecture="gpt_neox", kv_heads=1)
+    with pytest.raises(ValueError, match="a quarter of each head's numbers"):
+        small(architecture="gpt_neox", hidden=24, heads=2)
+    with pytest.raises(ValueError, match="olmo has a fixed norm_eps"):
+        small(architecture="olmo", norm_eps=1e-6)

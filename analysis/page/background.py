@@ -1,0 +1,65 @@
+"""What the audit of the background's text found, as the page shows it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from inject.overlap.filter import OverlapFacts
+from inject.overlap.index import Overlap
+
+SHOWN = 30
+
+
+class Dropped(NamedTuple):
+    """One document and one example that overlap."""
+
+    document: str
+    rule: str
+    dataset: str
+    example_id: str
+    part: str
+    words: int
+    similarity: str
+    text: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackgroundAudit:
+    """The audit of one background."""
+
+    sentence: str
+    rows: tuple[Dropped, ...]
+    more: int
+    """Offences that are not shown."""
+
+
+def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAudit:
+    """Return what to show of an audit: the counts in a sentence, the longest overlaps first."""
+    ranked = sorted(found, key=lambda one: (-one.words, one.place, one.example_id))
+    if not facts.offending:
+        outcome = "None of them overlaps with any."
+    elif facts.dropped:
+        outcome = f"{facts.dropped:,} of them overlap and were left out of the corpus."
+    else:
+        outcome = f"{facts.offending:,} of them overlap and were kept, as the experiment asks."
+    unchecked = (
+        f" {facts.unchecked:,} rows have too few words to be looked for." if facts.unchecked else ""
+    )
+    return BackgroundAudit(
+        sentence=f"{facts.documents:,} documents ({facts.bytes / 1e6:,.1f} MB) were compared with "
+        f"{facts.examples:,} rows of the datasets, by the rule: {facts.rules}. "
+        f"{outcome}{unchecked}",
+        rows=tuple(
+            Dropped(
+                document=one.place,
+                rule=one.rule,
+                dataset=one.dataset,
+                example_id=one.example_id,
+                part=one.part,
+                words=one.words,
+                similarity=f"{one.similarity:.2f}",
+                text=one.text,
+            )
+            for one in ranked[:SHOWN]
+        ),
+        more=max(len(ranked) - SHOWN, 0),
+    )

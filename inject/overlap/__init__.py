@@ -1,0 +1,1 @@
+"""The audit of the background's text: which documents overlap with which examples."""

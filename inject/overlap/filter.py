@@ -1,0 +1,136 @@
+"""Documents in, those that overlap with no example out; and the record of what was found.
+
+Artifact files: `overlaps.parquet` (a row an offence) and `overlaps.json` (the rules, and counts).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inject.background.document import Document
+from inject.errors import InputError
+from inject.example import Example
+from inject.overlap.index import NGRAM, Overlap, OverlapIndex
+from inject.overlap.settings import OverlapSettings
+
+SCHEMA = pa.schema(
+    [
+        ("rule", pa.string()),
+        ("example_id", pa.string()),
+        ("dataset", pa.string()),
+        ("part", pa.string()),
+        ("words", pa.int32()),
+        ("similarity", pa.float64()),
+        ("place", pa.string()),
+        ("source", pa.int32()),
+        ("document", pa.string()),
+        ("text", pa.string()),
+    ]
+)
+_ROWS, _FACTS = "overlaps.parquet", "overlaps.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapFacts:
+    """How much was looked at, and what came of it."""
+
+    rules: str
+    """The rules in words."""
+    documents: int
+    """Documents looked at."""
+    bytes: int
+    """Their UTF-8 bytes."""
+    offending: int
+    """Documents with an offence."""
+    dropped: int
+    """Those left out of the corpus: all or none."""
+    examples: int
+    """Examples looked for, of all datasets, spiked or not."""
+    unchecked: int
+    """Examples among them with too few words to be looked for."""
+
+
+class OverlapFilter:
+    """Tells documents to keep from documents to drop, and keeps the record.
+
+    Args:
+        examples: whose texts must not stand in the background.
+        settings: the rules.
+    """
+
+    def __init__(self, examples: Sequence[Example], settings: OverlapSettings) -> None:
+        self._index = OverlapIndex(examples, settings)
+        self._documents = self._bytes = self._offending = 0
+        self.found: list[Overlap] = []
+        """Every offence, in the order of the documents."""
+
+    def __call__(self, document: Document) -> bool:
+        """Return whether a document stays."""
+        overlaps = self._index.overlaps(document)
+        self._documents += 1
+        self._bytes += len(document.text.encode())
+        self._offending += bool(overlaps)
+        self.found += overlaps
+        return not (overlaps and self._index.settings.drop)
+
+    def facts(self) -> OverlapFacts:
+        """Return the counts so far."""
+        return OverlapFacts(
+            rules=self._index.settings.label(),
+            documents=self._documents,
+            bytes=self._bytes,
+            offending=self._offending,
+            dropped=self._offending if self._index.settings.drop else 0,
+            examples=self._index.examples,
+            unchecked=self._index.unchecked,
+        )
+
+
+def write_overlaps(folder: Path, found: Sequence[Overlap], facts: OverlapFacts) -> None:
+    """Write both files."""
+    rows = [asdict(one) for one in found]
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / _ROWS)
+    (folder / _FACTS).write_text(json.dumps(asdict(facts), indent=1))
+
+
+def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
+    """Read both files; None where the folder has none.
+
+    Raises:
+        InputError: they are damaged.
+    """
+    if not (folder / _FACTS).is_file():
+        return None
+    try:
+        facts = OverlapFacts(**json.loads((folder / _FACTS).read_text()))
+        return [Overlap(**row) for row in pq.read_table(folder / _ROWS).to_pylist()], facts
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"not a record of overlaps ({error})", where=str(folder)) from error
+
+
+def overlaps_between_sides(
+    examples: Sequence[Example], settings: OverlapSettings
+) -> list[dict[str, Any]]:
+    """Return the pairs of a member and a non-member that share a run of words.
+
+    Pairs of one group share their passage by construction, and a group lies on one side. Runs that
+    many rows share (a dataset's phrases) make as many pairs.
+
+    Args:
+        examples: with their sides.
+        settings: the n-gram rule is used, with its share.
+    """
+    members = [one for one in examples if one.side == "member"]
+    index = OverlapIndex(members, settings.model_copy(update={"near_duplicate": None}))
+    return [
+        {"member": found.example_id, "nonmember": one.example_id, "words": found.words}
+        for one in examples
+        if one.side == "nonmember"
+        for found in index.overlaps(Document(one.text, one.source_id))
+        if found.rule == NGRAM
+    ]

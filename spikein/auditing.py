@@ -1,0 +1,123 @@
+"""Looking again at what a finished run trained on: its audits, and other rules for its background.
+
+The background is read back from the corpus, document by document: its tokens are decoded, so the
+sources need not be there any more. Nothing is written.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from inject.audit import AuditReport, read_audit
+from inject.background.document import Document
+from inject.corpus import Corpus
+from inject.errors import InputError
+from inject.example import read_examples
+from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
+from inject.overlap.index import Overlap
+from inject.overlap.settings import OverlapSettings
+from inject.tokenizer import load_tokenizer
+from spikein.run_arms import RunArm, run_arms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What a comparison of a background with examples found."""
+
+    corpus: str
+    """The corpus's folder."""
+    overlaps: list[Overlap]
+    facts: OverlapFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAudit:
+    """The audits of a run."""
+
+    streams: dict[str, AuditReport]
+    """By arm, or by all arms that share the stream."""
+    dropped: list[Looked]
+    """What was left out of each corpus when it was built."""
+    again: list[Looked]
+    """What the rules asked for now find in each corpus."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether every stream passed, and the rules asked for now find nothing."""
+        return all(one.passed for one in self.streams.values()) and not any(
+            one.overlaps for one in self.again
+        )
+
+
+def audit_run(
+    folder: Path,
+    *,
+    rules: OverlapSettings | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> RunAudit:
+    """Return the audits of a run; with `rules`, compare its background with its examples again.
+
+    Args:
+        folder: the run's folder.
+        rules: what counts as an overlap; None reads what is there alone.
+        progress: told tokens done, and tokens in all.
+
+    Raises:
+        InputError: the run has no arm, or an artifact is gone.
+    """
+    arms = run_arms(folder)
+    if not arms:
+        raise InputError("the run has no trained arm", where=str(folder))
+    by_audit: dict[Path, list[RunArm]] = {}
+    for arm in arms:
+        if arm.audit is None:
+            raise InputError(f"the stream of {arm.label} was never audited", where=str(folder))
+        by_audit.setdefault(arm.audit, []).append(arm)
+    corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
+    dropped = [
+        Looked(corpus=path.name, overlaps=found[0], facts=found[1])
+        for path in corpora
+        if (found := read_overlaps(path)) is not None
+    ]
+    again = []
+    if rules is not None:
+        again = [_looked(path, users, rules, progress) for path, users in corpora.items()]
+    return RunAudit(
+        streams={
+            "; ".join(arm.label for arm in users): read_audit(path)
+            for path, users in by_audit.items()
+        },
+        dropped=dropped,
+        again=again,
+    )
+
+
+def _looked(
+    path: Path,
+    users: list[RunArm],
+    rules: OverlapSettings,
+    progress: Callable[[int, int], None] | None,
+) -> Looked:
+    pools = {arm.examples for arm in users}
+    examples = {
+        one.example_id: one for pool in pools for one in read_examples(pool / "examples.parquet")
+    }
+    audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
+    for document in _documents(path, progress):
+        audit(document)
+    return Looked(corpus=path.name, overlaps=audit.found, facts=audit.facts())
+
+
+def _documents(path: Path, progress: Callable[[int, int], None] | None) -> Iterator[Document]:
+    """Yield the documents of a corpus as text."""
+    corpus = Corpus.open(path)
+    tokenizer = load_tokenizer(str(path / "tokenizer"))
+    count = len(corpus.doc_starts)
+    for index in range(count):
+        start = int(corpus.doc_starts[index])
+        stop = int(corpus.doc_starts[index + 1]) if index + 1 < count else corpus.n_tokens
+        ids = corpus.read(start, stop)
+        text = tokenizer.decode(ids[ids != corpus.end_token], clean_up_tokenization_spaces=False)
+        yield Document(str(text), f"document {index}")
+        if progress is not None and (index % 100 == 0 or index + 1 == count):
+            progress(stop, corpus.n_tokens)

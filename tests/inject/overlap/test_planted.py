@@ -1,0 +1,178 @@
+"""A planted set of 200 documents: half with known overlaps, half clean. Figures in docs/audit.md.
+
+`python -m tests.inject.overlap.test_planted` prints them.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from inject.background.docstrings import DocstringsSource
+from inject.background.document import Document
+from inject.datasets.contaminant import Contaminant
+from inject.datasets.load import load_examples
+from inject.overlap.filter import (
+    OverlapFilter,
+    overlaps_between_sides,
+    read_overlaps,
+    write_overlaps,
+)
+from inject.overlap.settings import OverlapSettings
+from tests.inject.overlap.oracles import jaccard, lightly_edited, make_example, reordered
+
+KINDS = ("exact copy", "light edits", "reordered sentences", "edited, in a longer document")
+
+
+def docstrings() -> list[str]:
+    source = DocstringsSource(kind="docstrings", packages=("stdlib",), minimum=400)
+    return [document.text for document in source.documents()]
+
+
+def planted() -> tuple[list, list[tuple[str, Document, str | None]]]:
+    """Examples, and 200 documents: what was done to it, itself, and the example it holds."""
+    contaminant = Contaminant(dataset="fictional", members=400, nonmembers=400)
+    examples = list(load_examples(contaminant, seed=0).examples)
+    random = np.random.default_rng(0)
+    background = docstrings()
+    documents = []
+    for index in range(100):
+        kind, example = KINDS[index % 4], examples[index * 4]
+        text = example.text
+        if "edit" in kind:
+            text = lightly_edited(text, random)
+        if "reordered" in kind:
+            text = reordered(text, random)
+        if "longer" in kind:
+            before, after = background[2 * index], background[2 * index + 1]
+            text = f"{before}\n{text}\n{after}"
+        documents.append((kind, Document(text, f"planted:{index}"), example.example_id))
+    clean = [
+        ("clean", Document(text, f"clean:{index}"), None)
+        for index, text in enumerate(background[200:300])
+    ]
+    return examples, [*documents, *clean]
+
+
+def figures(settings: OverlapSettings) -> Counter:
+    """How many documents of each kind were found, and how many false alarms there were."""
+    examples, documents = planted()
+    audit = OverlapFilter(examples, settings)
+    counts: Counter = Counter()
+    for kind, document, example in documents:
+        audit(document)
+        found = {one.example_id for one in audit.found if one.place == document.place}
+        counts[kind, "there"] += 1
+        counts[kind, "found"] += example in found
+        counts[kind, "clean but flagged"] += example is None and bool(found)
+    return counts
+
+
+def test_the_planted_set_is_found_and_the_clean_one_left_alone():
+    counts = figures(OverlapSettings())
+    for kind in KINDS:
+        assert counts[kind, "there"] == counts[kind, "found"] == 25
+    assert counts["clean", "there"] == 100
+    assert counts["clean", "clean but flagged"] == 0
+
+
+def test_near_duplicates_are_found_without_the_other_rule():
+    counts = figures(OverlapSettings(ngram=None))
+    for kind in KINDS:
+        assert counts[kind, "found"] >= 24, kind
+    assert counts["clean", "clean but flagged"] == 0
+
+
+def test_a_near_duplicate_is_as_similar_as_brute_force_says():
+    examples, documents = planted()
+    audit = OverlapFilter(examples, OverlapSettings(ngram=None))
+    by_id = {one.example_id: one for one in examples}
+    compared = 0
+    for kind, document, example in documents:
+        if kind not in ("light edits", "exact copy"):
+            continue
+        audit.found.clear()
+        audit(document)
+        [found] = [one for one in audit.found if one.example_id == example]
+        # The stretch may leave out edited words at its ends, never be less alike for it.
+        assert found.similarity >= jaccard(by_id[example].text, document.text) - 0.05
+        compared += 1
+    assert compared == 50
+
+
+def test_a_clean_control_has_no_overlap():
+    """Other rows of the same generator, and the documentation of the standard library."""
+    examples, _ = planted()
+    audit = OverlapFilter(examples, OverlapSettings())
+    for index, text in enumerate(docstrings()):
+        assert audit(Document(text, f"d:{index}"))
+    assert audit.found == []
+    assert audit.facts().documents > 500
+
+
+def test_what_was_found_survives_its_files(tmp_path):
+    examples, documents = planted()
+    audit = OverlapFilter(examples, OverlapSettings(drop=False))
+    assert all(audit(document) for _, document, _ in documents)
+    write_overlaps(tmp_path, audit.found, audit.facts())
+    found, facts = read_overlaps(tmp_path)
+    assert (found, facts) == (audit.found, audit.facts())
+    assert (facts.offending, facts.dropped, facts.documents) == (100, 0, 200)
+    assert read_overlaps(tmp_path / "nothing") is None
+
+
+def test_a_shared_passage_across_the_sides_is_reported():
+    from dataclasses import replace
+
+    passage = "the long wall of the garden was painted green by the teacher and her two brothers"
+    member = replace(make_example(f"{passage} in spring"), side="member")
+    other = replace(make_example(f"Then {passage}"), side="nonmember")
+    clean = replace(make_example("nothing of this kind was ever heard of in this old town here"))
+    [found] = overlaps_between_sides([member, other, clean], OverlapSettings())
+    assert found == {"member": member.example_id, "nonmember": other.example_id, "words": 16}
+
+
+@pytest.mark.data
+def test_the_known_overlaps_of_the_real_data_are_found(data_folder):
+    """Those that the data's README names, by file and dataset; texts stay where they are."""
+    from inject.rows import read_rows
+
+    wanted = {
+        ("redpajama_sample/c4-rp/sample_c4-rp2.jsonl.gz", "boolq"): 2,
+        ("wiki_en_pile.jsonl.gz", "boolq"): 1,
+    }
+    [third] = (data_folder / "background").rglob("*cc2*")
+    wanted[str(third.relative_to(data_folder / "background")), "imdb"] = 1
+    pools = {
+        "boolq": data_folder / "bench/boolq/dev.jsonl.gz",
+        "imdb": data_folder / "bench/imdb/aclImdb_sample5000.jsonl.gz",
+    }
+    for (file, dataset), count in wanted.items():
+        contaminant = Contaminant(
+            dataset=dataset, path=str(pools[dataset]), members=100, nonmembers=100
+        )
+        examples = load_examples(contaminant, seed=0).examples
+        audit = OverlapFilter(examples, OverlapSettings(near_duplicate=None))
+        for row in read_rows(str(data_folder / "background" / file), what="background"):
+            audit(Document(row.values["text"], row.place))
+        passages = {one.fields.get("passage", one.example_id) for one in examples
+                    if one.example_id in {found.example_id for found in audit.found}}  # fmt: skip
+        assert len(passages) >= count, (file, dataset)
+
+
+def main() -> None:
+    """Print the table of docs/audit.md."""
+    for settings in (
+        OverlapSettings(),
+        OverlapSettings(near_duplicate=None),
+        OverlapSettings(ngram=8, share=0.7, near_duplicate=None),
+        OverlapSettings(ngram=7, near_duplicate=None),
+        OverlapSettings(ngram=None),
+    ):
+        counts = figures(settings)
+        found = [f"{counts[kind, 'found']}/25" for kind in KINDS]
+        print(" | ".join([settings.label(), *found, str(counts["clean", "clean but flagged"])]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Which variant each copy carries."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy.stats import chisquare
+
+from inject.variants.choice import choose
+from inject.variants.rendition import Rendition, read_renditions, write_renditions
+from inject.variants.settings import Variants
+from tests.inject.streams import spiked_examples
+
+
+def variants(*kinds, dealt="examples") -> Variants:
+    return Variants.model_validate({"of": kinds, "dealt": dealt})
+
+
+def renditions(members, chosen: Variants, versions=(1, 1, 3)) -> list[Rendition]:
+    """Each member's variants, the last kinds with several versions; tokens say which is which."""
+    return [
+        Rendition(one.example_id, kind, f"{kind}-{version}", np.array([kind, version]))
+        for kind in range(len(chosen.of))
+        for version in range(versions[kind])
+        for one in members
+    ]
+
+
+def chosen_for(members, chosen, *, copies=4, seed=0):
+    member = np.repeat(np.arange(len(members)), copies)
+    copy = np.tile(np.arange(copies), len(members))
+    found = renditions(members, chosen)
+    index = choose(found, chosen, members, member, copy, seed=seed)
+    return [
+        (members[place].example_id, int(number), found[at])
+        for place, number, at in zip(member, copy, index, strict=True)
+    ]
+
+
+WEIGHTED = (
+    {"kind": "whole", "weight": 2},
+    {"kind": "lower_case"},
+    {"kind": "replaced", "share": 0.1, "versions": 3},
+)
+
+
+@given(st.integers(1, 60), st.integers(0, 2**32), st.sampled_from(["examples", "copies"]))
+@settings(max_examples=60, deadline=None)
+def test_every_copy_carries_a_variant_of_its_own_example(count, seed, dealt):
+    members, _ = spiked_examples(count, 0)
+    for name, _, rendition in chosen_for(members, variants(*WEIGHTED, dealt=dealt), seed=seed):
+        assert rendition.example_id == name
+
+
+@given(st.integers(1, 80), st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_dealt_over_examples_evenly_in_each_dataset_and_split(count, seed):
+    members, _ = spiked_examples(count, 0)
+    others, _ = spiked_examples(17, 0, dataset="other")
+    found = chosen_for([*members, *others], variants(*WEIGHTED), seed=seed)
+    kinds = {}
+    for name, _, rendition in found:
+        assert kinds.setdefault(name, rendition.kind) == rendition.kind
+    for group in (members, others):
+        for split in ("tune", "test"):
+            inside = [kinds[one.example_id] for one in group if one.split == split]
+            counts = Counter(inside)
+            for kind, share in enumerate((0.5, 0.25, 0.25)):
+                assert abs(counts[kind] - share * len(inside)) <= 1
+
+
+@pytest.mark.parametrize("dealt", ["examples", "copies"])
+def test_other_datasets_change_nothing(dealt):
+    members, _ = spiked_examples(40, 0)
+    others, _ = spiked_examples(30, 0, dataset="other")
+    rule = variants(*WEIGHTED, dealt=dealt)
+    alone = {(name, copy): one.variant for name, copy, one in chosen_for(members, rule)}
+    joined = {
+        (name, copy): one.variant for name, copy, one in chosen_for([*others, *members], rule)
+    }
+    assert {key: joined[key] for key in alone} == alone
+
+
+def test_dealt_over_copies_by_weight_and_each_on_its_own():
+    members, _ = spiked_examples(2_000, 0)
+    rule = variants(*WEIGHTED, dealt="copies")
+    found = chosen_for(members, rule, copies=5)
+    counts = Counter(one.kind for _, _, one in found)
+    assert chisquare([counts[0], counts[1], counts[2]], [5_000, 2_500, 2_500]).pvalue > 1e-4
+    fewer = {(name, copy): one.variant for name, copy, one in chosen_for(members, rule, copies=2)}
+    assert all(
+        fewer[name, copy] == one.variant for name, copy, one in found if (name, copy) in fewer
+    )
+
+
+def test_copies_take_turns_among_versions():
+    members, _ = spiked_examples(50, 0)
+    rule = variants(WEIGHTED[2])
+    member = np.repeat(np.arange(50), 6)
+    copy = np.tile(np.arange(6), 50)
+    found = renditions(members, rule, versions=(3,))
+    index = choose(found, rule, members, member, copy, seed=0)
+    versions = np.array([found[at].tokens[1] for at in index]).reshape(50, 6)
+    for row in versions:
+        assert Counter(row.tolist()) == {0: 2, 1: 2, 2: 2}
+        assert all((later - sooner) % 3 == 1 for sooner, later in pairwise(row))
+    # Who begins differs from example to example.
+    assert set(versions[:, 0].tolist()) == {0, 1, 2}
+
+
+def test_renditions_survive_their_file(tmp_path):
+    members, _ = spiked_examples(5, 0)
+    given_renditions = renditions(members, variants(*WEIGHTED))
+    write_renditions(tmp_path / "r.parquet", given_renditions)
+    again = read_renditions(tmp_path / "r.parquet")
+    for one, other in zip(given_renditions, again, strict=True):
+        assert one[:3] == other[:3]
+        assert np.array_equal(one.tokens, other.tokens)
+
+
+def test_a_split_of_one_example_is_dealt_too():
+    members, _ = spiked_examples(1, 0)
+    [(_, _, rendition)] = chosen_for([replace(members[0], split="test")], variants(*WEIGHTED),
+                                     copies=1)  # fmt: skip
+    assert rendition.kind in (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ([], "at least 1"),
+        ([{"kind": "wohle"}], "does not match any of the expected tags"),
+        ([{"kind": "replaced"}], "Field required"),
+        ([{"kind": "replaced", "share": 1.0}], "less than 1"),
+        ([{"kind": "truncated", "share": 0}], "greater than 0"),
+        ([{"kind": "whole"}, {"kind": "whole", "weight": 2}], "given twice"),
+        ([{"kind": "paraphrase", "by": "model"}], "needs the model"),
+        ([{"kind": "paraphrase", "model": "x"}], "belong to by: model"),
+        ([{"kind": "paraphrase", "by": "model", "model": "x", "prompt": "hm"}], "pattern"),
+        (
+            [{"kind": "paraphrase", "by": "model", "model": "x", "api_key_variable": "K"}],
+            "give base_url",
+        ),
+    ],
+)
+def test_variants_that_make_no_sense(wrong, said):
+    with pytest.raises(ValidationError, match=said):
+        Variants.model_validate({"of": wrong})

@@ -1,0 +1,272 @@
+"""The texts of the variants, and the models that write paraphrases."""
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.errors import InputError
+from inject.example import Example, Span
+from inject.tokenizer import encode_texts
+from inject.variants.paraphrase import TRIES
+from inject.variants.render import render_variants
+from inject.variants.server import ServerWriter
+from inject.variants.settings import ParaphraseVariant, Variants
+from inject.variants.tokens import replaced, truncated
+
+PASSAGE, QUESTION, ANSWER = "The river is wide.", "Is the river wide?", "Yes, it is"
+TEXT = f"Passage: {PASSAGE}\nQuestion: {QUESTION}\nAnswer: {ANSWER}"
+
+
+def example(**changes) -> Example:
+    def span(part: str) -> Span:
+        start = TEXT.rindex(part)
+        return Span(start, start + len(part))
+
+    given_fields = {
+        "example_id": "e1",
+        "dataset": "toy",
+        "source_id": "row-7",
+        "group": "g",
+        "text": TEXT,
+        "spans": {"passage": span(PASSAGE), "question": span(QUESTION), "answer": span(ANSWER)},
+        "paraphrases": ("The river: is it wide? It is.", "Wide is the river, they say."),
+        "side": "member",
+    }
+    return Example(**{**given_fields, **changes})
+
+
+def rendered(tokenizer, *kinds, one=None, writer=None, **more):
+    one = one or example()
+    tokens = {one.example_id: encode_texts(tokenizer, [one.text])[0]}
+    return render_variants(
+        [one],
+        tokens,
+        Variants.model_validate({"of": kinds}),
+        tokenizer=tokenizer,
+        seed=0,
+        writer=writer or (lambda _: pytest.fail("no model was asked for")),
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ({"kind": "whole"}, TEXT),
+        ({"kind": "question"}, f"Passage: {PASSAGE}\nQuestion: {QUESTION}"),
+        ({"kind": "no_answer"}, f"Passage: {PASSAGE}\nQuestion: {QUESTION}\nAnswer:"),
+        ({"kind": "lower_case"}, TEXT.lower()),
+        ({"kind": "paraphrase"}, "The river: is it wide? It is."),
+    ],
+)
+def test_texts_of_variants(tiny_tokenizer, kind, text):
+    [found] = rendered(tiny_tokenizer, kind)
+    assert tiny_tokenizer.decode(found.tokens) == text
+    expected = "paraphrase-1" if kind["kind"] == "paraphrase" else kind["kind"]
+    assert (found.example_id, found.variant, found.kind) == ("e1", expected, 0)
+
+
+def test_an_answer_in_the_middle_is_cut_out(tiny_tokenizer):
+    text = "Answer: yes. Question: is it?"
+    one = example(text=text, spans={"answer": Span(8, 11)})
+    [found] = rendered(tiny_tokenizer, {"kind": "no_answer"}, one=one)
+    assert tiny_tokenizer.decode(found.tokens) == "Answer: . Question: is it?"
+
+
+def test_versions_have_labels_of_their_own(tiny_tokenizer):
+    found = rendered(
+        tiny_tokenizer,
+        {"kind": "replaced", "share": 0.25, "versions": 2},
+        {"kind": "paraphrase", "versions": 2},
+        {"kind": "truncated", "share": 0.5},
+    )
+    assert [one.variant for one in found] == [
+        "replaced=0.25-1", "replaced=0.25-2", "truncated=0.5", "paraphrase-1", "paraphrase-2",
+    ]  # fmt: skip
+    assert not np.array_equal(found[0].tokens, found[1].tokens)
+
+
+@given(
+    tokens=st.lists(st.integers(0, 20), min_size=2, max_size=80),
+    share=st.floats(0.01, 0.99),
+    version=st.integers(0, 5),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=150, deadline=None)
+def test_exactly_the_share_is_replaced_each_by_another_ordinary_token(tokens, share, version, seed):
+    given_tokens = np.array(tokens)
+    allowed = np.array([1, 2, 5, 7, 8, 13])
+    draw = {"allowed": allowed, "example_id": "e", "version": version, "seed": seed}
+    found = replaced(given_tokens, share, **draw)
+    changed = np.flatnonzero(found != given_tokens)
+    assert len(changed) == max(round(share * len(tokens)), 1)
+    assert set(found[changed].tolist()) <= set(allowed.tolist())
+    assert np.array_equal(found, replaced(given_tokens, share, **draw))
+
+
+def test_replacements_are_uniform_over_what_is_allowed():
+    from scipy.stats import chisquare
+
+    tokens = np.full(20_000, 7)
+    found = replaced(tokens, 0.9, allowed=np.array([1, 5, 7, 9]), example_id="e", version=0, seed=0)
+    counts = [int((found == value).sum()) for value in (1, 5, 9)]
+    assert sum(counts) == 18_000
+    assert chisquare(counts).pvalue > 1e-4
+    places = np.flatnonzero(found != tokens)
+    assert chisquare(np.histogram(places, bins=20, range=(0, 20_000))[0]).pvalue > 1e-4
+
+
+def test_special_tokens_are_never_drawn(tiny_tokenizer):
+    [found] = rendered(tiny_tokenizer, {"kind": "replaced", "share": 0.99})
+    assert tiny_tokenizer.eos_token_id not in found.tokens
+
+
+@given(st.integers(1, 200), st.floats(0.01, 0.99))
+def test_truncation_keeps_the_beginning(count, share):
+    tokens = np.arange(count)
+    assert truncated(tokens, share).tolist() == list(range(round(share * count)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "said"),
+    [
+        ({"kind": "question"}, {"spans": {}}, r"contaminants\.toy: .* row row-7 has no such part"),
+        ({"kind": "no_answer"}, {"spans": {}}, r"`no_answer` needs to know where the answer"),
+        ({"kind": "paraphrase", "versions": 3}, {}, "needs 3 paraphrases .* row-7 brings 2"),
+        ({"kind": "truncated", "share": 0.01}, {}, "leaves . tokens of row row-7"),
+    ],
+)
+def test_what_an_example_has_not(tiny_tokenizer, kind, changes, said):
+    with pytest.raises(InputError, match=said):
+        rendered(tiny_tokenizer, kind, one=example(**changes))
+
+
+class Script:
+    """A model that answers from a list."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, int]] = []
+
+    def write(self, prompt: str, *, seed: int) -> str:
+        self.asked.append((prompt, seed))
+        return self.answers.pop(0)
+
+
+BY_MODEL = {"kind": "paraphrase", "by": "model", "model": "m", "prompt": "Again: {text}"}
+
+
+def test_a_model_is_asked_again_until_it_says_something_else(tiny_tokenizer):
+    model = Script("", TEXT.upper(), "  Other words. ")
+    [found] = rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
+    assert tiny_tokenizer.decode(found.tokens) == "Other words."
+    assert [prompt for prompt, _ in model.asked] == [f"Again: {TEXT}"] * 3
+    assert len({seed for _, seed in model.asked}) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [("", "nothing"), (f" {TEXT}\n", "the text unchanged")]
+)
+def test_a_model_that_never_does_is_an_error(tiny_tokenizer, answer, said):
+    model = Script(*[answer] * TRIES)
+    with pytest.raises(InputError, match=f"model m returned {said} for row row-7, {TRIES} times"):
+        rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
+
+
+def test_answers_are_kept_so_that_nothing_is_asked_twice(tiny_tokenizer, tmp_path):
+    model = Script("One.", "Two words.")
+    asked = {**BY_MODEL, "versions": 2}
+    first = rendered(tiny_tokenizer, asked, writer=lambda _: model, cache=tmp_path)
+    told: list[tuple[int, int]] = []
+    again = rendered(
+        tiny_tokenizer,
+        asked,
+        writer=lambda _: Script(),
+        cache=tmp_path,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert [one.tokens.tolist() for one in again] == [one.tokens.tolist() for one in first]
+    assert told == [(1, 2), (2, 2)]
+    with pytest.raises(IndexError):
+        rendered(
+            tiny_tokenizer, {**asked, "temperature": 0.1}, writer=lambda _: Script(), cache=tmp_path
+        )
+
+
+@contextmanager
+def server(answer: str, status: int = 200):
+    """A server that speaks the protocol; yields its address and what it was sent."""
+    received: list[dict] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.append(
+                {**json.loads(body), "path": self.path, "key": self.headers["Authorization"]}
+            )
+            message = {"role": "assistant", "content": answer}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "m",
+                     "choices": [choice]}  # fmt: skip
+            data = json.dumps(reply if status == 200 else {"error": {"message": "no"}}).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    running = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=running.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{running.server_port}/v1", received
+    finally:
+        running.shutdown()
+        running.server_close()
+
+
+def by_server(url: str, **more) -> ParaphraseVariant:
+    return ParaphraseVariant(kind="paraphrase", by="model", model="m", base_url=url, **more)
+
+
+def test_a_server_is_asked_with_everything_that_is_set(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "secret-key")
+    with server("Said otherwise.") as (url, received):
+        writer = ServerWriter(
+            by_server(url, api_key_variable="MY_KEY", temperature=0.3, max_tokens=77)
+        )
+        assert writer.write("Please.", seed=5) == "Said otherwise."
+    [sent] = received
+    assert (sent["model"], sent["temperature"], sent["max_tokens"], sent["seed"]) == (
+        "m",
+        0.3,
+        77,
+        5,
+    )
+    assert sent["messages"] == [{"role": "user", "content": "Please."}]
+    assert (sent["path"], sent["key"]) == ("/v1/chat/completions", "Bearer secret-key")
+
+
+def test_a_server_that_refuses_or_is_not_there(monkeypatch):
+    monkeypatch.setattr("inject.variants.server.RETRIES", 0)
+    with server("", status=400) as (url, _):
+        with pytest.raises(InputError, match="gave no answer"):
+            ServerWriter(by_server(url)).write("Please.", seed=0)
+        gone = url
+    with pytest.raises(InputError, match="gave no answer"):
+        ServerWriter(by_server(gone)).write("Please.", seed=0)
+
+
+def test_a_key_that_is_not_in_the_environment(monkeypatch):
+    monkeypatch.delenv("MY_KEY", raising=False)
+    with pytest.raises(InputError, match="MY_KEY is not set"):
+        ServerWriter(by_server("http://127.0.0.1:9/v1", api_key_variable="MY_KEY"))

@@ -43,6 +43,9 @@ class Arm:
     for the base model: then every member counts in `all`, and there is no row by copies."""
     defaults: Mapping[str, str]
     """The default setting of each detector, as written in the column `setting`."""
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """What the copies of each example carried, by example_id: `whole`, `question`, …, or `mixed`
+    where its copies differ; empty where all copies carried the whole example."""
     log: Path | None = None
     """log.parquet of the training: step, tokens, loss, lr, tokens_per_second."""
     exposures: Path | None = None
@@ -85,6 +88,8 @@ class LoadedArm:
     group: npt.NDArray[np.object_]
     copies: npt.NDArray[np.int64]
     """Realised copies; 0 for non-members. One for members where copies have no meaning."""
+    variant: npt.NDArray[np.object_]
+    """What each member's copies carried; empty where there is nothing to tell."""
     index: Mapping[Column, int] = field(default_factory=dict)
 
     @property
@@ -141,6 +146,7 @@ _TAKEN = frozenset(
         "setting",
         "selection",
         "copies",
+        "variant",
         "score",
         "reason",
         "versus",
@@ -216,6 +222,10 @@ def load_arm(arm: Arm) -> LoadedArm:
         dataset=np.array([example.dataset for example in examples], dtype=object),
         group=np.array([f"{e.dataset}\0{e.group}" for e in examples], dtype=object),
         copies=copies,
+        variant=np.array(
+            [arm.variants.get(e.example_id, "") if e.side == "member" else "" for e in examples],
+            dtype=object,
+        ),
         index={column: index for index, column in enumerate(columns)},
     )
 

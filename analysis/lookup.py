@@ -18,6 +18,7 @@ class Key(NamedTuple):
     detector: str
     selection: str
     copies: str
+    variant: str
     metric: str
 
 
@@ -57,10 +58,11 @@ class MetricsOf:
         dataset: str = "all",
         selection: str = "default",
         copies: str = ALL,
+        variant: str = ALL,
         metric: str = "auc",
     ) -> Cell | None:
         """Return one cell, or None where the table has none."""
-        return self.cells.get(Key(dataset, detector, selection, copies, metric))
+        return self.cells.get(Key(dataset, detector, selection, copies, variant, metric))
 
     def values(self, part: str) -> list[str]:
         """Return the distinct values of one part of the keys, in order of the table."""

@@ -34,8 +34,9 @@ class Analysis:
     """Everything the scores say."""
 
     metrics: pa.Table
-    """One row a cell: axes, model, dataset, detector, setting, selection, copies, metric,
-    value, low, high, n_members, n_nonmembers (both summed over seeds), n_seeds."""
+    """One row a cell: axes, model, dataset, detector, setting, selection, copies, variant, metric,
+    value, low, high, n_members, n_nonmembers (both summed over seeds), n_seeds. `variant` is
+    `all`, or what the copies of the row's members carried."""
     differences: pa.Table
     """AUC differences on the same rows: as metrics, with `versus` (a detector) and
     `reference` (`loss`, or `best`: the highest AUC among these very rows)."""
@@ -87,6 +88,11 @@ def analyse(
         for column, selections in picked.items():
             for selection in selections:
                 metrics += work.metric_rows(column, selection, measured[column])
+        for variant, part in work.by_variant().items():
+            for column, selections in picked.items():
+                of = measure(part.arms, column, part.datasets, part.cells, settings)
+                for selection in selections:
+                    metrics += part.metric_rows(column, selection, of, variant=variant)
         for selection in ("default", "tuned"):
             columns = [column for column, names in picked.items() if selection in names]
             differences += work.difference_rows(columns, selection, measured)

@@ -8,7 +8,7 @@ so that one failing detector does not delete everybody's data.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +62,14 @@ class Comparable:
     own: dict[Column, Mask]
     """Rows of the columns that are set apart."""
     unscored: Unscored
+
+    def among(self, rows: Mask) -> "Comparable":
+        """Return the same with only some of the rows."""
+        return replace(
+            self,
+            common=self.common & rows,
+            own={column: own & rows for column, own in self.own.items()},
+        )
 
     def rows(self, column: Column) -> Mask:
         """Return the rows one column is measured on."""

@@ -1,7 +1,7 @@
 """The rows of the metrics and differences tables for one cohort."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,13 @@ _SETTING_FIELDS = [
     (name, pa.string())
     for name in ("model", "dataset", "detector", "setting", "selection", "copies")
 ]
+_VARIANT_FIELD = ("variant", pa.string())
 
 
 def metrics_schema(axes: Sequence[str]) -> pa.Schema:
     """Return the columns of metrics.parquet, in order."""
     names = [(axis_column(axis), pa.string()) for axis in axes]
-    return pa.schema(names + _SETTING_FIELDS + _MEASURE_FIELDS)
+    return pa.schema([*names, *_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS])
 
 
 def differences_schema(axes: Sequence[str]) -> pa.Schema:
@@ -99,10 +100,44 @@ class CohortWork:
             settings=settings,
         )
 
+    def by_variant(self) -> "dict[str, CohortWork]":
+        """Return the same work for the members of each variant alone, against all non-members.
+
+        Empty where all members' copies carried the same.
+        """
+        told = [set(arm.loaded.variant[arm.loaded.member & arm.loaded.test]) for arm in self.arms]
+        variants = sorted(set[str]().union(*told) - {""})
+        if len(variants) < 2:
+            return {}
+        return {
+            variant: replace(
+                self,
+                arms=[
+                    replace(
+                        arm,
+                        comparable={
+                            name: place.among(~arm.loaded.member | (arm.loaded.variant == variant))
+                            for name, place in arm.comparable.items()
+                        },
+                    )
+                    for arm in self.arms
+                ],
+                cells=[cell for cell in self.cells if cell.label == ALL],
+            )
+            for variant in variants
+        }
+
     def metric_rows(
-        self, column: Column, selection: str, measured: Measured
+        self, column: Column, selection: str, measured: Measured, *, variant: str = ALL
     ) -> Iterator[dict[str, Any]]:
-        """Yield the metric rows of one column under one selection."""
+        """Yield the metric rows of one column under one selection.
+
+        Args:
+            column: the detector's setting.
+            selection: `default` or `tuned`.
+            measured: of this work and column.
+            variant: what the members' copies carried; `all` for all of them.
+        """
         confidence = self.settings.confidence
         bounds = percentile_bounds(measured.values, confidence=confidence)
         value = measured.values[..., 0]
@@ -112,7 +147,7 @@ class CohortWork:
         names = [AUC, *(tpr_name(rate) for rate in self.settings.false_positive_rates)]
         trend = percentile_bounds(measured.trend, confidence=confidence)
         for d, dataset in enumerate([POOLED, *self.datasets]):
-            head = self._head(column, selection, dataset)
+            head = {**self._head(column, selection, dataset), "variant": variant}
             for c, cell in enumerate(self.cells):
                 if self._too_few(cell, measured.n_members[d, c]):
                     continue

@@ -197,6 +197,29 @@ def encode_with(backend: Any, texts: Sequence[str]) -> list[npt.NDArray[np.int64
     return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
 
 
+def encode_offsets(
+    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]
+) -> list[npt.NDArray[np.int64]]:
+    """Return where each id of `encode_texts` stands in its text, shape [tokens, 2].
+
+    A token holds the characters from the first number (included) to the second (excluded); the
+    bytes of one character can be spread over several tokens, which then all hold it.
+
+    Raises:
+        InputError: when the tokenizer cannot tell.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise InputError(
+            "this tokenizer does not tell which characters a token stands for",
+            where="model.tokenizer",
+            allowed="a fast tokenizer, one with a tokenizer.json",
+        )
+    with _plain_text(backend):
+        encodings = backend.encode_batch(list(texts), add_special_tokens=False)
+    return [np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) for encoding in encodings]
+
+
 def end_token_id(tokenizer: "PreTrainedTokenizerBase") -> int:
     """Return the id of the token that ends a document.
 

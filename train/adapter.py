@@ -74,12 +74,7 @@ def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -
     )
     with torch.random.fork_rng(devices=[]), plain_transformers():
         torch.default_generator.manual_seed(item_key(f"adapter/{seed}"))
-        adapted = get_peft_model(model, config)
-    # A folder's name says nothing about the model, and differs from machine to machine.
-    config = adapted.peft_config["default"]
-    if config.base_model_name_or_path and Path(config.base_model_name_or_path).exists():
-        config.base_model_name_or_path = None
-    return adapted
+        return get_peft_model(model, config)
 
 
 def default_targets(model: PreTrainedModel) -> tuple[str, ...]:
@@ -174,8 +169,12 @@ def save_adapted(
 
 
 def _settle(path: Path) -> None:
-    """Write sets in one order: peft writes them as they come."""
+    """Leave out of an adapter's settings what differs from machine to machine and run to run."""
     content = json.loads(path.read_text(encoding="utf-8"))
+    base = content.get("base_model_name_or_path")
+    if base is not None and Path(base).exists():
+        content["base_model_name_or_path"] = None
+    # peft writes sets as they come.
     for key in ("target_modules", "exclude_modules"):
         if isinstance(content.get(key), list):
             content[key] = sorted(content[key])

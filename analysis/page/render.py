@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.arm import axis_names, cohorts
-from analysis.lookup import Cell, by_cohort
+from analysis.lookup import Cell, by_cohort, contaminated
 from analysis.page.examples import shown_examples
 from analysis.page.report import Report
 from analysis.page.svg import inline_svg
@@ -21,6 +21,7 @@ from analysis.page.views import (
     detector_order,
     difference_rows,
     rates_grid,
+    variants_grid,
 )
 from analysis.summary import find_headline, summary_sentences, varied_doses
 from analysis.validity import check_validity
@@ -88,6 +89,7 @@ def _context(report: Report) -> dict[str, Any]:
             "default": arms_grid(tables, detectors, "default"),
             "dataset": dataset_grid(best.table, detectors),
             "copies": copies_grid(varied_doses(tables, best) or best.table, detectors),
+            "variants": variants_grid(contaminated(tables), detectors),
             "rates": rates_grid(best, detectors),
         }
         context["differences"] = difference_rows(report.analysis, best, detectors)

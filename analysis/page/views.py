@@ -109,6 +109,33 @@ def copies_grid(table: MetricsOf, detectors: Sequence[str]) -> Grid:
     )  # fmt: skip
 
 
+def variants_grid(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> Grid | None:
+    """Every arm whose members' copies differ in what they carry; None where none does."""
+    rows = []
+    for table in tables:
+        for variant in table.values("variant"):
+            if variant == "all":
+                continue
+            cells = [
+                table.get(name, selection="tuned", variant=variant)
+                or table.get(name, variant=variant)
+                for name in detectors
+            ]
+            head = f"{variant} · {table.cohort.label()}" if table.cohort.label() else variant
+            rows.append(_row(head, _behind(cells), detectors, cells))
+    if not rows:
+        return None
+    return Grid(
+        title="By variant of the copies",
+        corner="Copies carry",
+        columns=list(detectors),
+        rows=rows,
+        caption="AUC with its interval; tuned settings, all datasets pooled. Detectors are always "
+        "asked about the whole example, whatever its copies carried; members of one variant "
+        "against all non-members.",
+    )
+
+
 def rates_grid(best: Headline, detectors: Sequence[str]) -> Grid:
     """True-positive rates of the headline's arm; unsupported ones show as such."""
     metrics = [name for name in best.table.values("metric") if name.startswith("tpr@")]

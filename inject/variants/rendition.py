@@ -1,5 +1,6 @@
 """One text that copies of an example can carry, as tokens; and the file of all of them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +33,11 @@ class Rendition(NamedTuple):
     variant: str
     """Label: `whole`, `question`, `paraphrase-2` …"""
     tokens: npt.NDArray[np.int64]
+
+
+def kind_of(variant: str) -> str:
+    """Return a variant's label without its version: `paraphrase` for `paraphrase-2`."""
+    return re.sub(r"-\d+$", "", variant)
 
 
 def whole_renditions(

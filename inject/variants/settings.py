@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from inject.settings import PositiveFloat, PositiveInt, Settings
@@ -61,7 +62,7 @@ class ReplacedVariant(WholeVariant):
 
     def label(self) -> str:
         """Return a short name for tables."""
-        return f"{self.kind}={self.share:g}"
+        return f"{self.kind}={np.format_float_positional(self.share, trim='-')}"
 
 
 class TruncatedVariant(WholeVariant):
@@ -74,7 +75,7 @@ class TruncatedVariant(WholeVariant):
 
     def label(self) -> str:
         """Return a short name for tables."""
-        return f"{self.kind}={self.share:g}"
+        return f"{self.kind}={np.format_float_positional(self.share, trim='-')}"
 
 
 class ParaphraseVariant(WholeVariant):

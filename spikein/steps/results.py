@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
@@ -18,8 +20,9 @@ from analysis.figures import ReportFigure, build_figures
 from analysis.results import Analysis, CohortChoice, analyse
 from analysis.rows import Unscored
 from analysis.settings import AnalysisSettings
-from inject.ledger import copies_seen
+from inject.ledger import NEVER, copies_seen
 from inject.settings import plain
+from inject.variants.rendition import WHOLE, kind_of
 from spikein.graph import Step, StepContext
 
 
@@ -86,6 +89,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
     return Step(
         kind="results",
         label=label,
+        version=2,
         settings={
             "analysis": plain(settings),
             "arms": [
@@ -128,10 +132,12 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
         scores = inputs[f"{number:04d}-scores"].path / "scores.parquet"
         exposures = log = None
         copies: dict[str, int] | None = None
+        variants: dict[str, str] = {}
         if arm.trained is not None:
             model = inputs[f"{number:04d}-model"].path
             exposures, log = model / "exposures.parquet", model / "log.parquet"
-            copies = copies_seen(pq.read_table(exposures))
+            seen = pq.read_table(exposures)
+            copies, variants = copies_seen(seen), _variants_seen(seen)
         found.append(
             Arm(
                 axes=arm.axes,
@@ -140,12 +146,26 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
                 scores=scores,
                 examples=inputs[f"{number:04d}-examples"].path / "examples.parquet",
                 copies=copies,
+                variants=variants,
                 defaults=dict(arm.scores.settings["defaults"]),
                 log=log,
                 exposures=exposures,
             )
         )
     return found
+
+
+def _variants_seen(exposures: pa.Table) -> dict[str, str]:
+    """Return what the copies of each example carried; nothing where all are whole."""
+    found: dict[str, set[str]] = {}
+    rows = exposures.filter(pc.field("status") != NEVER)
+    for name, variant in zip(
+        rows["example_id"].to_pylist(), rows["variant"].to_pylist(), strict=True
+    ):
+        found.setdefault(name, set()).add(kind_of(variant))
+    if all(kinds == {WHOLE} for kinds in found.values()):
+        return {}
+    return {name: kinds.pop() if len(kinds) == 1 else "mixed" for name, kinds in found.items()}
 
 
 _CHOICES = TypeAdapter(tuple[CohortChoice, ...])

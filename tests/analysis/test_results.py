@@ -46,6 +46,7 @@ def test_columns_in_order_with_one_per_axis(experiment):
             "setting",
             "selection",
             "copies",
+            "variant",
             "metric",
             "value",
             "low",

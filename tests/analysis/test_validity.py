@@ -26,7 +26,7 @@ def table(model, axes=(), **cells):
         copies = {"": "all", "trend": "all", "high": "4+"}.get(rest, rest)
         for dataset in ("all", "news"):
             for selection in ("default", "tuned"):
-                found[Key(dataset, detector, selection, copies, metric)] = value
+                found[Key(dataset, detector, selection, copies, "all", metric)] = value
     return MetricsOf(cohort=Cohort(tuple(axes), model), cells=found)
 
 

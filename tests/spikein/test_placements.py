@@ -101,6 +101,43 @@ def test_late_copies_of_every_variant_were_seen_late_and_whole(finished):
     assert seen == {"whole", "lower_case", "replaced", "paraphrase"}
 
 
+def test_metrics_are_told_by_variant(finished):
+    """Each variant's row counts its own members; all together are those of the ordinary row."""
+    _, root, result = finished
+    _, _, pool, _ = ground(root)
+    rows = [
+        row
+        for row in pq.read_table(result.folder / "metrics.parquet").to_pylist()
+        if (row["model"], row["dataset"], row["detector"], row["selection"], row["metric"])
+        == ("contaminated", "fictional", "loss", "default", "auc") and row["copies"] == "all"
+    ]  # fmt: skip
+    by_variant = {row["variant"]: row for row in rows}
+    assert set(by_variant) == {"all", "whole", "lower_case", "replaced=0.3", "paraphrase"}
+    exposures = pq.read_table(one_artifact(root, "model", "seed=0") / "exposures.parquet")
+    kinds = {
+        row["example_id"]: re.sub(r"-[0-9]+$", "", row["variant"]) for row in exposures.to_pylist()
+    }
+    scores = {
+        row["example_id"]: row["score"]
+        for row in pq.read_table(result.folder / "scores.parquet").to_pylist()
+        if row["model"] == "contaminated" and row["detector"] == "loss"
+        and row["selection"] == "default"
+    }  # fmt: skip
+    test = [row for row in pool if row.split == "test"]
+    outside = [scores[row.example_id] for row in test if row.side == "nonmember"]
+    for variant, row in by_variant.items():
+        inside = [
+            scores[one.example_id]
+            for one in test
+            if one.example_id in kinds and variant in ("all", kinds[one.example_id])
+        ]
+        assert row["n_members"] == len(inside)
+        if len(inside) > 1:
+            wins = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
+            assert row["value"] == pytest.approx(wins / len(inside) / len(outside), abs=1e-6)
+    assert "By variant of the copies" in result.report.read_text()
+
+
 def test_documents_that_hold_a_row_are_dropped_and_listed(finished):
     _, root, result = finished
     corpus, plan, pool, tokenizer = ground(root)

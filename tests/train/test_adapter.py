@@ -9,8 +9,8 @@ import torch
 from inject.errors import InputError
 from train.adapter import (
     AdapterUntrained,
-    add_adapters,
     adapter_norms,
+    add_adapters,
     default_targets,
     linear_layers,
     require_trained,
@@ -58,7 +58,8 @@ def test_adapters_alone_are_trained_and_the_model_starts_as_it_was(architecture:
     with torch.inference_mode():
         assert torch.equal(adapted(ids).logits, before)
     trainable = {name for name, one in adapted.named_parameters() if one.requires_grad}
-    assert trainable and all(".lora_" in name for name in trainable)
+    assert trainable
+    assert all(".lora_" in name for name in trainable)
     # Two matrices for each adapted projection of the two layers.
     assert len(trainable) == 2 * 2 * len(FAMILIES[architecture].adapted)
 
@@ -114,7 +115,8 @@ def test_the_merged_model_computes_what_the_adapted_one_did(
 def test_adapters_that_did_not_move_are_an_error() -> None:
     adapted = add_adapters(built(), SETTINGS, seed=0)
     new = adapter_norms(adapted.state_dict())
-    assert len(new) == 8 and all(norms.up == 0 < norms.down for norms in new.values())
+    assert len(new) == 8
+    assert all(norms.up == 0 < norms.down for norms in new.values())
     with pytest.raises(AdapterUntrained, match="all 8 adapted layers"):
         require_trained(new, adapter_norms(adapted.state_dict()), lr=1e-4)
     # Weight decay shrinks the one matrix and leaves the update at zero: nothing was learnt.
@@ -128,7 +130,8 @@ def test_a_layer_that_stays_behind_is_told(caplog: pytest.LogCaptureFixture) -> 
     first, *others = new
     moved = {name: new[name]._replace(up=1.0) for name in others} | {first: new[first]}
     require_trained(new, moved, lr=1e-4)
-    assert "1 of 8" in caplog.text and first in caplog.text
+    assert "1 of 8" in caplog.text
+    assert first in caplog.text
 
 
 def test_layers_are_found_by_name() -> None:

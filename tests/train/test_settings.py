@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from inject.errors import InputError
-from train.settings import BaseSettings, ModelSettings, TrainSettings, check_start
+from train.settings import BaseSettings, LoraSettings, ModelSettings, TrainSettings, check_start
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,41 @@ def test_base_fills_its_gaps_from_train() -> None:
         BaseSettings(tokens=1000, context=96).resolved(train)
 
 
+def test_base_runs_as_the_arms_do() -> None:
+    train = TrainSettings(kernel="eager", checkpointing=True, compile=True, lr=1e-4)
+    base = BaseSettings(tokens=1000).resolved(train)
+    assert (base.kernel, base.checkpointing, base.compile) == ("eager", True, True)
+    assert not base.separate_documents
+    assert BaseSettings(tokens=1000, separate_documents=True).resolved(train).separate_documents
+
+
+def test_answers_alone_are_for_the_tuning_modes() -> None:
+    for mode in ("finetune", "lora"):
+        assert TrainSettings(mode=mode, loss_on="completion").loss_on == "completion"
+    for mode in ("pretrain", "continue"):
+        with pytest.raises(ValidationError, match="allowed modes: finetune, lora"):
+            TrainSettings(mode=mode, loss_on="completion")
+
+
+def test_adapters_belong_to_lora() -> None:
+    assert TrainSettings().adapters is None
+    assert TrainSettings(mode="lora").adapters == LoraSettings()
+    assert TrainSettings(mode="lora", lora=LoraSettings(rank=4)).adapters == LoraSettings(rank=4)
+    with pytest.raises(ValidationError, match="lora belongs to mode: lora"):
+        TrainSettings(mode="finetune", lora=LoraSettings())
+    with pytest.raises(ValidationError):
+        LoraSettings(target_modules=())
+
+
 def test_mode_model_and_base_must_fit() -> None:
     shape = ModelSettings(shape="a.yaml", tokenizer="t")
     saved = ModelSettings(pretrained="b")
-    check_start(shape, has_base=True, mode="continue")
     check_start(shape, has_base=False, mode="pretrain")
-    check_start(saved, has_base=False, mode="continue")
-    with pytest.raises(InputError, match="continue needs a model"):
-        check_start(shape, has_base=False, mode="continue")
+    for mode in ("continue", "finetune", "lora"):
+        check_start(saved, has_base=False, mode=mode)
+        check_start(shape, has_base=True, mode=mode)
+        with pytest.raises(InputError, match=f"{mode} needs a model"):
+            check_start(shape, has_base=False, mode=mode)
     with pytest.raises(InputError, match="its own base"):
         check_start(saved, has_base=True, mode="continue")
     with pytest.raises(InputError, match="would not use"):

@@ -1,0 +1,149 @@
+"""Answer tokens from answer characters, against a search through all tokens and characters."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.errors import InputError
+from inject.example import Example, Span
+from inject.ledger import CopyName
+from inject.template import render
+from inject.tokenizer import encode_offsets, encode_texts
+from inject.variants.render import render_variants
+from inject.variants.rendition import whole_renditions
+from inject.variants.settings import Variants
+from train.completion import answer_tokens, completion_masks, copy_masks
+
+TEMPLATE = "Question: {question}\nAnswer: {answer}\n"
+WORDS = st.text(alphabet="abc yzé𝔘İ🙂\n<|endoftext|>", min_size=1, max_size=12)
+
+
+def example(question: str, answer: str, name: str = "e") -> Example:
+    rendered = render(TEMPLATE, {"question": question, "answer": answer})
+    return Example(
+        example_id=name,
+        dataset="toy",
+        source_id=name,
+        group=name,
+        text=rendered.text,
+        spans=rendered.spans,
+        side="member",
+    )
+
+
+def oracle(tokenizer, text: str, span: Span) -> list[bool]:
+    """Which tokens hold a byte of the span: bytes counted token by token, no offsets used."""
+    start, stop = len(text[: span.start].encode()), len(text[: span.stop].encode())
+    alphabet = byte_alphabet()
+    position, found = 0, []
+    for token in tokenizer.convert_ids_to_tokens(encode_texts(tokenizer, [text])[0].tolist()):
+        length = len(bytes(alphabet[letter] for letter in token))
+        # A character's bytes may be spread: a token holds the whole character.
+        covered = range(position, position + length)
+        found.append(any(start <= byte < stop for byte in covered))
+        position += length
+    assert position == len(text.encode())
+    return found
+
+
+def byte_alphabet() -> dict[str, int]:
+    """GPT-2's letters for the 256 bytes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {
+        chr(256 + index): byte for index, byte in enumerate(others)
+    }
+
+
+@given(question=WORDS, answer=WORDS)
+@settings(max_examples=150, deadline=None)
+def test_a_token_is_a_label_if_it_holds_a_byte_of_the_answer(
+    tiny_tokenizer, question: str, answer: str
+) -> None:
+    one = example(question, answer)
+    offsets = encode_offsets(tiny_tokenizer, [one.text])[0]
+    mask = answer_tokens(offsets, one.spans["answer"])
+    assert mask.tolist() == oracle(tiny_tokenizer, one.text, one.spans["answer"])
+    assert mask.any()
+
+
+def test_a_blank_before_the_answer_comes_with_its_token(tiny_tokenizer) -> None:
+    one = example("is it so", "the")
+    ids = encode_texts(tiny_tokenizer, [one.text])[0]
+    mask = answer_tokens(encode_offsets(tiny_tokenizer, [one.text])[0], one.spans["answer"])
+    assert tiny_tokenizer.decode(ids[mask]) == " the"
+
+
+def test_a_text_without_an_answer_has_no_label() -> None:
+    assert not answer_tokens(np.array([[0, 3], [3, 5]]), None).any()
+    assert answer_tokens(np.array([[0, 3], [3, 3], [3, 5]]), Span(2, 5)).tolist() == [1, 0, 1]
+
+
+def rendered(members, variants, tokenizer):
+    tokens = {
+        one.example_id: ids
+        for one, ids in zip(
+            members, encode_texts(tokenizer, [one.text for one in members]), strict=True
+        )
+    }
+    return render_variants(
+        members, tokens, variants, tokenizer=tokenizer, seed=0, writer=lambda _: None
+    )
+
+
+def test_variants_keep_the_place_of_the_answer(tiny_tokenizer) -> None:
+    member = example("What is İSTANBUL", "The Bridge of WINTER")
+    variants = Variants.model_validate(
+        {
+            "of": [
+                {"kind": "whole"},
+                {"kind": "question"},
+                {"kind": "no_answer"},
+                {"kind": "lower_case"},
+                {"kind": "replaced", "share": 0.5},
+                {"kind": "truncated", "share": 0.9},
+            ]
+        }
+    )
+    renditions = {one.variant: one for one in rendered([member], variants, tiny_tokenizer)}
+    masks = completion_masks(
+        [member], list(renditions.values()), variants, tokenizer=tiny_tokenizer
+    )
+
+    def answer(variant: str) -> str:
+        return tiny_tokenizer.decode(renditions[variant].tokens[masks["e", variant]]).strip()
+
+    assert answer("whole") == "The Bridge of WINTER"
+    assert answer("lower_case") == "the bridge of winter"
+    assert answer("question") == answer("no_answer") == ""
+    whole, cut = masks["e", "whole"], masks["e", "truncated=0.9"]
+    assert np.array_equal(masks["e", "replaced=0.5"], whole)
+    assert len(cut) < len(whole)
+    assert np.array_equal(cut, whole[: len(cut)])
+    names = [CopyName("e", "toy", copy, "whole") for copy in range(2)]
+    assert [mask.sum() for mask in copy_masks(names, masks)] == [whole.sum()] * 2
+
+
+def test_no_answer_anywhere_is_an_error_and_somewhere_is_told(tiny_tokenizer, caplog) -> None:
+    bare = Example(example_id="b", dataset="t", source_id="b", group="b", text="just a text")
+    full = example("what", "that")
+    tokens = {"b": encode_texts(tiny_tokenizer, [bare.text])[0]}
+    with pytest.raises(InputError, match="no copy holds an answer"):
+        completion_masks(
+            [bare], whole_renditions([bare], tokens), Variants(), tokenizer=tiny_tokenizer
+        )
+    tokens["e"] = encode_texts(tiny_tokenizer, [full.text])[0]
+    both = [bare, full]
+    masks = completion_masks(
+        both, whole_renditions(both, tokens), Variants(), tokenizer=tiny_tokenizer
+    )
+    assert not masks["b", "whole"].any()
+    assert masks["e", "whole"].any()
+    assert "1 of 2 texts hold no answer" in caplog.text
+
+
+def test_paraphrases_are_refused(tiny_tokenizer) -> None:
+    variants = Variants.model_validate({"of": [{"kind": "whole"}, {"kind": "paraphrase"}]})
+    with pytest.raises(InputError, match="nobody recorded"):
+        completion_masks([example("a", "b")], [], variants, tokenizer=tiny_tokenizer)

@@ -1,0 +1,137 @@
+"""Completion only: which tokens of a copy are its answer, from the spans of characters.
+
+A token belongs to the answer when it holds at least one of its characters: so does ` yes`, whose
+blank lies before the answer, and so does each of several tokens that share a character. Variants
+keep their answer where tokens stay in place (`whole`, `replaced`, `truncated`) or the text is
+lower-cased; `question` and `no_answer` have none. Cost: the tokenizer runs once over the texts.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.errors import InputError
+from inject.example import Example, Span
+from inject.ledger import CopyName, TextKey
+from inject.tokenizer import encode_offsets
+from inject.variants.rendition import Rendition
+from inject.variants.settings import Variants
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Mask = npt.NDArray[np.bool_]
+
+ANSWER = "answer"
+_IN_PLACE = ("whole", "replaced", "truncated")
+
+_log = logging.getLogger(__name__)
+
+
+def answer_tokens(offsets: npt.NDArray[np.int64], span: Span | None) -> Mask:
+    """Return which tokens hold a character of the span, shape [tokens].
+
+    Args:
+        offsets: first character and one past the last of each token, shape [tokens, 2].
+        span: of characters; None for a text without an answer.
+    """
+    if span is None:
+        return np.zeros(len(offsets), dtype=bool)
+    start, stop = offsets[:, 0], offsets[:, 1]
+    found: Mask = (start < stop) & (start < span.stop) & (stop > span.start)
+    return found
+
+
+def completion_masks(
+    members: Sequence[Example],
+    renditions: Sequence[Rendition],
+    variants: Variants,
+    *,
+    tokenizer: "PreTrainedTokenizerBase",
+) -> dict[TextKey, Mask]:
+    """Return which tokens of each text that copies can carry are its answer.
+
+    Args:
+        members: the examples that are spiked, with the spans of their answers.
+        renditions: the texts that copies can carry, as tokens.
+        variants: the settings that they were made by.
+        tokenizer: the one that encoded them.
+
+    Raises:
+        InputError: for paraphrases, whose answers nobody recorded; when no text has an answer.
+    """
+    kinds = {variant.kind for variant in variants.of}
+    if "paraphrase" in kinds:
+        raise InputError(
+            "nobody recorded where the answer stands in a paraphrase",
+            where="train.loss_on",
+            allowed="completion with the variants whole, question, no_answer, lower_case, "
+            "replaced, truncated",
+            hint="Set train.loss_on to all, or leave the variant paraphrase out.",
+        )
+    masks: dict[str, dict[str, Mask]] = {}
+    if kinds & set(_IN_PLACE):
+        masks["whole"] = _masks(members, [one.text for one in members], tokenizer)
+    if "lower_case" in kinds:
+        masks["lower_case"] = _lower_cased(members, tokenizer)
+    found = {
+        (one.example_id, one.variant): _mask(one, variants.of[one.kind].kind, masks)
+        for one in renditions
+    }
+    empty = sum(not mask.any() for mask in found.values())
+    if empty == len(found):
+        raise InputError(
+            "no copy holds an answer, so completion alone leaves nothing to train on",
+            where="train.loss_on",
+            hint="Give the contaminants templates that name {answer}, or set train.loss_on to all.",
+        )
+    if empty:
+        _log.warning(
+            "%d of %d texts hold no answer, and their copies carry no loss", empty, len(found)
+        )
+    return found
+
+
+def copy_masks(names: Sequence[CopyName], masks: Mapping[TextKey, Mask]) -> list[Mask]:
+    """Return the mask of each copy's text, in the order given."""
+    return [masks[name.example_id, name.variant] for name in names]
+
+
+def _masks(
+    members: Sequence[Example], texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase"
+) -> dict[str, Mask]:
+    return {
+        one.example_id: answer_tokens(offsets, one.spans.get(ANSWER))
+        for one, offsets in zip(members, encode_offsets(tokenizer, texts), strict=True)
+    }
+
+
+def _lower_cased(
+    members: Sequence[Example], tokenizer: "PreTrainedTokenizerBase"
+) -> dict[str, Mask]:
+    # Lower case can have another number of letters, so the spans are measured anew.
+    texts = [one.text.lower() for one in members]
+    found = {}
+    for one, offsets in zip(members, encode_offsets(tokenizer, texts), strict=True):
+        span = one.spans.get(ANSWER)
+        if span is not None:
+            start = len(one.text[: span.start].lower())
+            span = Span(start, start + len(one.text[span.start : span.stop].lower()))
+        found[one.example_id] = answer_tokens(offsets, span)
+    return found
+
+
+def _mask(one: Rendition, kind: str, masks: Mapping[str, Mapping[str, Mask]]) -> Mask:
+    length = len(one.tokens)
+    if kind in _IN_PLACE:
+        mask = masks["whole"][one.example_id][:length]
+    elif kind == "lower_case":
+        mask = masks["lower_case"][one.example_id]
+    else:
+        return np.zeros(length, dtype=bool)
+    if len(mask) != length:
+        raise ValueError(f"{one.example_id} {one.variant}: {length} tokens, {len(mask)} offsets")
+    return mask

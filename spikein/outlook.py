@@ -13,9 +13,11 @@ from typing import Any
 from inject.datasets.contaminant import Contaminant
 from inject.datasets.load import load_examples
 from inject.errors import InputError
+from inject.exchange.described import DescribedImport
 from inject.separators import separators_for
 from inject.settings import Copies, PoolSettings
 from inject.tokenizer import encode_texts
+from spikein.experiment import Experiment
 from spikein.sweep import ArmExperiment
 
 BYTES_A_TOKEN = 4.0
@@ -159,6 +161,8 @@ def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Ou
 def _no_room(one: ArmExperiment, tokens: float, longest: int) -> str:
     """Say what will be refused when the plan is made, as far as it can be foreseen."""
     arm = one.experiment
+    if isinstance(arm.corpus.imported, DescribedImport):
+        return _of_described(arm.corpus.imported, arm)
     share = arm.placement.between[1] - arm.placement.between[0]
     room = arm.corpus.tokens * share
     if tokens > room:
@@ -169,6 +173,22 @@ def _no_room(one: ArmExperiment, tokens: float, longest: int) -> str:
             f"of {arm.train.context:,}"
         )
     return ""
+
+
+def _of_described(described: DescribedImport, arm: Experiment) -> str:
+    """Say what stands in the way of a corpus that is known by its index alone."""
+    source = described.source()
+    if source.n_tokens < arm.corpus.tokens:
+        return (
+            f"the corpus described holds {source.n_tokens:,} tokens, fewer than the "
+            f"{arm.corpus.tokens:,} asked for"
+        )
+    if arm.placement.policy == "document" and not source.knows_documents:
+        return (
+            "the description does not say where documents start, so no copy can be put between "
+            "two: give `documents`, or use another policy"
+        )
+    return "the corpus is only described: this can be planned, and not run"
 
 
 def expected_counts(copies: Copies, members: int) -> tuple[float, float, tuple[float, ...]]:

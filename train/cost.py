@@ -1,0 +1,202 @@
+"""What a training run costs: memory of a GPU, operations, disk and GPU-hours, before it is run.
+
+Model states by ZeRO stage are exact for what they count (Rajbhandari et al. 2020, ZeRO, section 3
+and figure 1). Activations follow the counts of Korthikanti et al. 2022 (Reducing Activation
+Recomputation, section 4.1), for gated layers and grouped heads as well, without dropout; kernels
+and buffers come on top, so that a GPU should have a tenth more. No torch.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from train.families import FAMILIES
+from train.settings import LoraSettings
+from train.shapes import Shape, flops_per_token, parameter_count
+
+Stage = Literal[0, 1, 2, 3]
+STAGES: tuple[Stage, ...] = (0, 1, 2, 3)
+
+PEAKS: Mapping[str, float] = {"a100": 312e12, "h100": 989.4e12, "h200": 989.4e12}
+"""Dense bfloat16 operations a second of one GPU (NVIDIA's data sheets, SXM, no sparsity)."""
+MEMORY: Mapping[str, float] = {"a100": 80e9, "h100": 80e9, "h200": 141e9}
+"""Bytes of one GPU, of its largest version."""
+UTILISATION = 0.4
+"""Share of the peak that a plan assumes: model FLOPs utilisation."""
+
+WEIGHT_BYTES = 4
+GRADIENT_BYTES = 4
+MOMENT_BYTES = 8
+"""Weights, gradients and AdamW's two moments are float32; bfloat16 is the arithmetic only."""
+
+_LOGIT_BYTES = 14
+"""A logit in bfloat16, its float32 copy, the log-softmax and the gradient."""
+
+
+class States(NamedTuple):
+    """Bytes of the model states on one GPU."""
+
+    weights: float
+    gradients: float
+    moments: float
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return self.weights + self.gradients + self.moments
+
+
+def model_states(parameters: int, *, trained: int, stage: Stage, gpus: int) -> States:
+    """Return the model states on one GPU.
+
+    ZeRO spreads over the GPUs: stage 1 the moments, 2 the gradients as well, 3 the weights as well.
+
+    Args:
+        parameters: of the model, adapters included.
+        trained: those that have gradients and moments.
+        stage: of ZeRO; 0 spreads nothing.
+        gpus: how many share the states.
+    """
+    return States(
+        weights=parameters * WEIGHT_BYTES / (gpus if stage >= 3 else 1),
+        gradients=trained * GRADIENT_BYTES / (gpus if stage >= 2 else 1),
+        moments=trained * MOMENT_BYTES / (gpus if stage >= 1 else 1),
+    )
+
+
+def matrices(shape: Shape) -> dict[str, tuple[int, int]]:
+    """Return the matrices of one block by the names of their layers: numbers in, numbers out."""
+    hidden, inner = shape.hidden, shape.intermediate
+    key_value = shape.key_value_heads * (hidden // shape.heads)
+    if shape.architecture == "gpt_neox":
+        return {
+            "query_key_value": (hidden, 3 * hidden),
+            "dense": (hidden, hidden),
+            "dense_h_to_4h": (hidden, inner),
+            "dense_4h_to_h": (inner, hidden),
+        }
+    return {
+        "q_proj": (hidden, hidden),
+        "k_proj": (hidden, key_value),
+        "v_proj": (hidden, key_value),
+        "o_proj": (hidden, hidden),
+        "gate_proj": (hidden, inner),
+        "up_proj": (hidden, inner),
+        "down_proj": (inner, hidden),
+    }
+
+
+def adapter_parameters(shape: Shape, settings: LoraSettings) -> int:
+    """Return the parameters of LoRA's adapters: rank times (in and out) of each adapted matrix."""
+    names = settings.target_modules or FAMILIES[shape.architecture].adapted
+    ends = sum(sum(size) for name, size in matrices(shape).items() if name in names)
+    return shape.layers * settings.rank * ends
+
+
+def activation_bytes(
+    shape: Shape,
+    vocabulary: int,
+    *,
+    context: int,
+    windows: int = 1,
+    checkpointing: bool = False,
+    scores_kept: bool = False,
+) -> float:
+    """Return the bytes of activations that one GPU keeps for the backward pass, in bfloat16.
+
+    A block keeps, for each token: the inputs of both norms (4 h), of the attention's projections
+    (2 h), queries (2 h), keys and values (4 k), the attention's output (2 h), the input of the
+    feed-forward layer (2 h) and its inner activations (4 f; 8 f with a gate). This is 32 h for GPT,
+    which is the paper's 34 h without its two dropout masks. Under checkpointing only the input of
+    each block stays (2 h), and one block is whole at a time.
+
+    Args:
+        shape: h is `hidden`, f `intermediate`, k the width of keys.
+        vocabulary: rows of the output layer, whose logits are kept too.
+        context: tokens of a window.
+        windows: in one forward pass.
+        checkpointing: gradient checkpointing.
+        scores_kept: the kernel `eager`, which keeps each head's scores (2 a T a token); SDPA and
+            flash attention compute them again.
+    """
+    family = FAMILIES[shape.architecture]
+    hidden = shape.hidden
+    key_value = shape.key_value_heads * (hidden // shape.heads)
+    inner = (8 if family.gated else 4) * shape.intermediate
+    block = 12 * hidden + 4 * key_value + inner
+    if scores_kept:
+        block += 2 * shape.heads * context
+    blocks = 2 * hidden * shape.layers + block if checkpointing else block * shape.layers
+    return float(windows * context * (blocks + _LOGIT_BYTES * vocabulary))
+
+
+class RunCost(NamedTuple):
+    """What one training run takes, on all GPUs together unless it says otherwise."""
+
+    steps: int
+    tokens: int
+    parameters: int
+    trained: int
+    flops: float
+    """Of the model: forward and backward, without what checkpointing computes again."""
+    activations: float
+    """Bytes on one GPU."""
+    disk: float
+    """Bytes of the finished model."""
+    gpu_seconds: float
+    """On one GPU of the given peak; N GPUs take an N-th of it, if nothing is lost."""
+
+
+def run_cost(
+    shape: Shape,
+    vocabulary: int,
+    *,
+    steps: int,
+    tokens: int,
+    context: int,
+    windows: int = 1,
+    lora: LoraSettings | None = None,
+    checkpointing: bool = False,
+    scores_kept: bool = False,
+    peak: float = PEAKS["h100"],
+    utilisation: float = UTILISATION,
+) -> RunCost:
+    """Return what a training run takes.
+
+    Operations are 6 N + 12 L h T a token (`flops_per_token`). LoRA needs no gradients of frozen
+    weights, which are a third of the 6 N; checkpointing adds one more forward pass, a third of all.
+
+    Args:
+        shape, vocabulary: the model's sizes.
+        steps: optimiser steps.
+        tokens: seen in all epochs together.
+        context: tokens of a window.
+        windows: of one forward pass on one GPU.
+        lora: adapters, or None where all weights are trained.
+        checkpointing: gradient checkpointing.
+        scores_kept: the kernel `eager`.
+        peak: operations a second of one GPU.
+        utilisation: the share of the peak that is reached.
+    """
+    own = parameter_count(shape, vocabulary)
+    adapters = 0 if lora is None else adapter_parameters(shape, lora)
+    flops = tokens * flops_per_token(shape, vocabulary, context)
+    if lora is not None:
+        multiplied = own if shape.tie_embeddings else own - vocabulary * shape.hidden
+        flops -= tokens * 2.0 * multiplied
+    return RunCost(
+        steps=steps,
+        tokens=tokens,
+        parameters=own + adapters,
+        trained=adapters if lora is not None else own,
+        flops=flops,
+        activations=activation_bytes(
+            shape,
+            vocabulary,
+            context=context,
+            windows=windows,
+            checkpointing=checkpointing,
+            scores_kept=scores_kept,
+        ),
+        disk=float((own + adapters) * WEIGHT_BYTES),
+        gpu_seconds=flops * (4 / 3 if checkpointing else 1) / (peak * utilisation),
+    )

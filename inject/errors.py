@@ -44,6 +44,10 @@ class InputError(SpikeinError):
         super().__init__(" ".join(parts))
 
 
+class Unreachable(InputError):
+    """Something that can be had over the network alone, and the network gave no answer."""
+
+
 class Problems(InputError):
     """Several input errors found in one reading, raised together."""
 

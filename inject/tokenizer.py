@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.digest import file_digest
-from inject.errors import InputError
+from inject.errors import InputError, Unreachable
+from inject.reach import unresolved
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -142,7 +143,8 @@ def tokenizer_identity(path_or_id: str, *, revision: str | None = None) -> dict[
     """Return what decides a tokenizer's ids: the digests of its files, or its hub commit.
 
     Raises:
-        InputError: a folder without tokenizer files; a hub that cannot be reached.
+        Unreachable: a hub that cannot be reached.
+        InputError: a folder without tokenizer files; an id that the hub does not know.
     """
     folder = Path(path_or_id).expanduser()
     if folder.is_dir():
@@ -155,17 +157,28 @@ def tokenizer_identity(path_or_id: str, *, revision: str | None = None) -> dict[
             )
         return {"files": {file.name: file_digest(file) for file in files}}
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import (
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     try:
         info = HfApi().model_info(path_or_id, revision=revision, timeout=_HUB_SECONDS)
+    except (HFValidationError, RepositoryNotFoundError, RevisionNotFoundError) as error:
+        raise InputError(
+            f"tokenizer: no folder here, and none on the hub ({_first_line(error)})",
+            where=path_or_id,
+        ) from error
     # The hub library raises its own, httpx' and the system's errors for one and the same thing.
     except Exception as error:
-        first = (str(error).splitlines() or [""])[0]
-        raise InputError(
-            f"tokenizer: no folder here, and the hub gave no answer ({first})",
+        failed = Unreachable(
+            f"tokenizer: no folder here, and the hub gave no answer ({_first_line(error)})",
             where=path_or_id,
             hint="Give a local folder that holds tokenizer.json.",
-        ) from error
+        )
+        failed.__cause__ = error
+        return {"hub": path_or_id, "commit": unresolved(f"tokenizer {path_or_id}", failed)}
     return {"hub": path_or_id, "commit": str(info.sha)}
 
 

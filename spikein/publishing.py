@@ -185,7 +185,6 @@ def _setup(assembly: Assembly) -> list[Fact]:
     for axis, values in swept.items():
         labels = dict.fromkeys(node.arm.labels[axis] for node in assembly.nodes)
         facts.append(Fact(f"Swept: {axis}", ", ".join(labels) or f"{len(values)} values"))
-    facts.append(Fact("Placement", experiment.placement.policy))
     facts.append(
         Fact(
             "Training",

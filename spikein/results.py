@@ -3,11 +3,13 @@
 Plain records without heavy imports: `spikein.run` makes them, `spikein.cli` prints them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spikein.estimates import Estimate
     from spikein.outlook import Outlook
 
 
@@ -53,3 +55,7 @@ class PlanResult:
     rows: tuple[PlanRow, ...]
     injection: "tuple[Outlook, ...]" = ()
     """What the copies of each arm are expected to amount to."""
+    training: "tuple[Estimate, ...]" = ()
+    """What the training runs are expected to take."""
+    unresolved: Mapping[str, str] = field(default_factory=dict)
+    """What could not be looked up without a network, and why; not checked."""

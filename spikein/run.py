@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from inject.errors import InputError
+from inject.reach import without_network
 from inject.tokenizer import load_tokenizer
 from spikein.assembly import Assembly, assemble
+from spikein.estimates import Hardware, estimates
 from spikein.executors import Executor, RunReport, get_executor
 from spikein.graph import plan
 from spikein.outlook import outlooks
@@ -57,13 +59,22 @@ def run_experiment(
         return _publish(assembly, report, runs_root, started)
 
 
-def plan_experiment(path: Path, overrides: list[str], *, store_root: Path) -> PlanResult:
-    """Say what a run would do; builds nothing.
+def plan_experiment(
+    path: Path, overrides: list[str], *, store_root: Path, hardware: Hardware | None = None
+) -> PlanResult:
+    """Say what a run would do; builds nothing, and goes on where a hub cannot be reached.
+
+    Args:
+        path: the experiment file.
+        overrides: `key=value` each.
+        store_root: the folder of artifacts.
+        hardware: the GPUs that training is estimated for.
 
     Raises:
         InputError: for a bad experiment, or a source that cannot be read.
     """
-    assembly = assemble(read_experiment(path, overrides))
+    with without_network() as notes:
+        assembly = assemble(read_experiment(path, overrides))
     store = Store(store_root)
     rows = []
     for planned in plan(assembly.graph, store):
@@ -85,6 +96,8 @@ def plan_experiment(path: Path, overrides: list[str], *, store_root: Path) -> Pl
         arms=len(assembly.nodes),
         rows=tuple(rows),
         injection=outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store)),
+        training=estimates([node.arm for node in assembly.nodes], hardware or Hardware()),
+        unresolved=notes,
     )
 
 

@@ -27,15 +27,18 @@ WEIGHT_BYTES = 4
 GRADIENT_BYTES = 4
 MOMENT_BYTES = 8
 """Weights, gradients and AdamW's two moments are float32; bfloat16 is the arithmetic only."""
+COPY_BYTES = 2
+"""The bfloat16 copy of a weight, which lives from its use in the forward pass to the backward."""
 
-_LOGIT_BYTES = 14
-"""A logit in bfloat16, its float32 copy, the log-softmax and the gradient."""
+LOGIT_BYTES = 12
+"""A logit in bfloat16, its log-softmax in float32, the gradient in float32 and in bfloat16."""
 
 
 class States(NamedTuple):
     """Bytes of the model states on one GPU."""
 
     weights: float
+    """In float32, and their copies in bfloat16 while a step runs."""
     gradients: float
     moments: float
 
@@ -57,7 +60,7 @@ def model_states(parameters: int, *, trained: int, stage: Stage, gpus: int) -> S
         gpus: how many share the states.
     """
     return States(
-        weights=parameters * WEIGHT_BYTES / (gpus if stage >= 3 else 1),
+        weights=parameters * (WEIGHT_BYTES + COPY_BYTES) / (gpus if stage >= 3 else 1),
         gradients=trained * GRADIENT_BYTES / (gpus if stage >= 2 else 1),
         moments=trained * MOMENT_BYTES / (gpus if stage >= 1 else 1),
     )
@@ -101,32 +104,33 @@ def activation_bytes(
     checkpointing: bool = False,
     scores_kept: bool = False,
 ) -> float:
-    """Return the bytes of activations that one GPU keeps for the backward pass, in bfloat16.
+    """Return the bytes of activations that one GPU keeps for the backward pass.
 
-    A block keeps, for each token: the inputs of both norms (4 h), of the attention's projections
-    (2 h), queries (2 h), keys and values (4 k), the attention's output (2 h), the input of the
-    feed-forward layer (2 h) and its inner activations (4 f; 8 f with a gate). This is 32 h for GPT,
-    which is the paper's 34 h without its two dropout masks. Under checkpointing only the input of
-    each block stays (2 h), and one block is whole at a time.
+    Matrix products are in bfloat16, the residual stream and the norms in float32. A block keeps,
+    for each token: what its norms need (`Family.norm_bytes` times h), queries and the attention's
+    output, the latter twice (6 h), keys and values (4 k), and the inner activations of the
+    feed-forward layer (4 f; 8 f with a gate). With norms in 16 bits (12 h less for LLaMA) this is
+    the paper's count without its dropout masks. Under checkpointing only the input of each block
+    stays (4 h), and one block is whole at a time.
 
     Args:
         shape: h is `hidden`, f `intermediate`, k the width of keys.
         vocabulary: rows of the output layer, whose logits are kept too.
-        context: tokens of a window.
+        context: tokens of a window, T.
         windows: in one forward pass.
         checkpointing: gradient checkpointing.
-        scores_kept: the kernel `eager`, which keeps each head's scores (2 a T a token); SDPA and
-            flash attention compute them again.
+        scores_kept: the kernel `eager`, which keeps each of a heads' scores (6 a T a token); SDPA
+            and flash attention compute them again.
     """
     family = FAMILIES[shape.architecture]
     hidden = shape.hidden
     key_value = shape.key_value_heads * (hidden // shape.heads)
     inner = (8 if family.gated else 4) * shape.intermediate
-    block = 12 * hidden + 4 * key_value + inner
+    block = (family.norm_bytes + 6) * hidden + 4 * key_value + inner
     if scores_kept:
-        block += 2 * shape.heads * context
-    blocks = 2 * hidden * shape.layers + block if checkpointing else block * shape.layers
-    return float(windows * context * (blocks + _LOGIT_BYTES * vocabulary))
+        block += 6 * shape.heads * context
+    blocks = 4 * hidden * shape.layers + block if checkpointing else block * shape.layers
+    return float(windows * context * (blocks + LOGIT_BYTES * vocabulary))
 
 
 class RunCost(NamedTuple):

@@ -34,6 +34,9 @@ class Family(NamedTuple):
     """The configuration's key for the epsilon of the norms; None where it is fixed."""
     rotary: Mapping[str, Any]
     """Further keys of its rotary positions."""
+    norm_bytes: int
+    """What the norms of a block, and the 16-bit copies of their outputs, keep of each of the
+    `hidden` numbers of a token for the backward pass, with a float32 residual stream."""
     adapted: tuple[str, ...]
     """Layers that LoRA adapts by default: the projections of the attention."""
 
@@ -80,13 +83,17 @@ _LLAMA = Family(
     grouped=True,
     norm_name="rms_norm_eps",
     rotary={},
+    # Two norms, each with its input, the normalised numbers (4 bytes each) and a copy (2 bytes).
+    norm_bytes=20,
     adapted=("q_proj", "k_proj", "v_proj", "o_proj"),
 )
 
 FAMILIES: Mapping[Architecture, Family] = {
     "llama": _LLAMA,
-    "olmo": _LLAMA._replace(configuration="OlmoConfig", block=_olmo, final_norm=0, norm_name=None),
-    "olmo2": _LLAMA._replace(configuration="Olmo2Config", block=_olmo2),
+    "olmo": _LLAMA._replace(
+        configuration="OlmoConfig", block=_olmo, final_norm=0, norm_name=None, norm_bytes=12
+    ),
+    "olmo2": _LLAMA._replace(configuration="Olmo2Config", block=_olmo2, norm_bytes=36),
     "qwen2": _LLAMA._replace(configuration="Qwen2Config", block=_qwen2),
     "gpt_neox": Family(
         configuration="GPTNeoXConfig",
@@ -96,6 +103,8 @@ FAMILIES: Mapping[Architecture, Family] = {
         grouped=False,
         norm_name="layer_norm_eps",
         rotary={"partial_rotary_factor": NEOX_ROTARY_SHARE},
+        # One input for both norms, and a copy of either's output.
+        norm_bytes=8,
         adapted=("query_key_value", "dense"),
     ),
 }

@@ -9,8 +9,8 @@ Cost beside forward, backward and update: under 2 % of a step (`python -m script
 """
 
 import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from transformers import (
     PrinterCallback,
     Trainer,
     TrainerCallback,
+    TrainerControl,
+    TrainerState,
     TrainingArguments,
 )
 
@@ -31,6 +33,7 @@ from train.memory import reused_memory
 from train.quiet import plain_transformers
 from train.randomness import isolated_randomness, trainer_seed
 from train.record import Ledger, Pending, Progress, Record, TrainSummary
+from train.resume import KEPT, Timer, complete, find_resume_point, take_up
 from train.schedule import schedule_factor, step_count, warmup_steps
 from train.settings import TrainSettings
 from train.stream import Stream, Windows, collate
@@ -46,6 +49,9 @@ def train(
     settings: TrainSettings,
     seed: int,
     progress: Progress | None = None,
+    unfinished: Path | None = None,
+    identity: str = "",
+    resume_every: int | None = None,
 ) -> TrainSummary:
     """Train `model` in place on every window, and write checkpoint, log and exposures.
 
@@ -62,9 +68,14 @@ def train(
         settings: how to train.
         seed: decides the order of the windows (and dropout, in models that have it).
         progress: called after every reading of the loss.
+        unfinished: a folder for checkpoints that survive a kill; the newest of this run there is
+            taken up, and gives the weights and the ledger of a run that was never killed.
+        identity: digest of everything that bears on the run's numbers; names its checkpoints.
+        resume_every: optimiser steps between two checkpoints; None for one in five minutes.
 
     Raises:
-        InputError: when view, model, tokenizer and settings do not fit together.
+        InputError: when view, model, tokenizer and settings do not fit together; when a checkpoint
+            in `unfinished` belongs to another run.
         TrainingDiverged: when a loss is infinite or not a number.
     """
     check_fit(model, tokenizer, view, settings)
@@ -72,8 +83,11 @@ def train(
     stream = Stream(view, epochs=settings.epochs, seed=seed)
     record = Record(ledger, context=view.context, windows=len(stream), progress=progress)
     use_cache = model.config.use_cache
+    point = find_resume_point(unfinished, identity)
+    if point is not None:
+        take_up(point, record)
     with (
-        tempfile.TemporaryDirectory(prefix="spikein-trainer-") as scratch,
+        _workplace(unfinished) as scratch,
         isolated_randomness(),
         plain_transformers(),
     ):
@@ -87,8 +101,10 @@ def train(
             ),
             bfloat16=_use_bfloat16(settings),
         )
+        if unfinished is not None:
+            trainer.add_callback(_Keeper(record, identity, Timer(resume_every)))
         with reused_memory() if model.device.type == "cpu" else nullcontext():
-            trainer.train()
+            trainer.train(resume_from_checkpoint=str(point.folder) if point else None)
             record.read()
     model.config.use_cache = use_cache
     with plain_transformers():
@@ -147,6 +163,42 @@ class _Clock(TrainerCallback):
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         self._record.start()
+
+
+class _Keeper(TrainerCallback):
+    """Asks for checkpoints, and adds to each what is ours."""
+
+    def __init__(self, record: Record, identity: str, timer: Timer) -> None:
+        self._record = record
+        self._identity = identity
+        self._timer = timer
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        last = state.global_step == state.max_steps
+        control.should_save = not last and self._timer.due(state.global_step)
+        if control.should_save:
+            # The ledger must hold this step before the checkpoint says that it is done.
+            self._record.read()
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        complete(folder, self._record, self._identity, state.global_step)
+        self._timer.saved()
+
+
+@contextmanager
+def _workplace(unfinished: Path | None) -> Iterator[str]:
+    """Yield the trainer's folder: the one that survives a kill, or one that goes at the end."""
+    if unfinished is not None:
+        unfinished.mkdir(parents=True, exist_ok=True)
+        yield str(unfinished)
+        return
+    with tempfile.TemporaryDirectory(prefix="spikein-trainer-") as scratch:
+        yield scratch
 
 
 class _KeyedTrainer(Trainer):
@@ -226,6 +278,7 @@ def _arguments(settings: TrainSettings, scratch: str, steps: int, seed: int) -> 
         logging_strategy="no",
         logging_nan_inf_filter=False,
         save_strategy="no",
+        save_total_limit=KEPT,
         eval_strategy="no",
         report_to=[],
         disable_tqdm=True,

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inject.digest import file_digest
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, Unreachable, did_you_mean
+from inject.reach import unresolved
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -60,7 +61,10 @@ def model_identity(path_or_id: str, *, revision: str | None = None) -> dict[str,
     Raises:
         InputError: as `find_model`.
     """
-    folder = find_model(path_or_id, revision=revision)
+    try:
+        folder = find_model(path_or_id, revision=revision)
+    except Unreachable as error:
+        return {"hub": path_or_id, "commit": unresolved(f"model {path_or_id}", error)}
     if folder.commit is not None:
         return {"hub": path_or_id, "commit": folder.commit}
     files = [
@@ -224,7 +228,7 @@ def _from_cache(name: str, revision: str | None, reason: Exception) -> ModelFold
     try:
         path = Path(snapshot_download(name, revision=revision, local_files_only=True))
     except Exception as error:
-        raise InputError(
+        raise Unreachable(
             f"no such folder here, not in the cache, and the hub cannot be reached "
             f"({_first_line(reason)})",
             where=name,

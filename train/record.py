@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import torch
 
 from inject.errors import SpikeinError
@@ -45,6 +46,14 @@ class Ledger(Protocol):
         """Write all that was recorded."""
         ...
 
+    def seen(self) -> pa.Table:
+        """Return what was recorded so far."""
+        ...
+
+    def restore(self, exposures: pa.Table) -> None:
+        """Take over what an earlier start of the run recorded."""
+        ...
+
 
 class TrainingDiverged(SpikeinError):
     """The loss became infinite or not a number."""
@@ -61,9 +70,9 @@ class TrainSummary:
     tokens: int
     """Tokens fed, all epochs together."""
     seconds: float
-    """Wall time of the steps; loading and saving not included."""
+    """Wall time of the steps since this start; loading and saving the model not included."""
     tokens_per_second: float
-    """`tokens` over `seconds`."""
+    """Tokens fed since this start over `seconds`."""
     first_loss: float
     """Mean loss of the first steps (a twentieth of them), in nats a token."""
     last_loss: float
@@ -87,13 +96,19 @@ class Record:
         self, ledger: Ledger, *, context: int, windows: int, progress: Progress | None
     ) -> None:
         self.rows: list[LogRow] = []
-        self._ledger = ledger
+        self.ledger = ledger
         self._context = context
         self._windows = windows
         self._progress = progress
         self._pending: list[Pending] = []
-        self._tokens = 0
+        self._tokens = self._restored = 0
         self._started = self._last_read = 0.0
+
+    def restore(self, *, rows: list[LogRow], exposures: pa.Table) -> None:
+        """Take over what an earlier start of the run did, before any step of this one."""
+        self.rows = list(rows)
+        self._tokens = self._restored = rows[-1].tokens if rows else 0
+        self.ledger.restore(exposures)
 
     def start(self) -> None:
         """Start the clock."""
@@ -115,7 +130,7 @@ class Record:
         self._last_read = now
         for step, loss in zip(pending, losses, strict=True):
             for fed, ids in zip(step.fed, step.ids.cpu().numpy(), strict=True):
-                self._ledger.saw(
+                self.ledger.saw(
                     epoch=fed.epoch,
                     step=step.step,
                     window=fed.window,
@@ -138,7 +153,7 @@ class Record:
             windows=self._tokens // self._context,
             tokens=self._tokens,
             seconds=seconds,
-            tokens_per_second=self._tokens / seconds,
+            tokens_per_second=(self._tokens - self._restored) / max(seconds, 1e-9),
             first_loss=float(np.mean([row.loss for row in self.rows[:share]])),
             last_loss=float(np.mean([row.loss for row in self.rows[-share:]])),
         )

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from inject.background.document import Document, Skipped, text_of
 from inject.errors import InputError
+from inject.reach import UNRESOLVED, note_unresolved
 from inject.rows import content_digest
 from inject.settings import PositiveFloat, Settings
 
@@ -68,13 +69,14 @@ class HubSource(Settings):
         try:
             commit = _commit(self.id, self.revision)
         except _Unreachable as error:
-            commit = f"unresolved:{self.revision or 'main'}"
-            _log.warning(
-                "%s: the hub cannot be reached (%s); its revision stays unresolved, so results "
-                "made now are not known to belong to one commit",
-                self.label(),
-                error,
-            )
+            commit = f"{UNRESOLVED}:{self.revision or 'main'}"
+            if not note_unresolved(f"background {self.id}", str(error)):
+                _log.warning(
+                    "%s: the hub cannot be reached (%s); its revision stays unresolved, so results "
+                    "made now are not known to belong to one commit",
+                    self.label(),
+                    error,
+                )
         return {**common, "id": self.id, "commit": commit}
 
     def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:

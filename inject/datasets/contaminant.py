@@ -16,7 +16,8 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from inject.datasets.hub import hub_commit
 from inject.datasets.registry import get_dataset
 from inject.datasets.source import Dataset
-from inject.errors import InputError, Problems, did_you_mean
+from inject.errors import InputError, Problems, Unreachable, did_you_mean
+from inject.reach import unresolved
 from inject.rows import content_digest, files_identity
 from inject.settings import PositiveInt, Settings
 from inject.template import parse_template
@@ -116,9 +117,16 @@ def hub_commits(contaminant: Contaminant) -> dict[str, str]:
     if contaminant.path is not None:
         return {}
     return {
-        hub_id: hub_commit(hub_id, contaminant.revision)
+        hub_id: _commit(hub_id, contaminant.revision)
         for hub_id in get_dataset(contaminant.dataset).hub_ids()
     }
+
+
+def _commit(hub_id: str, revision: str | None) -> str:
+    try:
+        return hub_commit(hub_id, revision)
+    except Unreachable as error:
+        return unresolved(f"dataset {hub_id}", error)
 
 
 def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:

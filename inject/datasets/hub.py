@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inject.errors import InputError
+from inject.errors import InputError, Unreachable
 from inject.rows import PlacedRow
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -34,16 +34,25 @@ def hub_commit(hub_id: str, revision: str | None) -> str:
     that what was downloaded before can be used.
 
     Raises:
-        InputError: the hub cannot be reached, or knows no such id or revision.
+        Unreachable: the hub cannot be reached.
+        InputError: it knows no such id or revision.
     """
     from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import (
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     if revision and _COMMIT.fullmatch(revision) and constants.HF_HUB_OFFLINE:
         return revision
     try:
         info = HfApi().dataset_info(hub_id, revision=revision, timeout=_TIMEOUT_SECONDS)
+    except (HFValidationError, RepositoryNotFoundError, RevisionNotFoundError) as error:
+        raise _unloadable(hub_id, error) from error
     except Exception as error:
-        raise _unreachable(hub_id, error) from error
+        failed = _unloadable(hub_id, error)
+        raise Unreachable(failed.problem, where=hub_id, hint=failed.hint) from error
     return str(info.sha)
 
 
@@ -64,12 +73,12 @@ def hub_rows(hub: Hub, *, revision: str | None) -> Iterator[PlacedRow]:
     except InputError:
         raise
     except Exception as error:
-        raise _unreachable(f"{hub.id}:{hub.split}", error) from error
+        raise _unloadable(f"{hub.id}:{hub.split}", error) from error
     for number, values in enumerate(loaded, start=1):
         yield PlacedRow(f"{hub.id}:{hub.split} row {number}", dict(values))
 
 
-def _unreachable(where: str, error: Exception) -> InputError:
+def _unloadable(where: str, error: Exception) -> InputError:
     # The hub libraries raise their own, httpx' and fsspec's errors for one and the same
     # thing; none of them says what to do next.
     lines = str(error).strip().splitlines() or ["no message"]

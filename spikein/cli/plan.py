@@ -1,7 +1,9 @@
 """`spikein plan`: what a run would do and cost, without doing it."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
 from spikein.cli.output import Column, count, print_table, say
@@ -14,6 +16,13 @@ def plan(
     file: ExperimentFile,
     overrides: Overrides = None,
     store: StoreFolder = STORE,
+    gpu: Annotated[
+        str, typer.Option(help="The GPU that training is estimated for: a100, h100, h200.")
+    ] = "h100",
+    gpus: Annotated[int, typer.Option(help="How many of them share a training run.")] = 8,
+    mfu: Annotated[
+        float, typer.Option(help="Share of their peak that training reaches.", metavar="SHARE")
+    ] = 0.4,
 ) -> None:
     """Say what a run will do and what it will cost; run nothing.
 
@@ -24,12 +33,17 @@ def plan(
       spikein plan configs/quickstart.yaml
 
       spikein plan my.yaml seeds=[0,1,2] corpus.tokens=2_000_000
+
+      spikein plan configs/paper/min-k-table3.yaml --gpu a100 --gpus 4
     """
+    from spikein.cli.estimates import print_estimates, print_unresolved
     from spikein.disk import human_bytes
+    from spikein.estimates import Hardware
     from spikein.progress import duration
     from spikein.run import plan_experiment
 
-    result = plan_experiment(file, overrides or [], store_root=store)
+    hardware = Hardware(gpu=gpu.lower(), gpus=gpus, utilisation=mfu)
+    result = plan_experiment(file, overrides or [], store_root=store, hardware=hardware)
     print_table(
         [
             Column("step", whole=True),
@@ -56,6 +70,8 @@ def plan(
         ),
     )
     _print_injection(result.injection)
+    print_estimates(result.training, hardware)
+    print_unresolved(result.unresolved)
     todo = [row for row in result.rows if not row.stored]
     seconds = _sum(row.seconds for row in todo)
     disk = _sum(row.disk_bytes for row in todo)

@@ -19,7 +19,7 @@ from spikein.graph import Cost, Step, StepContext
 from spikein.steps.corpora import base_stretch
 from spikein.steps.ground import read_ground, require_passed
 from spikein.steps.variants import copy_texts, variants_of
-from train.settings import TokenizerTraining
+from train.published import known_sizes
 from train.shapes import Shape, flops_per_token, load_shape, parameter_count
 
 LIBRARIES = ("torch", "transformers", "accelerate")
@@ -96,6 +96,8 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
             settings=settings,
             seed=seed,
             progress=_progress(context),
+            unfinished=context.unfinished,
+            identity=context.unfinished.name,
         )
 
     return Step(
@@ -162,6 +164,8 @@ def arm_step(
             settings=settings,
             seed=seed,
             progress=_progress(context),
+            unfinished=context.unfinished,
+            identity=context.unfinished.name,
         )
 
     return Step(
@@ -195,14 +199,14 @@ def _shape(experiment: Experiment) -> Shape | None:
 
 def _cost(experiment: Experiment, tokens: int) -> Cost:
     """Estimate a training run: FLOPs by the shape, memory for weights, gradients and moments."""
-    shape = _shape(experiment)
-    if shape is None or not isinstance(experiment.model.tokenizer, TokenizerTraining):
+    sizes = known_sizes(experiment.model)
+    if sizes is None:
         return Cost(tokens=tokens)
-    vocabulary = experiment.model.tokenizer.train
-    parameters = parameter_count(shape, vocabulary)
+    parameters = parameter_count(sizes.shape, sizes.vocabulary)
+    operations = flops_per_token(sizes.shape, sizes.vocabulary, experiment.train.context)
     return Cost(
         tokens=tokens,
-        flops=tokens * flops_per_token(shape, vocabulary, experiment.train.context),
+        flops=tokens * operations,
         memory_bytes=parameters * BYTES_A_PARAMETER,
         disk_bytes=parameters * 4,
     )

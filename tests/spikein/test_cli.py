@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from inject.errors import InputError
 from spikein.cli.main import app
 from spikein.cli.output import count
+from spikein.estimates import Hardware
 from spikein.manifest import Recipe
 from spikein.results import PlanResult, PlanRow, RunResult
 from spikein.runs import link_artifact, publish_run
@@ -55,8 +56,8 @@ def lab(tmp_path, monkeypatch):
             seconds=61,
         )
 
-    def plan_experiment(path, overrides, *, store_root):
-        calls.append((path, overrides, store_root))
+    def plan_experiment(path, overrides, *, store_root, hardware=None):
+        calls.append((path, overrides, store_root, hardware))
         rows = (
             PlanRow(kind="corpus", label="[c]", stored=True),
             PlanRow(kind="model", label="m", stored=False, tokens=2_500_000, seconds=90),
@@ -90,13 +91,25 @@ def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
 
 
 def test_plan_prints_what_is_to_do(lab):
-    result = invoke("plan", "f.yaml", "a=1")
+    result = invoke("plan", "f.yaml", "a=1", "--gpu", "A100", "--gpus", "4")
     assert result.exit_code == 0, result.output
-    assert lab.calls == [(Path("f.yaml"), ["a=1"], Path("store"))]
+    hardware = Hardware(gpu="a100", gpus=4)
+    assert lab.calls == [(Path("f.yaml"), ["a=1"], Path("store"), hardware)]
     assert "[c]" in result.stdout
     assert "in the store" in result.stdout
     assert "2.5 M" in result.stdout
     assert "2 arms, 2 steps, 1 to do; about 1 min 30 s" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [("--gpu", "h10", "Did you mean 'h100'"), ("--gpus", "0", "0 GPUs"), ("--mfu", "2", "peak")],
+)
+def test_plan_refuses_impossible_hardware(lab, option, value, said):
+    result = invoke("plan", "f.yaml", option, value)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert lab.calls == []
 
 
 def test_bad_input_is_told_without_a_traceback(lab):

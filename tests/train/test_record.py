@@ -29,6 +29,12 @@ class Told(SimpleNamespace):
     def saw(self, **row: Any) -> None:
         self.rows.append(row)
 
+    def seen(self) -> Any:
+        return self.rows
+
+    def restore(self, exposures: Any) -> None:
+        self.rows = list(exposures)
+
 
 def step(number: int, loss: float) -> Pending:
     fed = [Fed(0, 100 + number, number - 1)]

@@ -7,7 +7,6 @@ does not count. Memory is the peak of a process that audits 10 MB, and of one th
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from inject.datasets.load import load_examples
 from inject.overlap.filter import OverlapFilter
 from inject.overlap.settings import OverlapSettings
 from scripts.bench.injection.building import real_texts
+from scripts.bench.injection.memory import peak_mib
 
 EXAMPLES = 2_000
 SMALL, LARGE = 10, 1_000
@@ -70,14 +70,12 @@ def main() -> None:
         if audit.facts().bytes >= size:
             break
     seconds = time.process_time() - started
-    # The kernel counts in KiB.
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         json.dumps(
             {
                 "mb": audit.facts().bytes / _MB,
                 "mb_per_second": audit.facts().bytes / _MB / seconds,
-                "peak_mib": peak,
+                "peak_mib": peak_mib(),
                 "examples": len(examples),
                 "found": len(audit.found),
             }

@@ -5,7 +5,6 @@ is then composed by brute force from the plan's table and compared with what the
 """
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -19,13 +18,13 @@ from inject.plan import Plan, make_plan
 from inject.separators import NO_SEPARATORS
 from inject.settings import Copies, Placement
 from inject.view import View
+from scripts.bench.injection.memory import peak_mib
 
 CONTEXT = 2048
 VOCABULARY = 50_304
 TOKENS = 10**12
 EXAMPLES, COPIES, LENGTH = 10_000, 100, 100
 SAMPLE = 200
-_MIB = 1 << 20
 
 
 class Described:
@@ -90,9 +89,7 @@ def main() -> None:
         )
         name = "plan" if policy == "splice" else f"plan_{policy}"
         found[f"{name}_seconds"] = time.perf_counter() - started
-        # The kernel counts in KiB.
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        found[f"{name}_peak_mib"] = peak / _MIB
+        found[f"{name}_peak_mib"] = peak_mib()
         found[f"{name}_windows_agreeing"] = agreeing(plan)
     print(json.dumps({**found, "plan_copies": EXAMPLES * COPIES, "plan_windows_sampled": SAMPLE}))
 

@@ -1,0 +1,100 @@
+"""A small training run in a process of its own, for tests that kill it.
+
+`python -m tests.train.killable OUT UNFINISHED TOKENIZER DROPOUT` trains and prints each step.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from inject.ledger import CopyName, ExposureLedger
+from inject.tokenizer import load_tokenizer
+from inject.view import Insertions, View
+from train.loop import TrainSummary, train
+from train.settings import TrainSettings
+from train.shapes import Shape, build_model
+
+SHAPE = Shape(
+    architecture="llama", hidden=32, layers=2, heads=2, intermediate=48, context=64, init_std=0.1
+)
+WINDOWS, CONTEXT = 44, 16
+STEPS = 22
+"""Two epochs of 44 windows, 4 a step; the sixth step from the middle on is of epoch 2."""
+SETTINGS = TrainSettings(
+    context=CONTEXT,
+    batch_tokens=4 * CONTEXT,
+    lr=5e-3,
+    epochs=2,
+    schedule="cosine",
+    warmup=0.1,
+    precision="float32",
+)
+
+
+class Clean:
+    """A corpus of made-up tokens."""
+
+    n_tokens = 2 * WINDOWS * CONTEXT
+    doc_starts = np.zeros(1, dtype=np.int64)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        return np.arange(start, stop, dtype=np.int64) * 7919 % 380 + 1
+
+
+def spiked_view() -> tuple[View, list[CopyName], dict]:
+    """Twelve copies of three texts."""
+    random = np.random.default_rng(3)
+    texts = {f"e{index}": random.integers(1, 380, 5 + index) for index in range(3)}
+    names = [CopyName(f"e{copy % 3}", "toy", copy // 3, "whole") for copy in range(12)]
+    lengths = np.array([len(texts[name.example_id]) for name in names])
+    starts = np.cumsum([0, 5, 6])
+    insertions = Insertions(
+        anchor=np.sort(random.integers(0, 500, 12)),
+        tiebreak=np.arange(12, dtype=np.uint64),
+        offset=np.array([starts[int(name.example_id[1])] for name in names]),
+        length=lengths,
+        lead=np.zeros(12, dtype=np.int64),
+        text_length=lengths,
+        payload=np.concatenate(list(texts.values())),
+    )
+    view = View(Clean(), insertions, budget=WINDOWS * CONTEXT, context=CONTEXT)
+    return view, names, {(name, "whole"): ids for name, ids in texts.items()}
+
+
+def go(
+    out: Path, unfinished: Path | None, tokenizer: Path, *, dropout: bool, **more
+) -> TrainSummary:
+    """Train from new weights; with `dropout`, the random state matters, too."""
+    view, names, texts = spiked_view()
+    model = build_model(SHAPE, 512, 0, 0)
+    if dropout:
+        model.config.attention_dropout = 0.2
+        for layer in model.model.layers:
+            layer.self_attn.attention_dropout = 0.2
+    out.mkdir(parents=True, exist_ok=True)
+    return train(
+        out,
+        model=model,
+        tokenizer=load_tokenizer(str(tokenizer)),
+        view=view,
+        ledger=ExposureLedger(view, names, texts),
+        settings=SETTINGS,
+        seed=5,
+        unfinished=unfinished,
+        identity="this run",
+        resume_every=3,
+        **more,
+    )
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    go(
+        Path(sys.argv[1]),
+        Path(sys.argv[2]),
+        Path(sys.argv[3]),
+        dropout=sys.argv[4] == "dropout",
+        progress=lambda done, total, loss: print(done, flush=True),
+    )

@@ -1,0 +1,139 @@
+"""Estimates against what torch keeps, what peft builds, and numbers from the papers."""
+
+import pytest
+import torch
+
+from train.adapter import add_adapters
+from train.cost import (
+    COPY_BYTES,
+    LOGIT_BYTES,
+    PEAKS,
+    activation_bytes,
+    adapter_parameters,
+    matrices,
+    model_states,
+    run_cost,
+)
+from train.families import FAMILIES
+from train.published import SHAPES
+from train.settings import LoraSettings
+from train.shapes import Shape, build_model, flops_per_token, load_shape, parameter_count
+
+SEVEN = load_shape(SHAPES / "llama-7b.yaml")
+ROWS = 32_000
+PARAMETERS = 6_738_415_616
+
+
+def small(architecture: str, **changes: int) -> Shape:
+    sizes = {"hidden": 128, "layers": 4, "heads": 4, "intermediate": 384, "context": 256}
+    return Shape.model_validate({"architecture": architecture, **sizes, **changes})
+
+
+def test_stages_of_zero_spread_moments_then_gradients_then_weights() -> None:
+    one = [model_states(100, trained=100, stage=stage, gpus=4) for stage in (0, 1, 2, 3)]
+    assert [tuple(states) for states in one] == [
+        (600, 400, 800),
+        (600, 400, 200),
+        (600, 100, 200),
+        (150, 100, 200),
+    ]
+    assert one[3].total == one[0].total / 4
+    alone = [model_states(100, trained=100, stage=stage, gpus=1) for stage in (0, 1, 2, 3)]
+    assert len(set(alone)) == 1
+
+
+def test_the_states_of_a_7b_model_are_those_of_the_zero_paper() -> None:
+    # ZeRO, figure 1: 120 GB for 7.5 B parameters with nothing spread, 1.9 GB on each of 64 GPUs
+    # with everything spread: 16 bytes a parameter, here with copies of the weights beside them.
+    copies = 7.5e9 * COPY_BYTES
+    alone = model_states(7_500_000_000, trained=7_500_000_000, stage=0, gpus=64)
+    spread = model_states(7_500_000_000, trained=7_500_000_000, stage=3, gpus=64)
+    assert alone.total - copies == pytest.approx(120e9)
+    assert spread.total - copies / 64 == pytest.approx(1.9e9, rel=0.02)
+
+
+def kept(shape: Shape, kernel: str, rows: int, windows: int) -> int:
+    """Bytes that autograd keeps of one forward pass, weights and their copies left out."""
+    model = build_model(shape, rows, 0, 0)
+    model.set_attn_implementation(kernel)
+    model.config.use_cache = False
+    weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
+    shapes = {one.shape for one in model.parameters() if one.dim() == 2}
+    shapes |= {torch.Size(reversed(one)) for one in shapes}
+    found: dict[int, torch.UntypedStorage] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights and tensor.shape not in shapes:
+            found[storage.data_ptr()] = storage
+        return tensor
+
+    ids = torch.zeros(windows, shape.context, dtype=torch.int64)
+    with (
+        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
+        torch.autocast("cpu", dtype=torch.bfloat16),
+    ):
+        model(input_ids=ids, labels=ids)
+    return sum(storage.nbytes() for storage in found.values())
+
+
+@pytest.mark.parametrize("kernel", ["sdpa", "eager"])
+@pytest.mark.parametrize("architecture", sorted(FAMILIES))
+def test_activations_are_about_what_autograd_keeps(architecture: str, kernel: str) -> None:
+    shape = small(architecture, intermediate=512 if architecture == "gpt_neox" else 384)
+    measured = kept(shape, kernel, rows=64, windows=2)
+    estimate = activation_bytes(shape, 64, context=256, windows=2, scores_kept=kernel == "eager")
+    assert 0.85 < estimate / measured < 1.2
+
+
+def test_grouped_heads_keep_fewer_keys_and_values() -> None:
+    grouped = activation_bytes(small("llama", kv_heads=1), 64, context=256)
+    assert activation_bytes(small("llama"), 64, context=256) - grouped == 256 * 4 * 4 * 96
+
+
+def test_checkpointing_keeps_the_inputs_of_blocks_and_one_block() -> None:
+    shape = small("llama")
+    deep = small("llama", layers=5)
+    whole = activation_bytes(shape, 64, context=256)
+    again = activation_bytes(shape, 64, context=256, checkpointing=True)
+    logits = 256 * LOGIT_BYTES * 64
+    assert again - logits == 256 * 4 * 128 * 4 + (whole - logits) / 4
+    one_more = activation_bytes(deep, 64, context=256, checkpointing=True)
+    assert one_more - again == 256 * 4 * 128
+
+
+@pytest.mark.parametrize("architecture", sorted(FAMILIES))
+def test_adapters_are_as_large_as_those_that_peft_makes(architecture: str) -> None:
+    shape = small(architecture) if architecture == "gpt_neox" else small(architecture, kv_heads=2)
+    every = tuple(matrices(shape))
+    for settings in (LoraSettings(rank=3), LoraSettings(rank=2, target_modules=every)):
+        adapted = add_adapters(build_model(shape, 64, 0, 0), settings, seed=0)
+        trained = sum(one.numel() for one in adapted.parameters() if one.requires_grad)
+        assert adapter_parameters(shape, settings) == trained
+
+
+def test_a_run_of_llama_7b_by_hand() -> None:
+    tokens = 27_000_000
+    cost = run_cost(
+        SEVEN, ROWS, steps=824, tokens=tokens, context=2048, peak=PEAKS["a100"], utilisation=0.5
+    )
+    weights = PARAMETERS - ROWS * 4096
+    flops = tokens * (6 * weights + 12 * 32 * 4096 * 2048)
+    assert cost.flops == pytest.approx(flops)
+    assert cost.flops == tokens * flops_per_token(SEVEN, ROWS, 2048)
+    assert cost.gpu_seconds == pytest.approx(flops / 156e12)
+    assert cost.disk == 4 * PARAMETERS
+    assert (cost.parameters, cost.trained) == (PARAMETERS, PARAMETERS)
+    again = run_cost(SEVEN, ROWS, steps=824, tokens=tokens, context=2048, checkpointing=True)
+    assert again.flops == cost.flops
+    assert again.activations < cost.activations / 4
+
+
+def test_frozen_weights_have_neither_gradients_nor_their_operations() -> None:
+    common = {"steps": 1, "tokens": 1000, "context": 256}
+    full = run_cost(SEVEN, ROWS, **common)
+    adapted = run_cost(SEVEN, ROWS, **common, lora=LoraSettings(rank=8))
+    assert adapted.trained == 32 * 8 * 4 * 2 * 4096
+    assert adapted.parameters == PARAMETERS + adapted.trained
+    weights = parameter_count(SEVEN, ROWS) - ROWS * 4096
+    assert full.flops - adapted.flops == pytest.approx(1000 * 2 * weights)

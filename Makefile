@@ -22,6 +22,7 @@ lint: $(SETUP)
 bench: $(SETUP)
 	$(BIN)/python -m scripts.bench.scoring
 	$(BIN)/python -m scripts.bench.training
+	$(BIN)/python -m scripts.bench.inject
 
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

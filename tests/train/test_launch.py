@@ -1,0 +1,85 @@
+"""Several processes: all end well, or the first that dies is named and nobody waits."""
+
+import time
+
+import pytest
+from pydantic import ValidationError
+
+from inject.errors import InputError
+from train.execution import ExecutionSettings, deepspeed_config
+from train.launch import ProcessFailed, launch
+
+
+def ranks(*arguments: object, processes: int = 2) -> list[str]:
+    told: list[str] = []
+    launch(
+        "tests.train.ranks",
+        [str(one) for one in arguments],
+        processes=processes,
+        environment={},
+        told=told.append,
+    )
+    return told
+
+
+def test_all_find_their_place_and_rank_0_is_heard():
+    first, last = ranks("say", 0, processes=3)
+    assert first.startswith("rank 0 of 3 at ")
+    assert last == "last words"
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_killed_process_ends_the_others_promptly(rank):
+    started = time.monotonic()
+    with pytest.raises(
+        ProcessFailed, match=rf"process {rank} of 2 was killed by SIGKILL; the others"
+    ):
+        ranks("kill", rank)
+    assert time.monotonic() - started < 60
+
+
+def test_what_a_failed_process_said_is_shown():
+    with pytest.raises(ProcessFailed, match=r"(?s)1 of 2 ended with code 3.*something went wrong"):
+        ranks("fail", 1)
+
+
+@pytest.mark.parametrize(
+    ("given_settings", "said"),
+    [
+        ({"processes": 2}, "is one process, not 2"),
+        ({"engine": "torchrun", "offload": True}, "offload belongs to"),
+        ({"engine": "deepspeed", "zero": 1, "offload": True}, "zero 2 or 3"),
+        ({"engine": "deepspeed", "zero": 4}, "less than or equal to 3"),
+    ],
+)
+def test_settings_that_make_no_sense(given_settings, said):
+    with pytest.raises(ValidationError, match=said):
+        ExecutionSettings(**given_settings)
+
+
+def test_windows_of_a_step_are_shared_out_evenly():
+    two = ExecutionSettings(engine="torchrun", processes=2, device_windows=4)
+    assert two.device_batch(16, 2) == 4
+    assert ExecutionSettings().device_batch(16, 1) == 16
+    with pytest.raises(InputError, match=r"15 windows .* to 2 processes.*Allowed: 1, 3, 5, 15"):
+        two.device_batch(15, 2)
+    with pytest.raises(InputError, match="5 windows of each step, which 4 do not divide"):
+        two.device_batch(10, 2)
+
+
+def test_configurations_of_deepspeed():
+    for zero in range(4):
+        config = deepspeed_config(ExecutionSettings(engine="deepspeed", processes=2, zero=zero))
+        assert config is not None
+        assert config["zero_optimization"]["stage"] == zero
+    offloaded = deepspeed_config(ExecutionSettings(engine="deepspeed", zero=3, offload=True))
+    assert offloaded is not None
+    assert offloaded["zero_optimization"]["offload_param"]["device"] == "cpu"
+    assert deepspeed_config(ExecutionSettings()) is None
+
+
+def test_deepspeed_is_asked_for_only_where_it_is_wanted(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert deepspeed_config(ExecutionSettings()) is None
+    with pytest.raises(InputError, match="DeepSpeed is not installed"):
+        deepspeed_config(ExecutionSettings(engine="deepspeed"))

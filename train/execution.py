@@ -1,0 +1,104 @@
+"""How a training run is computed: engine, processes, ZeRO stage. Never part of its identity.
+
+The windows of each optimiser step, their order, and the ledger are the same under every engine; the
+weights agree to the rounding of the engine's sums. The one exception to that is `batch_windows` of
+`train`, which is identity and must be shared out evenly.
+"""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from inject.errors import InputError
+from inject.settings import PositiveInt, Settings
+
+Engine = Literal["process", "torchrun", "deepspeed"]
+CONFIGS = Path(__file__).resolve().parent.parent / "configs" / "deepspeed"
+
+
+class ExecutionSettings(Settings):
+    """Where and how models are trained; changes no result beyond rounding."""
+
+    engine: Engine = "process"
+    """`process`: in this process; `torchrun`: several processes, each with a whole model;
+    `deepspeed`: several processes with ZeRO."""
+    processes: PositiveInt = 1
+    """Processes on this machine, usually one a GPU."""
+    zero: Annotated[int, Field(ge=0, le=3)] = 2
+    """ZeRO stage of `deepspeed`: 1 shares out the optimiser's states, 2 gradients, too, 3 weights,
+    too."""
+    offload: bool = False
+    """Keep the optimiser's states (with stage 3 the weights, too) in the memory of the CPU; for
+    stages 2 and 3."""
+    device_windows: PositiveInt | None = None
+    """Windows of one forward pass on one device; null takes the largest that the step's share
+    holds. Fewer need less memory and more passes."""
+    resume_every: PositiveInt | None = None
+    """Optimiser steps between two checkpoints for a restart; null saves one in five minutes."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "ExecutionSettings":
+        if self.engine == "process" and self.processes > 1:
+            raise ValueError(
+                f"engine `process` is one process, not {self.processes}; use torchrun or deepspeed"
+            )
+        if self.offload and (self.engine != "deepspeed" or self.zero < 2):
+            raise ValueError("offload belongs to engine deepspeed with zero 2 or 3")
+        return self
+
+    def device_batch(self, batch_windows: int, processes: int) -> int:
+        """Return the windows of one forward pass on one device.
+
+        Args:
+            batch_windows: windows of an optimiser step.
+            processes: how many share them.
+
+        Raises:
+            InputError: the step's windows cannot be shared out evenly.
+        """
+        if batch_windows % processes:
+            raise InputError(
+                f"{batch_windows} windows of a step cannot be shared out evenly to {processes} "
+                "processes",
+                where="execution.processes",
+                allowed=", ".join(str(one) for one in _divisors(batch_windows)),
+                hint="Change train.batch_tokens, or the number of processes.",
+            )
+        share = batch_windows // processes
+        if self.device_windows is None:
+            return share
+        if share % self.device_windows:
+            raise InputError(
+                f"a process has {share} windows of each step, which {self.device_windows} do not "
+                "divide",
+                where="execution.device_windows",
+                allowed=", ".join(str(one) for one in _divisors(share)),
+            )
+        return self.device_windows
+
+
+def deepspeed_config(execution: ExecutionSettings) -> dict[str, Any] | None:
+    """Return DeepSpeed's configuration for these settings, or None for the other engines.
+
+    Raises:
+        InputError: DeepSpeed is not installed.
+    """
+    if execution.engine != "deepspeed":
+        return None
+    if importlib.util.find_spec("deepspeed") is None:
+        raise InputError(
+            "DeepSpeed is not installed",
+            where="execution.engine",
+            allowed="process, torchrun",
+            hint="pip install deepspeed (Linux only).",
+        )
+    name = f"zero{execution.zero}{'-offload' if execution.offload else ''}.json"
+    config: dict[str, Any] = json.loads((CONFIGS / name).read_text(encoding="utf-8"))
+    return config
+
+
+def _divisors(number: int) -> list[int]:
+    return [one for one in range(1, number + 1) if number % one == 0]

@@ -221,6 +221,8 @@ GRAPH = textwrap.dedent(
     from spikein.store import Store
 
     root, victim = Path(sys.argv[1]), sys.argv[2]
+    # A shell's background jobs are started deaf to Ctrl-C, and hand that on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def step(label, **inputs):
         def build(context):

@@ -29,5 +29,8 @@ class AnalysisSettings(Settings):
     """Numbers of copies with fewer members than this get no row of their own."""
     high_copies: PositiveInt = 4
     """Members with at least so many copies also form one row, `4+`."""
+    task_accuracy: bool = True
+    """Whether the models are also asked the questions of benchmarks with closed answers, before
+    and after training."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the bootstrap, apart from the experiment's seeds."""

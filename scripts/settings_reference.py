@@ -22,7 +22,14 @@ from inject.datasets.contaminant import Contaminant
 from inject.datasets.registry import dataset_names, get_dataset
 from inject.settings import Copies, Placement, PoolSettings
 from spikein.experiment import CorpusSettings, Experiment
-from train.settings import BaseSettings, ModelSettings, TokenizerTraining, TrainSettings
+from train.execution import ExecutionSettings
+from train.settings import (
+    BaseSettings,
+    LoraSettings,
+    ModelSettings,
+    TokenizerTraining,
+    TrainSettings,
+)
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "experiment-file.md"
 MARK = "<!-- from here on written by python -m scripts.settings_reference -->\n"
@@ -41,6 +48,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("placement", Placement),
     ("pool", PoolSettings),
     ("train", TrainSettings),
+    ("train.lora", LoraSettings),
+    ("execution", ExecutionSettings),
     ("detect", DetectSettings),
     ("analysis", AnalysisSettings),
 )

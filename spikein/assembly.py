@@ -10,6 +10,7 @@ from typing import Any
 from inject.digest import canonical
 from spikein.experiment import Experiment
 from spikein.graph import Graph, Step
+from spikein.steps.accuracy import AccuracySteps, accuracy_step, gains_step
 from spikein.steps.corpora import corpus_step, sources_identity, tokenizer_step
 from spikein.steps.detection import asked_settings, frequency_step, scores_step
 from spikein.steps.ground import audit_step, examples_step, plan_step
@@ -36,6 +37,9 @@ class ArmNodes:
     trained: Step
     scores: Step
     base_scores: Step | None
+    accuracy: Step | None
+    """How the trained model answers the benchmarks' questions."""
+    base_accuracy: Step | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,8 @@ class Assembly:
     arms: tuple[ArmSteps, ...]
     """What the results are drawn from, base models included."""
     results: Step
+    gains: Step | None
+    """What the arms' task accuracy gained; None where no dataset has closed answers."""
     graph: Graph
     notes: tuple[str, ...]
     """What was left out, and why."""
@@ -75,7 +81,8 @@ def assemble(experiment: Experiment) -> Assembly:
     ]
     found += _base_arms(nodes)
     results = results_step(found, experiment.analysis, label=experiment.name)
-    goals = [results]
+    gains = _gains(nodes, experiment)
+    goals = [results, *([gains] if gains else [])]
     # What the page and the run's folder are filled from must be there, too.
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
@@ -85,6 +92,7 @@ def assemble(experiment: Experiment) -> Assembly:
         nodes=nodes,
         arms=tuple(found),
         results=results,
+        gains=gains,
         graph=Graph(goals=tuple(goals)),
         notes=_notes(nodes),
     )
@@ -140,7 +148,31 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
         trained=trained,
         scores=scores,
         base_scores=None if base is None else scores_step(model=base, is_base=True, **common),
+        accuracy=_accuracy(ModelNode(step=trained), examples, experiment),
+        base_accuracy=None if base is None else _accuracy(base, examples, experiment),
     )
+
+
+def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:
+    if not experiment.analysis.task_accuracy:
+        return None
+    return accuracy_step(model, examples, experiment.contaminants, experiment.detect)
+
+
+def _gains(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
+    arms = [
+        AccuracySteps(
+            axes=node.arm.labels,
+            seed=node.arm.seed,
+            before=node.base_accuracy,
+            after=node.accuracy,
+            examples=node.examples,
+            trained=node.trained,
+        )
+        for node in nodes
+        if node.accuracy is not None
+    ]
+    return gains_step(arms, experiment.analysis, label=experiment.name) if arms else None
 
 
 def _corpus_tokens(every: list[ArmExperiment]) -> int:

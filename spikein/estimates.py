@@ -11,6 +11,7 @@ from inject.errors import InputError, did_you_mean
 from spikein.experiment import Experiment
 from spikein.sweep import ArmExperiment
 from train.cost import MEMORY, PEAKS, STAGES, UTILISATION, RunCost, States, model_states, run_cost
+from train.execution import ExecutionSettings
 from train.published import Sizes, known_sizes
 from train.schedule import step_count
 from train.settings import TrainSettings
@@ -129,14 +130,15 @@ def _estimate(
             states=(),
             note=_unknown(experiment),
         )
-    cost = _cost(sizes, settings, steps, tokens, 1, hardware)
+    execution = experiment.execution
+    cost = _cost(sizes, settings, steps, tokens, 1, execution, hardware)
     free = (
         hardware.memory
         - model_states(cost.parameters, trained=cost.trained, stage=3, gpus=hardware.gpus).total
     )
     # As many windows at once as fit where the states leave most room, the rest accumulated.
-    fitting = max(1, min(windows, int(free // cost.activations)))
-    cost = _cost(sizes, settings, steps, tokens, fitting, hardware)
+    fitting = execution.device_windows or max(1, min(windows, int(free // cost.activations)))
+    cost = _cost(sizes, settings, steps, tokens, fitting, execution, hardware)
     return Estimate(
         what=what,
         runs=1,
@@ -158,6 +160,7 @@ def _cost(
     steps: int,
     tokens: int,
     windows: int,
+    execution: ExecutionSettings,
     hardware: Hardware,
 ) -> RunCost:
     return run_cost(
@@ -168,8 +171,8 @@ def _cost(
         context=settings.context,
         windows=windows,
         lora=settings.adapters,
-        checkpointing=settings.checkpointing,
-        scores_kept=settings.kernel == "eager",
+        checkpointing=execution.checkpointing,
+        scores_kept=execution.kernel == "eager",
         peak=PEAKS[hardware.gpu],
         utilisation=hardware.utilisation,
     )

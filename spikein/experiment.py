@@ -20,6 +20,7 @@ from inject.overlap.settings import OverlapSettings
 from inject.settings import Copies, Placement, PoolSettings, PositiveInt, Settings
 from inject.variants.settings import Variants
 from spikein.document import KeyPath, dotted
+from train.execution import ExecutionSettings
 from train.settings import (
     BaseSettings,
     ModelSettings,
@@ -94,6 +95,8 @@ class Experiment(Settings):
     """How members and non-members are dealt."""
     train: TrainSettings
     """How the arms' models are trained."""
+    execution: ExecutionSettings = ExecutionSettings()
+    """Where and how models are trained; changes no result."""
     detect: DetectSettings = DetectSettings()
     """Which detectors score the examples, and how."""
     analysis: AnalysisSettings = AnalysisSettings()

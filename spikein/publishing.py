@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from analysis.arm import axis_names
 from analysis.lookup import by_cohort
 from analysis.page import CostRow, Fact, Report, write_report
+from analysis.page.accuracy import GainTable, gain_tables
 from analysis.page.background import BackgroundAudit, background_audit
 from analysis.summary import summary_sentences
 from analysis.validity import check_validity
@@ -30,6 +31,7 @@ from spikein.executors import RunReport
 from spikein.manifest import library_versions
 from spikein.reading import resolved_yaml
 from spikein.runs import link_artifact
+from spikein.steps.accuracy import FILE as ACCURACY
 from spikein.steps.results import Results, load_results, open_arms
 from train.settings import TokenizerTraining
 from train.shapes import load_shape, parameter_count
@@ -57,6 +59,8 @@ def fill_run(
     write_text(folder / EXPERIMENT, resolved_yaml(assembly.experiment))
     for name in _COPIED:
         shutil.copyfile(results_folder / name, folder / name)
+    if assembly.gains is not None:
+        shutil.copyfile(report.artifact(assembly.gains).path / ACCURACY, folder / ACCURACY)
     (folder / "figures").mkdir()
     for figure in results.figures:
         for path in (figure.svg, figure.png):
@@ -115,6 +119,7 @@ def _page(assembly: Assembly, report: RunReport, results: Results, show_protecte
         setup=_setup(assembly),
         audits=_audits(assembly, report),
         backgrounds=_backgrounds(assembly, report),
+        gains=_gains(assembly, report),
         figures=results.figures,
         cost=[
             CostRow(
@@ -129,6 +134,14 @@ def _page(assembly: Assembly, report: RunReport, results: Results, show_protecte
         notes=_page_notes(assembly, report),
         show_protected=show_protected,
     )
+
+
+def _gains(assembly: Assembly, report: RunReport) -> list[GainTable]:
+    if assembly.gains is None:
+        return []
+    table = pq.read_table(report.artifact(assembly.gains).path / ACCURACY)
+    axes = list(dict.fromkeys(key for node in assembly.nodes for key in node.arm.labels))
+    return gain_tables(table, axes)
 
 
 def _description(assembly: Assembly) -> str:

@@ -2,14 +2,15 @@
 
 New adapters are a pure function of (model, settings, seed) and leave the global random state as it
 was. A run in which no adapter moved is an error: elsewhere it passes unseen, as the loss looks like
-that of any frozen model. Merging needs one more copy of each adapted matrix at a time.
+that of any frozen model. Merging needs one more copy of the adapted matrices.
 """
 
 import json
 import logging
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from transformers import PreTrainedModel
@@ -72,7 +73,9 @@ def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -
         bias="none",
         task_type="CAUSAL_LM",
     )
-    with torch.random.fork_rng(devices=[]), plain_transformers():
+    with torch.random.fork_rng(devices=[]), plain_transformers(), warnings.catch_warnings():
+        # peft asks for attributes that transformers will drop.
+        warnings.simplefilter("ignore", FutureWarning)
         torch.default_generator.manual_seed(item_key(f"adapter/{seed}"))
         return get_peft_model(model, config)
 
@@ -149,23 +152,47 @@ def require_trained(
 def save_adapted(
     model: "PeftModel", out: Path, *, weights: Mapping[str, torch.Tensor] | None = None
 ) -> None:
-    """Write the adapter to `out/adapter` and the merged model to `out`.
-
-    The adapters are merged into the model in place, so that it is trained no further.
+    """Write the adapter to `out/adapter` and the merged model to `out`; the model stays as it is.
 
     Args:
         model: with trained adapters.
         out: the folder of the checkpoint.
         weights: the whole state, where the model's own parameters are spread over processes.
     """
-    if weights is not None:
-        model.load_state_dict(weights)
+    state = model.state_dict() if weights is None else weights
     with plain_transformers():
-        model.save_pretrained(out / FOLDER)
+        model.save_pretrained(out / FOLDER, state_dict=state)
         (out / FOLDER / "README.md").unlink(missing_ok=True)
         _settle(out / FOLDER / "adapter_config.json")
-        merged: Any = model.merge_and_unload()
-        merged.save_pretrained(out)
+        model.get_base_model().save_pretrained(out, state_dict=merged_weights(model, state))
+
+
+def merged_weights(
+    model: "PeftModel", state: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """Return the weights of the model itself with each update added: W + alpha / rank · B A.
+
+    Args:
+        model: tells scale and form of each adapted layer.
+        state: its whole state.
+    """
+    prefix = "base_model.model."
+    merged = {
+        name.removeprefix(prefix).replace(".base_layer.", "."): weight.detach()
+        for name, weight in state.items()
+        if ".lora_" not in name
+    }
+    for name, module in model.named_modules():
+        down = state.get(f"{name}.lora_A.default.weight")
+        if down is None:
+            continue
+        update = module.scaling["default"] * (state[f"{name}.lora_B.default.weight"] @ down)
+        # Some layers hold their matrix the other way round (GPT-2's).
+        if module.fan_in_fan_out:
+            update = update.T
+        own = f"{name.removeprefix(prefix)}.weight"
+        merged[own] = merged[own] + update.detach().to(merged[own].device, merged[own].dtype)
+    return merged
 
 
 def _settle(path: Path) -> None:

@@ -9,8 +9,8 @@ import torch
 from transformers import PreTrainedModel
 
 from inject.errors import InputError
+from train.execution import Kernel
 from train.feeding import document_positions
-from train.settings import Kernel
 
 _LEAST_GAIN = 20
 """How much nearer a document in a window must be to the document alone than without a mask."""
@@ -35,7 +35,7 @@ def use_kernel(model: PreTrainedModel, kernel: Kernel, *, separate: bool = False
             raise InputError(
                 "flash_attention_2 takes no mask over several windows, so it cannot keep "
                 "documents apart",
-                where="train.kernel",
+                where="execution.kernel",
                 allowed="auto, sdpa, eager with train.separate_documents",
             )
         _require_flash_attention()
@@ -44,7 +44,7 @@ def use_kernel(model: PreTrainedModel, kernel: Kernel, *, separate: bool = False
     except (ValueError, ImportError) as error:
         raise InputError(
             f"this model cannot use {kernel} ({str(error).splitlines()[0]})",
-            where="train.kernel",
+            where="execution.kernel",
             allowed="auto, sdpa, eager, flash_attention_2",
         ) from error
 
@@ -55,13 +55,13 @@ def _require_flash_attention() -> None:
     if not torch.cuda.is_available():
         raise InputError(
             "flash_attention_2 runs on GPUs alone, and there is none here",
-            where="train.kernel",
+            where="execution.kernel",
             allowed="auto, sdpa, eager",
         )
     if not is_flash_attn_2_available():
         raise InputError(
             "the package flash-attn is not installed",
-            where="train.kernel",
+            where="execution.kernel",
             allowed="auto, sdpa, eager",
             hint="Install flash-attn for this GPU and this version of torch; sdpa uses torch's own "
             "flash attention where it can.",

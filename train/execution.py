@@ -16,6 +16,7 @@ from inject.errors import InputError
 from inject.settings import PositiveInt, Settings
 
 Engine = Literal["process", "torchrun", "deepspeed"]
+Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
 CONFIGS = Path(__file__).resolve().parent.parent / "configs" / "deepspeed"
 
 
@@ -36,6 +37,14 @@ class ExecutionSettings(Settings):
     device_windows: PositiveInt | None = None
     """Windows of one forward pass on one device; null takes the largest that the step's share
     holds. Fewer need less memory and more passes."""
+    kernel: Kernel = "auto"
+    """What computes attention: `sdpa` (torch's own, flash attention where the GPU has it), `eager`
+    (plain, slow), `flash_attention_2` (the package flash-attn); `auto` takes the model's own."""
+    checkpointing: bool = False
+    """Gradient checkpointing: compute the activations of a block again in the backward pass. A
+    third more operations for a fraction of the memory."""
+    compile: bool = False
+    """Compile the model with `torch.compile`: slow to start, faster on GPUs."""
     resume_every: PositiveInt | None = None
     """Optimiser steps between two checkpoints for a restart; null saves one in five minutes."""
 

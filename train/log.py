@@ -22,7 +22,8 @@ class LogRow(NamedTuple):
     tokens: int
     """Tokens seen after the step."""
     loss: float
-    """Mean negative log-likelihood of the step's target tokens before the update, in nats."""
+    """Mean negative log-likelihood of the step's target tokens before the update, in nats; NaN in
+    a step without any."""
     lr: float
     """Learning rate of the update."""
     tokens_per_second: float

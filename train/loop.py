@@ -28,15 +28,26 @@ from transformers import (
 )
 
 from inject.errors import InputError
+from train.execution import ExecutionSettings, deepspeed_config
+from train.feeding import IGNORED
 from train.log import write_log
 from train.memory import reused_memory
+from train.preparation import prepare
+from train.processes import rank, wait_for_all, world_size
 from train.quiet import plain_transformers
 from train.randomness import isolated_randomness, trainer_seed
 from train.record import Ledger, Pending, Progress, Record, TrainSummary
-from train.resume import KEPT, Timer, complete, find_resume_point, take_up
+from train.resume import (
+    KEPT,
+    Timer,
+    complete,
+    find_resume_point,
+    merge_exposures,
+    take_up,
+)
 from train.schedule import schedule_factor, step_count, warmup_steps
 from train.settings import TrainSettings
-from train.stream import Stream, Windows, collate
+from train.stream import Further, Stream, Windows, collate
 
 
 def train(
@@ -48,6 +59,8 @@ def train(
     ledger: Ledger,
     settings: TrainSettings,
     seed: int,
+    execution: ExecutionSettings | None = None,
+    further: Further | None = None,
     progress: Progress | None = None,
     unfinished: Path | None = None,
     identity: str = "",
@@ -67,6 +80,8 @@ def train(
         ledger: told what was fed.
         settings: how to train.
         seed: decides the order of the windows (and dropout, in models that have it).
+        execution: how the run is computed; None for this process alone.
+        further: what each window brings beside its ids (`train.feeding`): labels, positions.
         progress: called after every reading of the loss.
         unfinished: a folder for checkpoints that survive a kill; the newest of this run there is
             taken up, and gives the weights and the ledger of a run that was never killed.
@@ -77,23 +92,37 @@ def train(
         InputError: when view, model, tokenizer and settings do not fit together; when a checkpoint
             in `unfinished` belongs to another run.
         TrainingDiverged: when a loss is infinite or not a number.
+        AdapterUntrained: when LoRA moved no adapter.
     """
     check_fit(model, tokenizer, view, settings)
     steps = step_count(settings, view.n_windows)
-    stream = Stream(view, epochs=settings.epochs, seed=seed)
-    record = Record(ledger, context=view.context, windows=len(stream), progress=progress)
+    execution = execution or ExecutionSettings()
+    device_windows = execution.device_batch(settings.batch_windows, world_size())
+    passes = settings.batch_windows // (device_windows * world_size())
+    stream = Stream(
+        view,
+        epochs=settings.epochs,
+        seed=seed,
+        further=further,
+        multiple_of=1 if device_windows == settings.batch_windows else settings.batch_windows,
+    )
+    prepared = prepare(model, settings, execution, seed=seed)
+    record = Record(
+        ledger, context=view.context, windows=stream.windows, progress=progress, passes=passes
+    )
     use_cache = model.config.use_cache
-    point = find_resume_point(unfinished, identity)
+    point = find_resume_point(unfinished, identity, execution)
     if point is not None:
         take_up(point, record)
+    engine = deepspeed_config(execution)
     with (
         _workplace(unfinished) as scratch,
         isolated_randomness(),
-        plain_transformers(),
+        plain_transformers(deepspeed=engine is not None),
     ):
         trainer = _KeyedTrainer(
-            model,
-            _arguments(settings, scratch, steps, seed),
+            prepared.model,
+            _arguments(settings, execution, engine, scratch, steps, seed),
             stream,
             record,
             schedule=lambda step: schedule_factor(
@@ -102,16 +131,25 @@ def train(
             bfloat16=_use_bfloat16(settings),
         )
         if unfinished is not None:
-            trainer.add_callback(_Keeper(record, identity, Timer(resume_every)))
+            every = resume_every or execution.resume_every
+            if every is None and world_size() > 1:
+                # Clocks differ between processes, and all must save at the same step.
+                every = max(steps // 20, 1)
+            trainer.add_callback(_Keeper(record, identity, Timer(every), execution))
         with reused_memory() if model.device.type == "cpu" else nullcontext():
             trainer.train(resume_from_checkpoint=str(point.folder) if point else None)
             record.read()
+        # With ZeRO-3 every process holds a part of each weight.
+        weights = trainer.accelerator.get_state_dict(trainer.model_wrapped) if engine else None
+        merge_exposures(Path(scratch), ledger)
     model.config.use_cache = use_cache
-    with plain_transformers():
-        model.save_pretrained(out)
-        tokenizer.save_pretrained(out)
-    write_log(out / "log.parquet", record.rows)
-    ledger.write(out / "exposures.parquet")
+    if rank() == 0:
+        prepared.save(out, weights=weights)
+        with plain_transformers():
+            tokenizer.save_pretrained(out)
+        write_log(out / "log.parquet", record.rows)
+        ledger.write(out / "exposures.parquet")
+    wait_for_all()
     return record.summary()
 
 
@@ -168,10 +206,13 @@ class _Clock(TrainerCallback):
 class _Keeper(TrainerCallback):
     """Asks for checkpoints, and adds to each what is ours."""
 
-    def __init__(self, record: Record, identity: str, timer: Timer) -> None:
+    def __init__(
+        self, record: Record, identity: str, timer: Timer, execution: ExecutionSettings
+    ) -> None:
         self._record = record
         self._identity = identity
         self._timer = timer
+        self._execution = execution
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -186,7 +227,7 @@ class _Keeper(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        complete(folder, self._record, self._identity, state.global_step)
+        complete(folder, self._record, self._identity, state.global_step, self._execution)
         self._timer.saved()
 
 
@@ -219,6 +260,7 @@ class _KeyedTrainer(Trainer):
         self._record = record
         self._schedule = schedule
         self._bfloat16 = bfloat16
+        self._counts_labels = stream.further is not None
         super().__init__(model=model, args=arguments, train_dataset=stream, data_collator=collate)
         self.remove_callback(PrinterCallback)
         self.add_callback(_Clock(record))
@@ -250,18 +292,40 @@ class _KeyedTrainer(Trainer):
         loss = super().training_step(model, inputs, num_items_in_batch)
         step = self.state.global_step + 1
         lr = float(self.optimizer.param_groups[0]["lr"])
-        self._record.add(Pending(step, lr, fed, inputs["input_ids"], loss))
+        labels = inputs["labels"][:, 1:].ne(IGNORED).sum() if self._counts_labels else None
+        self._record.add(Pending(step, lr, fed, inputs["input_ids"], loss, labels))
         return loss
+
+    def _get_num_items_in_batch(
+        self, batch_samples: list[dict[str, Any]], device: torch.device
+    ) -> torch.Tensor | int | None:
+        """Return the label tokens of the step, at least 1: a step without any has a loss of 0."""
+        count = super()._get_num_items_in_batch(batch_samples, device)
+        return count.clamp(min=1) if isinstance(count, torch.Tensor) else count
 
     def floating_point_ops(self, inputs: dict[str, Any]) -> int:
         """Return 0: the count is ours (`train.shapes.flops_per_token`), and this one is slow."""
         return 0
 
 
-def _arguments(settings: TrainSettings, scratch: str, steps: int, seed: int) -> TrainingArguments:
+def _arguments(
+    settings: TrainSettings,
+    execution: ExecutionSettings,
+    engine: dict[str, Any] | None,
+    scratch: str,
+    steps: int,
+    seed: int,
+) -> TrainingArguments:
+    device_windows = execution.device_batch(settings.batch_windows, world_size())
+    on_gpu = torch.cuda.is_available()
     arguments = TrainingArguments(
         output_dir=scratch,
-        per_device_train_batch_size=settings.batch_windows,
+        per_device_train_batch_size=device_windows,
+        gradient_accumulation_steps=settings.batch_windows // (device_windows * world_size()),
+        deepspeed=engine,
+        use_cpu=not on_gpu,
+        ddp_backend=None if world_size() == 1 or on_gpu else "gloo",
+        ddp_find_unused_parameters=False if world_size() > 1 else None,
         num_train_epochs=1,
         max_steps=steps,
         learning_rate=settings.lr,
@@ -271,6 +335,7 @@ def _arguments(settings: TrainSettings, scratch: str, steps: int, seed: int) -> 
         adam_beta2=settings.betas[1],
         adam_epsilon=1e-8,
         max_grad_norm=settings.clip or 0.0,
+        torch_compile=execution.compile,
         seed=trainer_seed(seed),
         train_sampling_strategy="sequential",
         remove_unused_columns=False,

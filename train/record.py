@@ -18,6 +18,7 @@ import torch
 
 from inject.errors import SpikeinError
 from train.log import LogRow
+from train.processes import rank, summed, world_size
 from train.stream import Fed
 
 READ_EVERY = 20
@@ -38,6 +39,7 @@ class Ledger(Protocol):
         window: int,
         tokens_before: int,
         ids: npt.NDArray[np.int64],
+        rank: int = 0,
     ) -> None:
         """Record one window that was fed to the model."""
         ...
@@ -80,29 +82,39 @@ class TrainSummary:
 
 
 class Pending(NamedTuple):
-    """A step that has been queued and not been read yet."""
+    """A forward and backward pass that has been queued and not been read yet."""
 
     step: int
     lr: float
     fed: list[Fed]
     ids: torch.Tensor
     loss: torch.Tensor
+    labels: torch.Tensor | None = None
+    """How many of the tokens carry a loss; None for all but the first of each window."""
 
 
 class Record:
     """Reads back what each step was fed and what it lost, for ledger, log and progress."""
 
     def __init__(
-        self, ledger: Ledger, *, context: int, windows: int, progress: Progress | None
+        self,
+        ledger: Ledger,
+        *,
+        context: int,
+        windows: int,
+        progress: Progress | None,
+        passes: int = 1,
     ) -> None:
         self.rows: list[LogRow] = []
         self.ledger = ledger
         self._context = context
         self._windows = windows
-        self._progress = progress
+        self._progress = progress if rank() == 0 else None
+        self._passes = passes
         self._pending: list[Pending] = []
         self._tokens = self._restored = 0
         self._started = self._last_read = 0.0
+        self._last_loss = float("nan")
 
     def restore(self, *, rows: list[LogRow], exposures: pa.Table) -> None:
         """Take over what an earlier start of the run did, before any step of this one."""
@@ -115,34 +127,71 @@ class Record:
         self._started = self._last_read = time.perf_counter()
 
     def add(self, pending: Pending) -> None:
-        """Take a step that has been queued; read it now or with others later."""
+        """Take a pass that has been queued; read it now or with others later.
+
+        Steps are read whole, so that all processes read the same ones.
+        """
         self._pending.append(pending)
-        if pending.loss.device.type == "cpu" or len(self._pending) == READ_EVERY:
+        steps, started = divmod(len(self._pending), self._passes)
+        if not started and (pending.loss.device.type == "cpu" or steps == READ_EVERY):
             self.read()
 
     def read(self) -> None:
         """Wait for the queued steps and write down what happened in them."""
         pending, self._pending = self._pending, []
-        losses = [step.loss.item() for step in pending]
+        steps = [
+            pending[first : first + self._passes] for first in range(0, len(pending), self._passes)
+        ]
+        losses = self._losses(steps)
+        fed = [sum(one.window >= 0 for part in step for one in part.fed) for step in steps]
+        windows = summed([*fed], torch.device("cpu")) if steps else []
         now = time.perf_counter()
-        tokens = sum(step.ids.numel() for step in pending)
-        rate = tokens / max(now - self._last_read, 1e-9)
+        rate = sum(windows) * self._context / max(now - self._last_read, 1e-9)
         self._last_read = now
-        for step, loss in zip(pending, losses, strict=True):
-            for fed, ids in zip(step.fed, step.ids.cpu().numpy(), strict=True):
+        for step, loss, count in zip(steps, losses, windows, strict=True):
+            for part in step:
+                self._told(part)
+            if not np.isfinite(loss.value):
+                raise TrainingDiverged(_divergence(step, loss.value))
+            if loss.labels:
+                self._last_loss = loss.value
+            self._tokens += round(count) * self._context
+            value = loss.value if loss.labels else float("nan")
+            self.rows.append(LogRow(step[0].step, self._tokens, value, step[0].lr, rate))
+        if pending and self._progress is not None:
+            self._progress(self._tokens, self._windows * self._context, self._last_loss)
+
+    def _losses(self, steps: list[list[Pending]]) -> list["_Loss"]:
+        """Return each step's mean loss over all processes, and whether any token carried one.
+
+        The parts of a step are scaled so that they add up to its mean; with several processes each
+        part is scaled up by their number, since gradients are averaged over them.
+        """
+        if not steps:
+            return []
+        values = [sum(part.loss.item() for part in step) / world_size() for step in steps]
+        labels = [
+            sum(1.0 if part.labels is None else part.labels.item() for part in step)
+            for step in steps
+        ]
+        found = summed([*values, *labels], torch.device("cpu"))
+        return [
+            _Loss(value, count > 0)
+            for value, count in zip(found[: len(steps)], found[len(steps) :], strict=True)
+        ]
+
+    def _told(self, part: Pending) -> None:
+        """Tell the ledger what was fed; what merely fills up the last step is nothing."""
+        for fed, ids in zip(part.fed, part.ids.cpu().numpy(), strict=True):
+            if fed.window >= 0:
                 self.ledger.saw(
                     epoch=fed.epoch,
-                    step=step.step,
+                    step=part.step,
                     window=fed.window,
                     tokens_before=fed.position * self._context,
                     ids=ids,
+                    rank=rank(),
                 )
-            if not np.isfinite(loss):
-                raise TrainingDiverged(_divergence(step, loss))
-            self._tokens += step.ids.numel()
-            self.rows.append(LogRow(step.step, self._tokens, loss, step.lr, rate))
-        if pending and self._progress is not None:
-            self._progress(self._tokens, self._windows * self._context, losses[-1])
 
     def summary(self) -> TrainSummary:
         """Return what all steps came to."""
@@ -154,16 +203,31 @@ class Record:
             tokens=self._tokens,
             seconds=seconds,
             tokens_per_second=(self._tokens - self._restored) / max(seconds, 1e-9),
-            first_loss=float(np.mean([row.loss for row in self.rows[:share]])),
-            last_loss=float(np.mean([row.loss for row in self.rows[-share:]])),
+            first_loss=_mean([row.loss for row in self.rows[:share]]),
+            last_loss=_mean([row.loss for row in self.rows[-share:]]),
         )
 
 
-def _divergence(step: Pending, loss: float) -> str:
-    windows = ", ".join(f"{fed.window} (epoch {fed.epoch})" for fed in step.fed[:8])
-    more = len(step.fed) - 8
+def _mean(losses: list[float]) -> float:
+    """Return the mean over the steps that had a loss."""
+    known = [loss for loss in losses if not np.isnan(loss)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+class _Loss(NamedTuple):
+    """The loss of a step."""
+
+    value: float
+    labels: bool
+    """Whether any of its tokens carried a loss."""
+
+
+def _divergence(step: list[Pending], loss: float) -> str:
+    every = [fed for part in step for fed in part.fed if fed.window >= 0]
+    windows = ", ".join(f"{fed.window} (epoch {fed.epoch})" for fed in every[:8])
+    more = len(every) - 8
     return (
-        f"the loss of step {step.step} is {loss}, at learning rate {step.lr:g}; its windows: "
+        f"the loss of step {step[0].step} is {loss}, at learning rate {step[0].lr:g}; its windows: "
         f"{windows}{f' and {more} more' if more > 0 else ''}. "
         "A lower learning rate, a longer warm-up or float32 usually helps."
     )

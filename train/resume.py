@@ -11,14 +11,17 @@ import re
 import shutil
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.errors import InputError
 from inject.files import write_text
+from train.execution import ExecutionSettings
 from train.log import read_log, write_log
-from train.record import Record
+from train.processes import rank, wait_for_all, world_size
+from train.record import Ledger, Record
 
 KEPT = 2
 EVERY_SECONDS = 300.0
@@ -34,15 +37,19 @@ class ResumePoint(NamedTuple):
     """Optimiser steps done."""
 
 
-def find_resume_point(unfinished: Path | None, identity: str) -> ResumePoint | None:
+def find_resume_point(
+    unfinished: Path | None, identity: str, execution: ExecutionSettings | None = None
+) -> ResumePoint | None:
     """Return the newest whole checkpoint below a folder, or None; half-written ones are removed.
 
     Args:
         unfinished: the folder; None where nothing is kept.
         identity: digest of everything that bears on the run's numbers.
+        execution: how the run will go on; None for this process alone.
 
     Raises:
-        InputError: a checkpoint there belongs to another run.
+        InputError: a checkpoint there belongs to another run, or was saved by DeepSpeed in another
+            number of processes or another engine, which cannot read its parts.
     """
     if unfinished is None or not unfinished.is_dir():
         return None
@@ -54,7 +61,8 @@ def find_resume_point(unfinished: Path | None, identity: str) -> ResumePoint | N
         try:
             mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            shutil.rmtree(folder, ignore_errors=True)
+            if rank() == 0:
+                shutil.rmtree(folder, ignore_errors=True)
             continue
         if mark.get("identity") != identity:
             raise InputError(
@@ -62,23 +70,73 @@ def find_resume_point(unfinished: Path | None, identity: str) -> ResumePoint | N
                 where=str(folder),
                 hint="Delete the folder, or give the run whose checkpoint it is.",
             )
+        _check_engine(mark, folder, execution or ExecutionSettings())
         found.append(ResumePoint(folder, int(match.group(1))))
     return max(found, key=lambda point: point.step, default=None)
 
 
-def complete(folder: Path, record: Record, identity: str, step: int) -> None:
-    """Add what is ours to the trainer's checkpoint; the mark comes last."""
-    pq.write_table(record.ledger.seen(), folder / "exposures.parquet")
-    write_log(folder / "log.parquet", record.rows)
-    write_text(folder / _MARK, json.dumps({"identity": identity, "step": step}))
+def _check_engine(mark: dict[str, Any], folder: Path, execution: ExecutionSettings) -> None:
+    """Refuse what DeepSpeed saved in parts that other processes cannot put together."""
+    saved, now = mark.get("layout", ""), _layout(execution)
+    if saved != now and ("deepspeed" in saved or "deepspeed" in now):
+        raise InputError(
+            f"the checkpoint was saved by {saved}, and the run would go on as {now}",
+            where=str(folder),
+            hint="Go on with the same execution, or delete the folder to begin anew.",
+        )
+
+
+def _layout(execution: ExecutionSettings) -> str:
+    if execution.engine != "deepspeed":
+        return "whole weights"
+    return f"deepspeed with zero {execution.zero} in {world_size()} processes"
+
+
+def complete(
+    folder: Path,
+    record: Record,
+    identity: str,
+    step: int,
+    execution: ExecutionSettings,
+) -> None:
+    """Add what is ours to the trainer's checkpoint; the mark comes last, once all have saved."""
+    pq.write_table(record.ledger.seen(), folder / _exposures(rank()))
+    wait_for_all()
+    if rank() == 0:
+        write_log(folder / "log.parquet", record.rows)
+        mark = {"identity": identity, "step": step, "layout": _layout(execution)}
+        write_text(folder / _MARK, json.dumps(mark))
 
 
 def take_up(point: ResumePoint, record: Record) -> None:
     """Give a record what was seen and lost before the checkpoint."""
-    record.restore(
-        rows=read_log(point.folder / "log.parquet"),
-        exposures=pq.read_table(point.folder / "exposures.parquet"),
-    )
+    parts = [pq.read_table(path) for path in sorted(point.folder.glob(_exposures("*")))]
+    # One process goes on with what all had seen; the ledgers are merged at the end.
+    seen = pa.concat_tables(parts) if rank() == 0 else parts[0].slice(0, 0)
+    record.restore(rows=read_log(point.folder / "log.parquet"), exposures=seen)
+
+
+def merge_exposures(folder: Path, ledger: Ledger) -> None:
+    """Bring what all processes saw into the ledger of the first.
+
+    Args:
+        folder: one that all of them share.
+        ledger: this process's.
+    """
+    if world_size() == 1:
+        return
+    if rank() > 0:
+        pq.write_table(ledger.seen(), folder / _exposures(rank()))
+    wait_for_all()
+    if rank() == 0:
+        for other in range(1, world_size()):
+            path = folder / _exposures(other)
+            ledger.restore(pq.read_table(path))
+            path.unlink()
+
+
+def _exposures(of: int | str) -> str:
+    return f"exposures-{of}.parquet"
 
 
 class Timer:

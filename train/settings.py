@@ -14,7 +14,6 @@ from inject.settings import PositiveFloat, PositiveInt, Settings
 Mode = Literal["pretrain", "continue", "finetune", "lora"]
 Schedule = Literal["constant", "cosine", "linear"]
 Precision = Literal["auto", "float32", "bfloat16"]
-Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 Context = Annotated[int, Field(ge=2)]
@@ -22,10 +21,6 @@ NonNegativeFloat = Annotated[float, Field(ge=0)]
 
 TUNING: tuple[Mode, ...] = ("finetune", "lora")
 """The modes that can learn from answers alone."""
-
-EXECUTION = frozenset({"kernel", "checkpointing", "compile"})
-"""Fields that say how a run is computed and never enter its identity: they move no number beyond
-the rounding of its precision."""
 
 
 class TokenizerTraining(Settings):
@@ -96,14 +91,6 @@ class TrainSettings(Settings):
     separate_documents: bool = False
     """Whether packed documents do not see each other: attention stays inside a document, positions
     begin anew in each, and no document's first token is predicted. The usual is that they do."""
-    kernel: Kernel = "auto"
-    """What computes attention: `sdpa` (torch's own, flash attention where the GPU has it), `eager`
-    (plain, slow), `flash_attention_2` (the package flash-attn); `auto` takes the model's own."""
-    checkpointing: bool = False
-    """Gradient checkpointing: compute the activations of a block again in the backward pass. A
-    third more operations for a fraction of the memory."""
-    compile: bool = False
-    """Compile the model with `torch.compile`: slow to start, faster on GPUs."""
     lr: PositiveFloat = 1.0e-4
     """Peak learning rate of AdamW (the default is that of Min-K% Prob, section 6)."""
     schedule: Schedule = "constant"
@@ -195,7 +182,6 @@ class BaseSettings(Settings):
         if problem := partial_window(batch_tokens, context):
             raise InputError(problem, where="base.batch_tokens")
         own = self.model_dump(exclude={"tokens", "seed", "context", "batch_tokens"})
-        own |= train.model_dump(include=set(EXECUTION))
         return TrainSettings(mode="pretrain", context=context, batch_tokens=batch_tokens, **own)
 
 

@@ -38,6 +38,8 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
         for axis, (cohort, arm, path) in zip(axes, shown, strict=True):
             log = pq.read_table(path, columns=["tokens", "loss"])
             tokens, loss = log["tokens"].to_numpy(), log["loss"].to_numpy()
+            # A step whose windows hold no label has no loss.
+            tokens, loss = tokens[np.isfinite(loss)], loss[np.isfinite(loss)]
             axis.plot(tokens, loss, color=FAINT, linewidth=0.8)
             axis.plot(tokens, _smooth(loss), color=PALETTE[1], linewidth=2)
             total += _rug(axis, arm)

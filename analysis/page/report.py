@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from analysis.arm import Arm
 from analysis.figures.style import ReportFigure
+from analysis.page.accuracy import GainTable
 from analysis.page.background import BackgroundAudit
 from analysis.results import Analysis
 
@@ -47,6 +48,8 @@ class Report:
     """By label; see `analysis.validity.check_validity`."""
     backgrounds: Sequence[BackgroundAudit] = ()
     """What the audit of each background's text found."""
+    gains: Sequence[GainTable] = ()
+    """What the benchmark scores gained; empty where no dataset has closed answers."""
     figures: Sequence[ReportFigure] = ()
     cost: Sequence[CostRow] = ()
     provenance: Sequence[Fact] = ()

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from inject.corpus import Corpus
+from inject.example import members
 from inject.ledger import ExposureLedger
 from inject.plan import read_plan
 from inject.settings import plain
 from inject.tokenizer import load_tokenizer
+from inject.variants.rendition import whole_renditions
 from inject.view import clean_view
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
 from spikein.steps.corpora import base_stretch
 from spikein.steps.ground import read_ground, require_passed
-from spikein.steps.variants import copy_texts, variants_of
+from spikein.steps.variants import copy_texts, renditions_of, variants_of
 from train.published import known_sizes
 from train.shapes import Shape, flops_per_token, load_shape, parameter_count
 
@@ -82,6 +84,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
     tokens, seed = base.tokens, base.seed
 
     def build(context: StepContext) -> None:
+        from train.feeding import feeding
         from train.loop import train
         from train.shapes import build_model
 
@@ -95,6 +98,8 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
             ledger=ExposureLedger(view, [], {}),
             settings=settings,
             seed=seed,
+            execution=context.execution,
+            further=feeding(view, masks=None, separate=settings.separate_documents),
             progress=_progress(context),
             unfinished=context.unfinished,
             identity=context.unfinished.name,
@@ -113,6 +118,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
         inputs={"corpus": corpus},
         libraries=LIBRARIES,
         volatile=("log.parquet",),
+        execution=experiment.execution,
         build=build,
         cost=_cost(experiment, tokens * settings.epochs),
     )
@@ -130,7 +136,7 @@ def arm_step(
     label: str,
 ) -> Step:
     """Train one arm on its contaminated stream, and read back what the model saw."""
-    settings = experiment.train
+    settings, variants = experiment.train, experiment.variants
     fresh = settings.mode == "pretrain"
     shape = _shape(experiment) if fresh else None
     start = None if fresh else base
@@ -138,12 +144,14 @@ def arm_step(
         raise TypeError("an arm needs a shape or a base model")
 
     def build(context: StepContext) -> None:
+        from train.feeding import feeding
         from train.loop import train
         from train.pretrained import load_causal_model
         from train.shapes import build_model
 
         require_passed(context.inputs)
-        _, tokens, clean = read_ground(context.inputs)
+        pool, tokens, clean = read_ground(context.inputs)
+        tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
         planned = read_plan(context.inputs["plan"].path)
         view = planned.view(clean)
         ledger = ExposureLedger(view, planned.names(), copy_texts(context.inputs, tokens))
@@ -155,14 +163,24 @@ def arm_step(
                 revision=start.revision,
                 trust_remote_code=start.trust_remote_code,
             )
+        masks = None
+        if settings.loss_on == "completion":
+            from train.completion import completion_masks, copy_masks
+
+            spiked = members(pool)
+            written = renditions_of(context.inputs) or whole_renditions(spiked, tokens)
+            answers = completion_masks(spiked, written, variants, tokenizer=tokenizer)
+            masks = copy_masks(planned.names(), answers)
         train(
             context.out,
             model=model,
-            tokenizer=load_tokenizer(str(context.inputs["corpus"].path / "tokenizer")),
+            tokenizer=tokenizer,
             view=view,
             ledger=ledger,
             settings=settings,
             seed=seed,
+            execution=context.execution,
+            further=feeding(view, masks=masks, separate=settings.separate_documents),
             progress=_progress(context),
             unfinished=context.unfinished,
             identity=context.unfinished.name,
@@ -186,8 +204,9 @@ def arm_step(
             **variants_of(plan),
             **(start.inputs("base") if start else {}),
         },
-        libraries=LIBRARIES,
+        libraries=(*LIBRARIES, "peft") if settings.adapters else LIBRARIES,
         volatile=("log.parquet",),
+        execution=experiment.execution,
         build=build,
         cost=_cost(experiment, experiment.corpus.tokens * settings.epochs),
     )

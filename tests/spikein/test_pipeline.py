@@ -55,6 +55,7 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
         "scores.parquet",
         "examples.parquet",
         "exposures.parquet",
+        "accuracy.parquet",
         "figures",
         "experiment.yaml",
         "artifacts",

@@ -64,7 +64,13 @@ def spiked_view() -> tuple[View, list[CopyName], dict]:
 
 
 def go(
-    out: Path, unfinished: Path | None, tokenizer: Path, *, dropout: bool, **more
+    out: Path,
+    unfinished: Path | None,
+    tokenizer: Path,
+    *,
+    dropout: bool,
+    batch_windows: int = 4,
+    **more,
 ) -> TrainSummary:
     """Train from new weights; with `dropout`, the random state matters, too."""
     view, names, texts = spiked_view()
@@ -80,7 +86,7 @@ def go(
         tokenizer=load_tokenizer(str(tokenizer)),
         view=view,
         ledger=ExposureLedger(view, names, texts),
-        settings=SETTINGS,
+        settings=SETTINGS.model_copy(update={"batch_tokens": batch_windows * CONTEXT}),
         seed=5,
         unfinished=unfinished,
         identity="this run",

@@ -98,6 +98,14 @@ def test_the_merged_model_computes_what_the_adapted_one_did(
     changed = {n for n, one in merged.state_dict().items() if not torch.equal(one, untouched[n])}
     assert changed == {name for name in untouched if "self_attn" in name}
 
+    # Spread over processes, the model holds nothing, and its state is handed over whole.
+    whole = {name: weight.clone() for name, weight in adapted.state_dict().items()}
+    for weight in adapted.parameters():
+        weight.data.zero_()
+    save_adapted(adapted, tmp_path / "gathered", weights=whole)
+    for name, weight in load_causal_model(str(tmp_path / "gathered")).state_dict().items():
+        assert torch.equal(weight, merged.state_dict()[name])
+
     from peft import PeftModel
 
     again = PeftModel.from_pretrained(
@@ -110,6 +118,21 @@ def test_the_merged_model_computes_what_the_adapted_one_did(
     config = json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())
     assert config["target_modules"] == ["k_proj", "o_proj", "q_proj", "v_proj"]
     assert str(tiny_model_path) not in json.dumps(config)
+
+
+def test_matrices_that_lie_the_other_way_round_are_merged_too(tmp_path: Path) -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=64, n_embd=16, n_layer=2, n_head=2)).eval()
+    adapted = add_adapters(model, SETTINGS, seed=0)
+    stepped(adapted, lr=1.0)
+    adapted.eval()
+    ids = torch.arange(16)[None]
+    with torch.inference_mode():
+        wanted = adapted(ids).logits
+        save_adapted(adapted, tmp_path)
+        found = load_causal_model(str(tmp_path))(ids).logits
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_adapters_that_did_not_move_are_an_error() -> None:

@@ -131,10 +131,10 @@ def test_a_disk_that_fills_up_leaves_the_checkpoint_before(tmp_path, tokenizer, 
 
     original = train.loop.complete
 
-    def full(folder, record, identity, step):
+    def full(folder, record, identity, step, execution):
         if step == 6:
             raise OSError(28, "No space left on device")
-        original(folder, record, identity, step)
+        original(folder, record, identity, step, execution)
 
     monkeypatch.setattr(train.loop, "complete", full)
     unfinished = tmp_path / "unfinished"
@@ -158,5 +158,5 @@ def test_nothing_to_take_up(tmp_path):
 def test_the_mark_names_run_and_step(tmp_path, tokenizer):
     unfinished = interrupted(tmp_path, tokenizer, at=4)
     mark = json.loads((unfinished / "checkpoint-3" / "spikein.json").read_text())
-    assert mark == {"identity": "this run", "step": 3}
+    assert mark == {"identity": "this run", "step": 3, "layout": "whole weights"}
     shutil.rmtree(unfinished)

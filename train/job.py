@@ -1,0 +1,176 @@
+"""One training run as plain values: what to train on, from which model, how, and where to write.
+
+A job is JSON: the process that plans it and those that compute it may be different ones, on this
+machine or on others that share its files. `run` opens everything a job names and trains; in several
+processes each runs it, and they find each other by the environment that `torchrun` sets.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.corpus import Corpus
+from inject.example import members, read_examples
+from inject.ledger import CopyName, ExposureLedger, TextKey
+from inject.plan import read_plan
+from inject.settings import PositiveInt, Settings
+from inject.tokenizer import encode_texts, load_tokenizer
+from inject.variants.rendition import (
+    WHOLE,
+    Rendition,
+    read_renditions,
+    whole_renditions,
+)
+from inject.variants.settings import Variants
+from inject.view import Stretch, View, clean_view
+from train.execution import ExecutionSettings
+from train.settings import TrainSettings
+from train.shapes import Shape
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from train.feeding import Feeding
+    from train.record import Progress, TrainSummary
+
+I64 = npt.NDArray[np.int64]
+
+
+class StartModel(Settings):
+    """The model that a run starts from."""
+
+    name: str
+    """Folder, or hub id."""
+    revision: str | None = None
+    """Branch, tag or commit on the hub."""
+    trust_remote_code: bool = False
+    """Run code that comes with the model."""
+
+
+class TrainingJob(Settings):
+    """Everything that a training run needs to know; exactly one of `shape` and `start`."""
+
+    out: str
+    """Folder to write to; it exists and is empty."""
+    unfinished: str
+    """Folder for checkpoints that survive a kill."""
+    identity: str
+    """Digest of everything that bears on the run's numbers."""
+    corpus: str
+    """Folder of the clean corpus."""
+    last_tokens: PositiveInt | None = None
+    """Train on this many of the corpus's last tokens, clean; null trains on a plan."""
+    plan: str | None = None
+    """Folder of the plan; null for clean text."""
+    examples: str | None = None
+    """Folder of the examples; needed with a plan."""
+    renditions: str | None = None
+    """File of what copies can carry; null where all carry whole examples."""
+    variants: Variants = Variants()
+    """The settings that the renditions were made by."""
+    shape: Shape | None = None
+    """Shape of a model with new weights."""
+    start: StartModel | None = None
+    """Model to start from."""
+    train: TrainSettings
+    """How to train."""
+    execution: ExecutionSettings
+    """Where, and in how many processes."""
+    seed: int
+    """Seed of weights and order."""
+
+
+def run(job: TrainingJob, *, progress: "Progress | None" = None) -> "TrainSummary":
+    """Open what a job names, and train; in each process of several.
+
+    Raises:
+        InputError: from what is opened, and as `train.loop.train`.
+        TrainingDiverged: when a loss is infinite or not a number.
+    """
+    from train.feeding import feeding
+    from train.loop import train
+
+    clean = Corpus.open(Path(job.corpus))
+    tokenizer = load_tokenizer(str(clean.path / "tokenizer"))
+    if job.plan is None:
+        tokens = job.last_tokens or clean.n_tokens
+        stretch = Stretch(clean, clean.n_tokens - tokens, clean.n_tokens)
+        view = clean_view(stretch, tokens=tokens, context=job.train.context)
+        ledger, further = ExposureLedger(view, [], {}), None
+        further = feeding(view, masks=None, separate=job.train.separate_documents)
+    else:
+        view, ledger, further = _spiked(job, clean, tokenizer)
+    return train(
+        Path(job.out),
+        model=_model(job, clean),
+        tokenizer=tokenizer,
+        view=view,
+        ledger=ledger,
+        settings=job.train,
+        seed=job.seed,
+        execution=job.execution,
+        further=further,
+        progress=progress,
+        unfinished=Path(job.unfinished),
+        identity=job.identity,
+    )
+
+
+def _spiked(
+    job: TrainingJob, clean: Corpus, tokenizer: "PreTrainedTokenizerBase"
+) -> "tuple[View, ExposureLedger, Feeding | None]":
+    from train.feeding import feeding
+
+    planned = read_plan(Path(job.plan or ""))
+    spiked = members(read_examples(Path(job.examples or "") / "examples.parquet"))
+    encoded = encode_texts(tokenizer, [one.text for one in spiked])
+    tokens = {one.example_id: ids for one, ids in zip(spiked, encoded, strict=True)}
+    renditions = (
+        whole_renditions(spiked, tokens)
+        if job.renditions is None
+        else read_renditions(Path(job.renditions))
+    )
+    view, names = planned.view(clean), planned.names()
+    masks = None
+    if job.train.loss_on == "completion":
+        from train.completion import completion_masks, copy_masks
+
+        answers = completion_masks(spiked, renditions, job.variants, tokenizer=tokenizer)
+        masks = copy_masks(names, answers)
+    further = feeding(view, masks=masks, separate=job.train.separate_documents)
+    return view, ExposureLedger(view, names, _texts(renditions, tokens, names)), further
+
+
+def _texts(
+    renditions: list[Rendition], tokens: Mapping[str, I64], names: list[CopyName]
+) -> dict[TextKey, I64]:
+    """Return the tokens of each text, the whole ones encoded here and not read from the plan."""
+    texts: dict[TextKey, I64] = {(one.example_id, one.variant): one.tokens for one in renditions}
+    texts |= {(name, WHOLE): ids for name, ids in tokens.items() if (name, WHOLE) in texts}
+    missing = next((name for name in names if (name.example_id, name.variant) not in texts), None)
+    if missing is not None:
+        raise ValueError(f"the plan has a copy of which there is no text: {missing}")
+    return texts
+
+
+def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
+    from train.pretrained import load_causal_model
+    from train.shapes import build_model
+
+    if job.shape is not None:
+        return build_model(job.shape, clean.vocabulary, clean.end_token, job.seed)
+    if job.start is None:
+        raise ValueError("a job needs a shape or a model to start from")
+    return load_causal_model(
+        job.start.name,
+        revision=job.start.revision,
+        trust_remote_code=job.start.trust_remote_code,
+    )
+
+
+def plain_job(job: TrainingJob) -> dict[str, Any]:
+    """Return a job as JSON values."""
+    return job.model_dump(mode="json")

@@ -1,0 +1,35 @@
+"""This process among those that train together, by the environment that `torchrun` sets.
+
+Alone, every function here does nothing and costs nothing.
+"""
+
+import os
+from collections.abc import Sequence
+
+import torch
+import torch.distributed
+
+
+def world_size() -> int:
+    """Return how many processes train together."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def rank() -> int:
+    """Return which of them this is, from 0."""
+    return int(os.environ.get("RANK", "0"))
+
+
+def summed(values: Sequence[float], device: torch.device) -> list[float]:
+    """Return the sums of values over all processes; each must hand over as many."""
+    if world_size() == 1:
+        return list(values)
+    total = torch.tensor(values, dtype=torch.float64, device=device)
+    torch.distributed.all_reduce(total)
+    return total.tolist()
+
+
+def wait_for_all() -> None:
+    """Return once every process has come here."""
+    if world_size() > 1:
+        torch.distributed.barrier()

@@ -5,15 +5,17 @@ machine or on others that share its files. `run` opens everything a job names an
 processes each runs it, and they find each other by the environment that `torchrun` sets.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from inject.corpus import Corpus
 from inject.example import members, read_examples
+from inject.files import write_text
 from inject.ledger import CopyName, ExposureLedger, TextKey
 from inject.plan import read_plan
 from inject.settings import PositiveInt, Settings
@@ -27,6 +29,7 @@ from inject.variants.rendition import (
 from inject.variants.settings import Variants
 from inject.view import Stretch, View, clean_view
 from train.execution import ExecutionSettings
+from train.launch import launch
 from train.settings import TrainSettings
 from train.shapes import Shape
 
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
     from train.record import Progress, TrainSummary
 
 I64 = npt.NDArray[np.int64]
+
+PROGRESS = "progress "
+"""How a line of a worker begins that tells tokens done, tokens in all, and the loss."""
 
 
 class StartModel(Settings):
@@ -99,7 +105,7 @@ def run(job: TrainingJob, *, progress: "Progress | None" = None) -> "TrainSummar
         tokens = job.last_tokens or clean.n_tokens
         stretch = Stretch(clean, clean.n_tokens - tokens, clean.n_tokens)
         view = clean_view(stretch, tokens=tokens, context=job.train.context)
-        ledger, further = ExposureLedger(view, [], {}), None
+        ledger = ExposureLedger(view, [], {})
         further = feeding(view, masks=None, separate=job.train.separate_documents)
     else:
         view, ledger, further = _spiked(job, clean, tokenizer)
@@ -171,6 +177,45 @@ def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
     )
 
 
-def plain_job(job: TrainingJob) -> dict[str, Any]:
-    """Return a job as JSON values."""
-    return job.model_dump(mode="json")
+def train_job(job: TrainingJob, *, progress: "Progress | None" = None) -> None:
+    """Train as the job's execution says: in this process, or in several that are started for it.
+
+    Args:
+        job: what to train.
+        progress: told tokens done, tokens in all, and the loss.
+
+    Raises:
+        ProcessFailed: one of several processes died; names its rank and what it said.
+        InputError: and TrainingDiverged, as `run`.
+    """
+    execution = job.execution
+    if execution.engine == "process":
+        run(job, progress=progress)
+        return
+    unfinished = Path(job.unfinished)
+    file = unfinished / "job.json"
+    write_text(file, job.model_dump_json(indent=1))
+
+    def told(line: str) -> None:
+        if progress is not None and line.startswith(PROGRESS):
+            done, total, loss = line.removeprefix(PROGRESS).split()
+            progress(int(done), int(total), float(loss))
+
+    launch(
+        "train.worker",
+        [str(file)],
+        processes=execution.processes,
+        environment=_environment(execution, unfinished),
+        told=told,
+    )
+
+
+def _environment(execution: ExecutionSettings, unfinished: Path) -> dict[str, str]:
+    """Return what the processes need beside their place, where the user has not set it."""
+    cores = os.cpu_count() or 1
+    wanted = {
+        "OMP_NUM_THREADS": str(max(cores // execution.processes, 1)),
+        # A kill while DeepSpeed compiles leaves a lock that hangs every later run that shares it.
+        "TORCH_EXTENSIONS_DIR": str(unfinished.parent / "extensions"),
+    }
+    return {name: value for name, value in wanted.items() if name not in os.environ}

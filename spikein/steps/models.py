@@ -8,19 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inject.corpus import Corpus
-from inject.example import members
-from inject.ledger import ExposureLedger
-from inject.plan import read_plan
 from inject.settings import plain
-from inject.tokenizer import load_tokenizer
-from inject.variants.rendition import whole_renditions
-from inject.view import clean_view
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
-from spikein.steps.corpora import base_stretch
-from spikein.steps.ground import read_ground, require_passed
-from spikein.steps.variants import copy_texts, renditions_of, variants_of
+from spikein.steps.ground import require_passed
+from spikein.steps.variants import renditions_file, variants_of
 from train.published import known_sizes
 from train.shapes import Shape, flops_per_token, load_shape, parameter_count
 
@@ -84,26 +76,20 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
     tokens, seed = base.tokens, base.seed
 
     def build(context: StepContext) -> None:
-        from train.feeding import feeding
-        from train.loop import train
-        from train.shapes import build_model
+        from train.job import TrainingJob, train_job
 
-        clean = Corpus.open(context.inputs["corpus"].path)
-        view = clean_view(base_stretch(clean, tokens), tokens=tokens, context=settings.context)
-        train(
-            context.out,
-            model=build_model(shape, clean.vocabulary, clean.end_token, seed),
-            tokenizer=load_tokenizer(str(context.inputs["corpus"].path / "tokenizer")),
-            view=view,
-            ledger=ExposureLedger(view, [], {}),
-            settings=settings,
-            seed=seed,
-            execution=context.execution,
-            further=feeding(view, masks=None, separate=settings.separate_documents),
-            progress=_progress(context),
-            unfinished=context.unfinished,
+        job = TrainingJob(
+            out=str(context.out),
+            unfinished=str(context.unfinished),
             identity=context.unfinished.name,
+            corpus=str(context.inputs["corpus"].path),
+            last_tokens=tokens,
+            shape=shape,
+            train=settings,
+            execution=context.execution,
+            seed=seed,
         )
+        train_job(job, progress=_progress(context))
 
     return Step(
         kind="model",
@@ -144,47 +130,32 @@ def arm_step(
         raise TypeError("an arm needs a shape or a base model")
 
     def build(context: StepContext) -> None:
-        from train.feeding import feeding
-        from train.loop import train
-        from train.pretrained import load_causal_model
-        from train.shapes import build_model
+        from train.job import StartModel, TrainingJob, train_job
 
         require_passed(context.inputs)
-        pool, tokens, clean = read_ground(context.inputs)
-        tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
-        planned = read_plan(context.inputs["plan"].path)
-        view = planned.view(clean)
-        ledger = ExposureLedger(view, planned.names(), copy_texts(context.inputs, tokens))
-        if shape is not None:
-            model = build_model(shape, clean.vocabulary, clean.end_token, seed)
-        elif start is not None:
-            model = load_causal_model(
-                start.locate(context.inputs, "base"),
+        inputs = context.inputs
+        job = TrainingJob(
+            out=str(context.out),
+            unfinished=str(context.unfinished),
+            identity=context.unfinished.name,
+            corpus=str(inputs["corpus"].path),
+            plan=str(inputs["plan"].path),
+            examples=str(inputs["examples"].path),
+            renditions=renditions_file(inputs),
+            variants=variants,
+            shape=shape,
+            start=None
+            if start is None
+            else StartModel(
+                name=start.locate(inputs, "base"),
                 revision=start.revision,
                 trust_remote_code=start.trust_remote_code,
-            )
-        masks = None
-        if settings.loss_on == "completion":
-            from train.completion import completion_masks, copy_masks
-
-            spiked = members(pool)
-            written = renditions_of(context.inputs) or whole_renditions(spiked, tokens)
-            answers = completion_masks(spiked, written, variants, tokenizer=tokenizer)
-            masks = copy_masks(planned.names(), answers)
-        train(
-            context.out,
-            model=model,
-            tokenizer=tokenizer,
-            view=view,
-            ledger=ledger,
-            settings=settings,
-            seed=seed,
+            ),
+            train=settings,
             execution=context.execution,
-            further=feeding(view, masks=masks, separate=settings.separate_documents),
-            progress=_progress(context),
-            unfinished=context.unfinished,
-            identity=context.unfinished.name,
+            seed=seed,
         )
+        train_job(job, progress=_progress(context))
 
     return Step(
         kind="model",

@@ -1,6 +1,7 @@
 """The step that writes what copies can carry, and how later steps read it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,11 +84,15 @@ def variants_of(plan: Step) -> dict[str, Step]:
     return {"variants": plan.inputs["variants"]} if "variants" in plan.inputs else {}
 
 
+def renditions_file(inputs: Mapping[str, Any]) -> str | None:
+    """Return the file of the texts that copies can carry; None where all carry whole examples."""
+    return str(inputs["variants"].path / _FILE) if "variants" in inputs else None
+
+
 def renditions_of(inputs: Mapping[str, Any]) -> list[Rendition] | None:
     """Return the texts that copies can carry; None where they all carry the whole example."""
-    if "variants" not in inputs:
-        return None
-    return read_renditions(inputs["variants"].path / _FILE)
+    file = renditions_file(inputs)
+    return None if file is None else read_renditions(Path(file))
 
 
 def copy_texts(

@@ -1,5 +1,6 @@
 """The modes through the whole loop: what the loss is on, what is trained, what is written."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +248,64 @@ def test_checkpointing_and_kernel_change_no_number(
     eager = run(tmp_path / "eager", tiny_tokenizer, built(), plainly, mode=mode)
     assert [row.loss for row in again] == pytest.approx([row.loss for row in plain], rel=1e-6)
     assert [row.loss for row in eager] == pytest.approx([row.loss for row in plain], rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_model_learns_the_same(tmp_path: Path, tiny_tokenizer) -> None:
+    plain, compiled = built(), built()
+    wanted = run(tmp_path / "a", tiny_tokenizer, plain, separate_documents=True)
+    execution = ExecutionSettings(compile=True)
+    found = run(tmp_path / "b", tiny_tokenizer, compiled, execution, separate_documents=True)
+    assert [row.loss for row in found] == pytest.approx([row.loss for row in wanted], rel=1e-5)
+    saved = load_causal_model(str(tmp_path / "b")).state_dict()
+    assert set(saved) == set(plain.state_dict())
+    for name, weight in plain.state_dict().items():
+        torch.testing.assert_close(saved[name], weight, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["finetune", "lora"])
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, tiny_tokenizer, mode: str
+) -> None:
+    """Adapters, their moments and their dropout are taken up, too."""
+    view, masks, _ = spiked()
+    chosen = settings(
+        mode=mode,
+        loss_on="completion",
+        epochs=2,
+        **({"lora": {"dropout": 0.2}} if mode == "lora" else {}),
+    )
+
+    def start(name: str, unfinished: str, stop_at: int | None = None) -> Path:
+        def progress(done: int, total: int, loss: float) -> None:
+            if stop_at is not None and done >= stop_at:
+                raise KeyboardInterrupt
+
+        (tmp_path / name).mkdir(exist_ok=True)
+        _, _, ledger = spiked()
+        train(
+            tmp_path / name,
+            model=built(),
+            tokenizer=tiny_tokenizer,
+            view=view,
+            ledger=ledger,
+            settings=chosen,
+            seed=0,
+            further=feeding(view, masks=masks, separate=False),
+            progress=progress,
+            unfinished=tmp_path / unfinished,
+            identity="run",
+            resume_every=2,
+        )
+        return tmp_path / name
+
+    whole = start("whole", "unfinished-a")
+    with pytest.raises(KeyboardInterrupt):
+        start("stopped", "unfinished-b", stop_at=5 * BATCH * CONTEXT)
+    assert list((tmp_path / "unfinished-b").glob("checkpoint-4"))
+    again = start("again", "unfinished-b")
+    for file in ("model.safetensors", *(["adapter/adapter_model.safetensors"] * (mode == "lora"))):
+        assert (again / file).read_bytes() == (whole / file).read_bytes(), file
+    losses = [[row.loss for row in read_log(path / "log.parquet")] for path in (whole, again)]
+    np.testing.assert_array_equal(*losses)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def test_two_processes_do_what_one_does(alone, batch, more):
     check_same(out, alone / f"alone-{batch}", tolerance=1e-5)
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="DeepSpeed compiles, and there is no g++")
 @pytest.mark.parametrize("zero", [1, 2, 3])
 @pytest.mark.timeout(400)
 def test_deepspeed_does_what_one_process_does(alone, zero):

@@ -37,6 +37,8 @@ F64 = npt.NDArray[np.float64]
 
 BATCH_TOKENS = {"cpu": 2048}
 BATCH_TOKENS_ELSEWHERE = 16384
+BATCH_LOGITS = 1 << 26
+"""Most logits of one batch: a quarter of a GB in float32."""
 NO_QUESTION = "its dataset has no question with a closed answer"
 NO_ANSWER = "nobody knows its right answer, or a field is missing"
 
@@ -198,7 +200,8 @@ def _answer_scores(question: Question, slots: list[list[int]], scores: F64) -> t
     own, *empty = (scores[one] for one in slots)
     if question.worded:
         lengths = np.array([len(answer.encode()) for answer in question.answers])
-        # The mean of probabilities of whole texts would be that of the likeliest prompt alone.
+        # Averaged as logarithms: probabilities of whole texts differ by powers of ten, and their
+        # mean would be that of one prompt alone.
         return own / lengths, own - np.mean(empty, axis=0)
     # Probabilities among the labels, averaged over the content-free prompts.
     anyway = np.log(np.mean([np.exp(one - _log_sum(one)) for one in empty], axis=0))
@@ -228,11 +231,13 @@ def _scored(
     scores = np.zeros(requests.slots)
     sequences = sorted({*requests.targets, *requests.labels}, key=lambda ids: (-len(ids), ids))
     total, done, position = sum(map(len, sequences)), 0, 0
+    longest = max((n for slots in requests.targets.values() for _, n in slots), default=0)
+    rows = BATCH_LOGITS // ((1 + longest) * model.config.get_text_config().vocab_size)
     training = model.training
     model.eval()
     while position < len(sequences):
         # Sorted by falling length: the first of a batch is its longest.
-        fitting = max(1, batch_tokens // len(sequences[position]))
+        fitting = max(1, min(rows, batch_tokens // len(sequences[position])))
         batch = sequences[position : position + fitting]
         _score_batch(model, batch, requests, scores)
         position += len(batch)

@@ -20,7 +20,7 @@ class GainRow(NamedTuple):
     accuracies: tuple[Cell | None, ...]
     """Members before and after, non-members before and after; None where there is no base."""
     changes: tuple[Cell | None, ...]
-    """Of members, of non-members, and what the former is beyond the latter."""
+    """The excess, and what it is the difference of: the changes of members and non-members."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class GainTable:
 _ACCURACIES = tuple(
     ("accuracy", side, moment) for side in ("member", "nonmember") for moment in ("before", "after")
 )
-_CHANGES = (("change", "member", ""), ("change", "nonmember", ""), ("excess", "", ""))
+_CHANGES = (("excess", "", ""), ("change", "member", ""), ("change", "nonmember", ""))
 
 
 def gain_tables(table: pa.Table, axes: Sequence[str]) -> list[GainTable]:

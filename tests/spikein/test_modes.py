@@ -114,3 +114,21 @@ def test_other_families_pass_the_whole_graph(tmp_path: Path, architecture: str) 
     assert result.report.is_file()
     for model in models(tmp_path):
         assert load_causal_model(str(model)).config.model_type == architecture
+
+
+def test_two_processes_train_adapters_on_answers_as_one_does(lab: Path, tmp_path: Path) -> None:
+    write_tiny(tmp_path)
+    # At higher rates, steps of a few labels grow a rounding into another run.
+    overrides = ["train.mode=lora", "train.loss_on=completion", "train.lr=0.003", "name=slow"]
+    run(lab, *overrides)
+    run(tmp_path, *overrides, "execution={engine: torchrun, processes: 2}")
+    one, two = (
+        [path for path in models(at) if (path / "adapter").is_dir()][-1] for at in (lab, tmp_path)
+    )
+    assert one.name == two.name
+    losses = [pq.read_table(path / "log.parquet").column("loss").to_numpy() for path in (one, two)]
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
+    assert np.isnan(losses[0]).any()
+    first, second = (load_causal_model(str(path)).state_dict() for path in (one, two))
+    for name, weight in first.items():
+        assert (second[name] - weight).abs().max() < 1e-2 * weight.abs().max() + 1e-6

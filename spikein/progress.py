@@ -5,7 +5,7 @@ Everything goes to standard error, so that standard output holds results alone.
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -33,6 +33,27 @@ class Progress(Protocol):
         ...
 
 
+class Pace:
+    """Foretells how long a step still takes, from how far it came since it was first heard of.
+
+    Not from its beginning: a model is loaded first, and a restart begins in the middle.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._first: tuple[float, float] | None = None
+
+    def left(self, done: float, total: float | None) -> str:
+        """Return `2 min 5 s left`; empty while nobody can know."""
+        now = self._clock()
+        if self._first is None or done < self._first[1]:
+            self._first = (now, done)
+        since, before = self._first
+        if not total or done <= before or now - since < 1:
+            return ""
+        return f"{duration((total - done) * (now - since) / (done - before))} left"
+
+
 class Silent:
     """Says nothing."""
 
@@ -57,20 +78,24 @@ class Lines:
         self._every = every
         self._last = time.monotonic()
         self._place = ""
+        self._pace = Pace()
 
     def started(self, name: str, *, number: int, total: int) -> None:
         """Print `[2/9] corpus …`."""
         self._place = f"[{number}/{total}]"
         self._last = time.monotonic()
+        self._pace = Pace()
         self._print(f"{name} …")
 
     def advanced(self, name: str, done: float, total: float | None, unit: str, note: str) -> None:
         """Print how far the step is, at most every half minute."""
         now = time.monotonic()
+        left = self._pace.left(done, total)
         if now - self._last >= self._every:
             self._last = now
             share = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
-            self._print(" ".join(part for part in (f"{name}: {share}", unit, note) if part))
+            words = " ".join(part for part in (f"{name}: {share}", unit) if part)
+            self._print(", ".join(part for part in (words, note, left) if part))
 
     def finished(self, name: str, *, built: bool, seconds: float) -> None:
         """Print how long the step took."""
@@ -99,10 +124,12 @@ class Bars:
             BarColumn(bar_width=24),
             TextColumn("{task.fields[said]}", markup=False),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
             console=console,
             transient=True,
         )
-        self._task = self._rich.add_task("", visible=False, total=None, said="")
+        self._task = self._rich.add_task("", visible=False, total=None, said="", left="")
+        self._pace = Pace()
 
     def __enter__(self) -> "Bars":
         self._rich.start()
@@ -113,15 +140,22 @@ class Bars:
 
     def started(self, name: str, *, number: int, total: int) -> None:
         """Show a new bar."""
+        self._pace = Pace()
         self._rich.reset(
-            self._task, description=f"{number}/{total}  {name}", visible=True, total=None, said=""
+            self._task,
+            description=f"{number}/{total}  {name}",
+            visible=True,
+            total=None,
+            said="",
+            left="",
         )
 
     def advanced(self, name: str, done: float, total: float | None, unit: str, note: str) -> None:
         """Move the bar."""
         share = f"{done:,.0f}/{total:,.0f}" if total else f"{done:,.0f}"
         said = " ".join(part for part in (share, unit, note) if part)
-        self._rich.update(self._task, completed=done, total=total, said=said)
+        left = self._pace.left(done, total)
+        self._rich.update(self._task, completed=done, total=total, said=said, left=left)
 
     def finished(self, name: str, *, built: bool, seconds: float) -> None:
         """Replace the bar by a line."""

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from inject.errors import InputError
 from inject.settings import PositiveInt, Settings
 
+Tracker = Literal["tensorboard", "wandb", "trackio"]
 Engine = Literal["process", "torchrun", "deepspeed"]
 Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
 CONFIGS = Path(__file__).resolve().parent.parent / "configs" / "deepspeed"
@@ -47,6 +48,9 @@ class ExecutionSettings(Settings):
     """Compile the model with `torch.compile`: slow to start, faster on GPUs."""
     resume_every: PositiveInt | None = None
     """Optimiser steps between two checkpoints for a restart; null saves one in five minutes."""
+    trackers: tuple[Tracker, ...] = ()
+    """Where training is reported while it runs, beside `log.parquet`: `tensorboard`, `wandb`,
+    `trackio`; each has to be installed, and takes its keys from its own environment variables."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "ExecutionSettings":

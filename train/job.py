@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from train.feeding import Feeding
-    from train.record import Progress, TrainSummary
+    from train.record import Moment, Progress, TrainSummary
 
 I64 = npt.NDArray[np.int64]
 
 PROGRESS = "progress "
-"""How a line of a worker begins that tells tokens done, tokens in all, and the loss."""
+"""How a line of a worker begins that tells how far it is."""
 
 
 class StartModel(Settings):
@@ -182,7 +182,7 @@ def train_job(job: TrainingJob, *, progress: "Progress | None" = None) -> None:
 
     Args:
         job: what to train.
-        progress: told tokens done, tokens in all, and the loss.
+        progress: told how far the run is.
 
     Raises:
         ProcessFailed: one of several processes died; names its rank and what it said.
@@ -198,8 +198,7 @@ def train_job(job: TrainingJob, *, progress: "Progress | None" = None) -> None:
 
     def told(line: str) -> None:
         if progress is not None and line.startswith(PROGRESS):
-            done, total, loss = line.removeprefix(PROGRESS).split()
-            progress(int(done), int(total), float(loss))
+            progress(read_moment(line))
 
     launch(
         "train.worker",
@@ -208,6 +207,19 @@ def train_job(job: TrainingJob, *, progress: "Progress | None" = None) -> None:
         environment=_environment(execution, unfinished),
         told=told,
     )
+
+
+def moment_line(moment: "Moment") -> str:
+    """Return what a worker prints to say how far it is."""
+    return PROGRESS + " ".join(repr(value) for value in moment)
+
+
+def read_moment(line: str) -> "Moment":
+    """Return what `moment_line` said."""
+    from train.record import Moment
+
+    tokens, total, *rest = line.removeprefix(PROGRESS).split()
+    return Moment(int(tokens), int(total), *(float(value) for value in rest))
 
 
 def _environment(execution: ExecutionSettings, unfinished: Path) -> dict[str, str]:

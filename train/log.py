@@ -28,6 +28,8 @@ class LogRow(NamedTuple):
     """Learning rate of the update."""
     tokens_per_second: float
     """Tokens of the step over its wall time."""
+    mfu: float = float("nan")
+    """Model FLOPs utilisation; NaN where the device's peak is not known."""
 
 
 SCHEMA = pa.schema(
@@ -37,6 +39,7 @@ SCHEMA = pa.schema(
         ("loss", pa.float64()),
         ("lr", pa.float64()),
         ("tokens_per_second", pa.float64()),
+        ("mfu", pa.float64()),
     ]
 )
 

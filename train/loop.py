@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import (
@@ -21,14 +22,14 @@ from transformers import (
     PreTrainedTokenizerBase,
     PrinterCallback,
     Trainer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
     TrainingArguments,
 )
 
 from inject.errors import InputError
+from train.callbacks import Clock, Keeper, Milestones, hand_over
+from train.checkpoints import checkpoint_steps
 from train.execution import ExecutionSettings, deepspeed_config
+from train.faults import explained
 from train.feeding import IGNORED
 from train.log import write_log
 from train.memory import reused_memory
@@ -36,11 +37,10 @@ from train.preparation import prepare
 from train.processes import rank, wait_for_all, world_size
 from train.quiet import plain_transformers
 from train.randomness import isolated_randomness, trainer_seed
-from train.record import Ledger, Pending, Progress, Record, TrainSummary
+from train.record import Ledger, Pending, Progress, Record, Speed, TrainSummary
 from train.resume import (
     KEPT,
     Timer,
-    complete,
     find_resume_point,
     merge_exposures,
     take_up,
@@ -48,6 +48,8 @@ from train.resume import (
 from train.schedule import schedule_factor, step_count, warmup_steps
 from train.settings import TrainSettings
 from train.stream import Further, Stream, Windows, collate
+from train.tracking import PROJECT, log_every, tracking
+from train.utilisation import operations_per_token, peak_operations
 
 
 def train(
@@ -73,7 +75,8 @@ def train(
 
     Args:
         out: folder to write to: the Hugging Face checkpoint (safetensors) with its tokenizer,
-            `log.parquet` and `exposures.parquet`; nothing else stays there.
+            `log.parquet`, `exposures.parquet`, and `step-N` for each model kept along the way;
+            nothing else stays there.
         model: a causal language model.
         tokenizer: saved beside it.
         view: the stream; its windows have `settings.context` tokens.
@@ -92,6 +95,7 @@ def train(
         InputError: when view, model, tokenizer and settings do not fit together; when a checkpoint
             in `unfinished` belongs to another run.
         TrainingDiverged: when a loss is infinite or not a number.
+        OutOfMemory: with what to lower.
         AdapterUntrained: when LoRA moved no adapter.
     """
     check_fit(model, tokenizer, view, settings)
@@ -108,21 +112,29 @@ def train(
     )
     prepared = prepare(model, settings, execution, seed=seed)
     record = Record(
-        ledger, context=view.context, windows=stream.windows, progress=progress, passes=passes
+        ledger,
+        context=view.context,
+        windows=stream.windows,
+        progress=progress,
+        passes=passes,
+        speed=_speed(model, settings, view.context),
     )
     use_cache = model.config.use_cache
-    point = find_resume_point(unfinished, identity, execution)
+    kept = () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
+    point = find_resume_point(unfinished, identity, execution, kept)
     if point is not None:
         take_up(point, record)
     engine = deepspeed_config(execution)
     with (
+        explained(settings, execution, unfinished, out),
         _workplace(unfinished) as scratch,
+        tracking(execution, unfinished, identity),
         isolated_randomness(),
         plain_transformers(deepspeed=engine is not None),
     ):
         trainer = _KeyedTrainer(
             prepared.model,
-            _arguments(settings, execution, engine, scratch, steps, seed),
+            _arguments(settings, execution, engine, scratch, steps, seed, identity),
             stream,
             record,
             schedule=lambda step: schedule_factor(
@@ -130,25 +142,43 @@ def train(
             ),
             bfloat16=_use_bfloat16(settings),
         )
+
+        def weights() -> dict[str, torch.Tensor] | None:
+            # With ZeRO-3 every process holds a part of each weight.
+            if engine is None:
+                return None
+            return trainer.accelerator.get_state_dict(trainer.model_wrapped)
+
+        if kept:
+            trainer.add_callback(
+                Milestones(
+                    kept,
+                    Path(scratch),
+                    prepared=prepared,
+                    tokenizer=tokenizer,
+                    weights=weights,
+                    use_cache=use_cache,
+                )
+            )
         if unfinished is not None:
             every = resume_every or execution.resume_every
             if every is None and world_size() > 1:
                 # Clocks differ between processes, and all must save at the same step.
                 every = max(steps // 20, 1)
-            trainer.add_callback(_Keeper(record, identity, Timer(every), execution))
+            trainer.add_callback(Keeper(record, identity, Timer(every), execution))
         with reused_memory() if model.device.type == "cpu" else nullcontext():
             trainer.train(resume_from_checkpoint=str(point.folder) if point else None)
             record.read()
-        # With ZeRO-3 every process holds a part of each weight.
-        weights = trainer.accelerator.get_state_dict(trainer.model_wrapped) if engine else None
+        whole = weights()
         merge_exposures(Path(scratch), ledger)
-    model.config.use_cache = use_cache
-    if rank() == 0:
-        prepared.save(out, weights=weights)
-        with plain_transformers():
-            tokenizer.save_pretrained(out)
-        write_log(out / "log.parquet", record.rows)
-        ledger.write(out / "exposures.parquet")
+        model.config.use_cache = use_cache
+        if rank() == 0:
+            prepared.save(out, weights=whole)
+            with plain_transformers():
+                tokenizer.save_pretrained(out)
+            write_log(out / "log.parquet", record.rows)
+            ledger.write(out / "exposures.parquet")
+            hand_over(kept, Path(scratch), out)
     wait_for_all()
     return record.summary()
 
@@ -193,44 +223,6 @@ def check_fit(
         )
 
 
-class _Clock(TrainerCallback):
-    """Starts the record's clock once everything is set up."""
-
-    def __init__(self, record: Record) -> None:
-        self._record = record
-
-    def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self._record.start()
-
-
-class _Keeper(TrainerCallback):
-    """Asks for checkpoints, and adds to each what is ours."""
-
-    def __init__(
-        self, record: Record, identity: str, timer: Timer, execution: ExecutionSettings
-    ) -> None:
-        self._record = record
-        self._identity = identity
-        self._timer = timer
-        self._execution = execution
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
-        last = state.global_step == state.max_steps
-        control.should_save = not last and self._timer.due(state.global_step)
-        if control.should_save:
-            # The ledger must hold this step before the checkpoint says that it is done.
-            self._record.read()
-
-    def on_save(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
-        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        complete(folder, self._record, self._identity, state.global_step, self._execution)
-        self._timer.saved()
-
-
 @contextmanager
 def _workplace(unfinished: Path | None) -> Iterator[str]:
     """Yield the trainer's folder: the one that survives a kill, or one that goes at the end."""
@@ -263,7 +255,7 @@ class _KeyedTrainer(Trainer):
         self._counts_labels = stream.further is not None
         super().__init__(model=model, args=arguments, train_dataset=stream, data_collator=collate)
         self.remove_callback(PrinterCallback)
-        self.add_callback(_Clock(record))
+        self.add_callback(Clock(record))
 
     def compute_loss_context_manager(self) -> AbstractContextManager[Any]:
         """Return the context of the forward pass: bfloat16 arithmetic, where asked for.
@@ -303,6 +295,14 @@ class _KeyedTrainer(Trainer):
         count = super()._get_num_items_in_batch(batch_samples, device)
         return count.clamp(min=1) if isinstance(count, torch.Tensor) else count
 
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Tell the trackers, where there are any, what our own log holds beside."""
+        if "loss" in logs and self._record.rows:
+            row = self._record.rows[-1]
+            known = {"tokens": row.tokens, "tokens_per_second": row.tokens_per_second}
+            logs = {**logs, **known} if np.isnan(row.mfu) else {**logs, **known, "mfu": row.mfu}
+        super().log(logs, start_time)
+
     def floating_point_ops(self, inputs: dict[str, Any]) -> int:
         """Return 0: the count is ours (`train.shapes.flops_per_token`), and this one is slow."""
         return 0
@@ -315,6 +315,7 @@ def _arguments(
     scratch: str,
     steps: int,
     seed: int,
+    identity: str,
 ) -> TrainingArguments:
     device_windows = execution.device_batch(settings.batch_windows, world_size())
     on_gpu = torch.cuda.is_available()
@@ -340,18 +341,29 @@ def _arguments(
         train_sampling_strategy="sequential",
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
-        logging_strategy="no",
+        logging_strategy="steps" if execution.trackers else "no",
+        logging_steps=log_every(on_gpu),
         logging_nan_inf_filter=False,
         save_strategy="no",
         save_total_limit=KEPT,
         eval_strategy="no",
-        report_to=[],
+        report_to=list(execution.trackers),
+        run_name=identity or None,
+        project=PROJECT,
         disable_tqdm=True,
     )
     # Without this, several visible GPUs would be wrapped in DataParallel, which splits the batch.
     _ = arguments.device
     arguments._n_gpu = min(arguments._n_gpu, 1)
     return arguments
+
+
+def _speed(model: PreTrainedModel, settings: TrainSettings, context: int) -> Speed:
+    device = torch.device("cuda") if torch.cuda.is_available() else model.device
+    return Speed(
+        operations_per_token(model, context),
+        peak_operations(device, bfloat16=_use_bfloat16(settings)) * world_size(),
+    )
 
 
 def _use_bfloat16(settings: TrainSettings) -> bool:

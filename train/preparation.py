@@ -32,19 +32,27 @@ class Prepared:
     new: Mapping[str, AdapterNorms] | None
     """Norms of the new adapters; None where there are none."""
 
-    def save(self, out: Path, *, weights: Mapping[str, torch.Tensor] | None = None) -> None:
+    def save(
+        self,
+        out: Path,
+        *,
+        weights: Mapping[str, torch.Tensor] | None = None,
+        settled: bool = True,
+    ) -> None:
         """Write the trained model; with adapters, merged, and themselves in `out/adapter`.
 
         Args:
             out: the folder of the checkpoint.
             weights: the whole state, where the model's own parameters are spread over processes.
+            settled: whether training is over, so that adapters that have not moved are an error.
 
         Raises:
             AdapterUntrained: when no adapter moved.
         """
         if self.new is not None:
             state = self.model.state_dict() if weights is None else weights
-            require_trained(self.new, adapter_norms(state), lr=self.settings.lr)
+            if settled:
+                require_trained(self.new, adapter_norms(state), lr=self.settings.lr)
             save_adapted(self.model, out, weights=weights)
             return
         with plain_transformers():

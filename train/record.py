@@ -24,8 +24,35 @@ from train.stream import Fed
 READ_EVERY = 20
 """Steps between two readings of the device, where there is one beside the CPU."""
 
-Progress = Callable[[int, int, float], None]
-"""Called with tokens done, tokens in all, and the loss of the last step."""
+
+class Moment(NamedTuple):
+    """How far a run is."""
+
+    tokens: int
+    """Fed so far."""
+    total: int
+    """To be fed in all."""
+    loss: float
+    """Of the last step, in nats a token."""
+    tokens_per_second: float
+    mfu: float
+    """Model FLOPs utilisation; NaN where the device's peak is not known."""
+
+
+Progress = Callable[[Moment], None]
+"""Called after every reading of the device."""
+
+
+class Speed(NamedTuple):
+    """What tokens a second are worth."""
+
+    operations_per_token: float = float("nan")
+    peak: float = float("nan")
+    """Operations a second of all devices together."""
+
+    def utilisation(self, tokens_per_second: float) -> float:
+        """Return the model FLOPs utilisation; NaN where one of the two is not known."""
+        return tokens_per_second * self.operations_per_token / self.peak
 
 
 class Ledger(Protocol):
@@ -59,6 +86,16 @@ class Ledger(Protocol):
 
 class TrainingDiverged(SpikeinError):
     """The loss became infinite or not a number."""
+
+    def __init__(self, message: str, *, step: int) -> None:
+        """Take what to say.
+
+        Args:
+            message: for people.
+            step: the first optimiser step with such a loss.
+        """
+        super().__init__(message)
+        self.step = step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +141,7 @@ class Record:
         windows: int,
         progress: Progress | None,
         passes: int = 1,
+        speed: Speed | None = None,
     ) -> None:
         self.rows: list[LogRow] = []
         self.ledger = ledger
@@ -111,6 +149,7 @@ class Record:
         self._windows = windows
         self._progress = progress if rank() == 0 else None
         self._passes = passes
+        self._speed = speed or Speed()
         self._pending: list[Pending] = []
         self._tokens = self._restored = 0
         self._started = self._last_read = 0.0
@@ -148,18 +187,20 @@ class Record:
         now = time.perf_counter()
         rate = sum(windows) * self._context / max(now - self._last_read, 1e-9)
         self._last_read = now
+        mfu = self._speed.utilisation(rate)
         for step, loss, count in zip(steps, losses, windows, strict=True):
             for part in step:
                 self._told(part)
             if not np.isfinite(loss.value):
-                raise TrainingDiverged(_divergence(step, loss.value))
+                raise TrainingDiverged(_divergence(step, loss.value), step=step[0].step)
             if loss.labels:
                 self._last_loss = loss.value
             self._tokens += round(count) * self._context
             value = loss.value if loss.labels else float("nan")
-            self.rows.append(LogRow(step[0].step, self._tokens, value, step[0].lr, rate))
+            self.rows.append(LogRow(step[0].step, self._tokens, value, step[0].lr, rate, mfu))
         if pending and self._progress is not None:
-            self._progress(self._tokens, self._windows * self._context, self._last_loss)
+            total = self._windows * self._context
+            self._progress(Moment(self._tokens, total, self._last_loss, rate, mfu))
 
     def _losses(self, steps: list[list[Pending]]) -> list["_Loss"]:
         """Return each step's mean loss over all processes, and whether any token carried one.

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from inject.errors import InputError
 from inject.files import write_text
+from train.checkpoints import checkpoint_folder
 from train.execution import ExecutionSettings
 from train.log import read_log, write_log
 from train.processes import rank, wait_for_all, world_size
@@ -38,7 +40,10 @@ class ResumePoint(NamedTuple):
 
 
 def find_resume_point(
-    unfinished: Path | None, identity: str, execution: ExecutionSettings | None = None
+    unfinished: Path | None,
+    identity: str,
+    execution: ExecutionSettings | None = None,
+    kept: Sequence[int] = (),
 ) -> ResumePoint | None:
     """Return the newest whole checkpoint below a folder, or None; half-written ones are removed.
 
@@ -46,6 +51,7 @@ def find_resume_point(
         unfinished: the folder; None where nothing is kept.
         identity: digest of everything that bears on the run's numbers.
         execution: how the run will go on; None for this process alone.
+        kept: steps whose models are kept; a checkpoint counts only with those before it.
 
     Raises:
         InputError: a checkpoint there belongs to another run, or was saved by DeepSpeed in another
@@ -71,8 +77,32 @@ def find_resume_point(
                 hint="Delete the folder, or give the run whose checkpoint it is.",
             )
         _check_engine(mark, folder, execution or ExecutionSettings())
-        found.append(ResumePoint(folder, int(match.group(1))))
+        step = int(match.group(1))
+        past = [one for one in kept if one <= step]
+        if all((unfinished / checkpoint_folder(one)).is_dir() for one in past):
+            found.append(ResumePoint(folder, step))
     return max(found, key=lambda point: point.step, default=None)
+
+
+def drop_diverged(unfinished: Path, step: int) -> Path | None:
+    """Remove the checkpoints that gave a bad loss, and return the newest that gave a good one.
+
+    The loss of step s is that of the weights after s - 1 updates.
+
+    Args:
+        unfinished: the folder of the checkpoints.
+        step: the first optimiser step with a bad loss.
+    """
+    good: dict[int, Path] = {}
+    for folder in unfinished.glob("checkpoint-*"):
+        match = _NAME.fullmatch(folder.name)
+        if match is None:
+            continue
+        if int(match.group(1)) < step - 1:
+            good[int(match.group(1))] = folder
+        elif rank() == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+    return good[max(good)] if good else None
 
 
 def _check_engine(mark: dict[str, Any], folder: Path, execution: ExecutionSettings) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
+from train.checkpoints import CheckpointSettings
 
 Mode = Literal["pretrain", "continue", "finetune", "lora"]
 Schedule = Literal["constant", "cosine", "linear"]
@@ -112,6 +113,9 @@ class TrainSettings(Settings):
     precision: Precision = "auto"
     """Arithmetic of the forward pass; weights stay float32. `auto`: bfloat16 where the GPU has
     it, else float32."""
+    checkpoints: CheckpointSettings | None = None
+    """Models kept along the way; each is scored, and the page shows how detection changes from one
+    to the next."""
 
     @model_validator(mode="after")
     def _fits_the_mode(self) -> "TrainSettings":

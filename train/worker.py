@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from inject.errors import SpikeinError
-from train.job import PROGRESS, TrainingJob, run
+from train.job import TrainingJob, moment_line, run
 
 BAD_INPUT = 2
 
@@ -23,11 +23,8 @@ def main() -> None:
     """Run the job named by the first argument."""
     job = TrainingJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
 
-    def progress(done: int, total: int, loss: float) -> None:
-        print(f"{PROGRESS}{done} {total} {loss}", flush=True)
-
     try:
-        run(job, progress=progress)
+        run(job, progress=lambda moment: print(moment_line(moment), flush=True))
     except SpikeinError as error:
         print(error, file=sys.stderr)
         sys.exit(BAD_INPUT)

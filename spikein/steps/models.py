@@ -4,9 +4,10 @@ A `ModelNode` is where a model comes from: an artifact of the graph, or a pretra
 this disk or the hub, whose identity is the digests of its files or its commit.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inject.settings import plain
 from spikein.experiment import Experiment
@@ -15,6 +16,9 @@ from spikein.steps.ground import require_passed
 from spikein.steps.variants import renditions_file, variants_of
 from train.published import known_sizes
 from train.shapes import Shape, flops_per_token, load_shape, parameter_count
+
+if TYPE_CHECKING:
+    from train.record import Moment, Progress
 
 LIBRARIES = ("torch", "transformers", "accelerate")
 BYTES_A_PARAMETER = 16
@@ -210,8 +214,11 @@ def _count(tokens: int) -> str:
     return str(tokens)
 
 
-def _progress(context: StepContext) -> Callable[[int, int, float], None]:
-    def told(done: int, total: int, loss: float) -> None:
-        context.report(done, total, unit="tokens", note=f"loss {loss:.3f}")
+def _progress(context: StepContext) -> "Progress":
+    def told(moment: "Moment") -> None:
+        note = f"loss {moment.loss:.3f}, {moment.tokens_per_second:,.0f} tokens/s"
+        if not math.isnan(moment.mfu):
+            note += f", MFU {moment.mfu:.0%}"
+        context.report(moment.tokens, moment.total, unit="tokens", note=note)
 
     return told

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from spikein.progress import Bars, Lines, duration, showing
+from spikein.progress import Bars, Lines, Pace, duration, showing
 
 
 def test_one_line_when_a_step_starts_and_one_when_it_ends():
@@ -29,9 +29,22 @@ def test_long_steps_say_how_far_they_are():
     progress.advanced("model a", 1500, 3000, "tokens", "loss 3.2")
     progress.advanced("model a", 7, None, "", "")
     assert stream.getvalue().splitlines()[1:] == [
-        "[1/1] model a: 1,500 of 3,000 tokens loss 3.2",
+        "[1/1] model a: 1,500 of 3,000 tokens, loss 3.2",
         "[1/1] model a: 7",
     ]
+
+
+def test_the_time_left_goes_by_the_pace_since_the_first_word():
+    times = iter([100.0, 100.5, 110.0, 120.0, 121.0, 200.0])
+    pace = Pace(clock=lambda: next(times))
+    # A restart begins in the middle.
+    assert pace.left(400, 1000) == ""
+    assert pace.left(410, 1000) == "", "half a second tells nothing"
+    assert pace.left(500, 1000) == "50 s left"
+    assert pace.left(500, None) == ""
+    # Another count begins.
+    assert pace.left(3, 10) == ""
+    assert pace.left(3, 10) == ""
 
 
 def test_bars_leave_one_line_a_step_and_take_no_markup():

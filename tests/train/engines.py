@@ -39,5 +39,5 @@ if __name__ == "__main__":
         dropout=False,
         batch_windows=int(sys.argv[5]),
         execution=ExecutionSettings(**json.loads(sys.argv[4])),
-        progress=lambda done, total, loss: print(done, rank(), flush=True),
+        progress=lambda moment: print(moment.tokens, rank(), flush=True),
     )

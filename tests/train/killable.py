@@ -12,6 +12,7 @@ import torch
 from inject.ledger import CopyName, ExposureLedger
 from inject.tokenizer import load_tokenizer
 from inject.view import Insertions, View
+from train.checkpoints import CheckpointSettings
 from train.loop import TrainSummary, train
 from train.settings import TrainSettings
 from train.shapes import Shape, build_model
@@ -30,7 +31,10 @@ SETTINGS = TrainSettings(
     schedule="cosine",
     warmup=0.1,
     precision="float32",
+    checkpoints=CheckpointSettings(steps=(2,), every=7),
 )
+KEPT = (2, 7, 14, 21)
+"""Steps whose models are kept."""
 
 
 class Clean:
@@ -102,5 +106,5 @@ if __name__ == "__main__":
         Path(sys.argv[2]),
         Path(sys.argv[3]),
         dropout=sys.argv[4] == "dropout",
-        progress=lambda done, total, loss: print(done, flush=True),
+        progress=lambda moment: print(moment.tokens, flush=True),
     )

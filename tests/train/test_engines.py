@@ -18,6 +18,7 @@ from tests.train.killable import CONTEXT, go
 from train.execution import ExecutionSettings
 from train.launch import ProcessFailed, launch
 from train.log import read_log
+from train.record import Moment
 from train.resume import find_resume_point
 
 pytestmark = pytest.mark.slow
@@ -72,11 +73,15 @@ def check_same(one: Path, other: Path, *, tolerance: float) -> None:
     seen, expected = (pq.read_table(path / "exposures.parquet") for path in (one, other))
     assert seen.drop_columns(["rank"]).equals(expected.drop_columns(["rank"]))
     assert set(seen["rank"].drop_null().to_pylist()) == {0, 1}
-    weights, exact = (load_file(path / "model.safetensors") for path in (one, other))
-    assert weights.keys() == exact.keys()
-    for name in weights:
-        assert weights[name].dtype == torch.float32
-        torch.testing.assert_close(weights[name], exact[name], atol=2e-3, rtol=0)
+    steps = sorted(path.name for path in other.glob("step-*"))
+    assert len(steps) >= 3
+    assert sorted(path.name for path in one.glob("step-*")) == steps
+    for model in ("", *steps):
+        weights, exact = (load_file(path / model / "model.safetensors") for path in (one, other))
+        assert weights.keys() == exact.keys()
+        for name in weights:
+            assert weights[name].dtype == torch.float32
+            torch.testing.assert_close(weights[name], exact[name], atol=2e-3, rtol=0)
     AutoModelForCausalLM.from_pretrained(one)
 
 
@@ -92,11 +97,11 @@ def test_two_processes_do_what_one_does(alone, batch, more):
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="DeepSpeed compiles, and there is no g++")
-@pytest.mark.parametrize("zero", [1, 2, 3])
+@pytest.mark.parametrize(("zero", "offload"), [(1, False), (2, False), (2, True), (3, False)])
 @pytest.mark.timeout(400)
-def test_deepspeed_does_what_one_process_does(alone, zero):
-    execution = {"engine": "deepspeed", "processes": 2, "zero": zero}
-    out = together(alone, f"zero-{zero}", execution)
+def test_deepspeed_does_what_one_process_does(alone, zero, offload):
+    execution = {"engine": "deepspeed", "processes": 2, "zero": zero, "offload": offload}
+    out = together(alone, f"zero-{zero}-{offload}", execution)
     check_same(out, alone / "alone-4", tolerance=1e-4)
 
 
@@ -122,8 +127,8 @@ def test_two_processes_take_up_what_one_began(alone):
     class Stop(Exception):
         pass
 
-    def stop(done: int, total: int, loss: float) -> None:
-        if done >= 7 * 4 * CONTEXT:
+    def stop(moment: Moment) -> None:
+        if moment.tokens >= 7 * 4 * CONTEXT:
             raise Stop
 
     unfinished = alone / "begun-unfinished"

@@ -21,6 +21,7 @@ from train.feeding import IGNORED, feeding
 from train.log import read_log
 from train.loop import train
 from train.pretrained import load_causal_model
+from train.record import Moment
 from train.settings import TrainSettings
 from train.shapes import Shape, build_model
 
@@ -278,8 +279,8 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
     )
 
     def start(name: str, unfinished: str, stop_at: int | None = None) -> Path:
-        def progress(done: int, total: int, loss: float) -> None:
-            if stop_at is not None and done >= stop_at:
+        def progress(moment: Moment) -> None:
+            if stop_at is not None and moment.tokens >= stop_at:
                 raise KeyboardInterrupt
 
         (tmp_path / name).mkdir(exist_ok=True)

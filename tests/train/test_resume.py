@@ -14,8 +14,9 @@ import torch
 from safetensors.torch import load_file
 
 from inject.errors import InputError
-from tests.train.killable import CONTEXT, STEPS, go
+from tests.train.killable import CONTEXT, KEPT, STEPS, go
 from train.log import read_log
+from train.record import Moment
 from train.resume import find_resume_point
 
 pytestmark = pytest.mark.slow
@@ -49,9 +50,11 @@ def whole(request, tmp_path_factory, tokenizer):
 
 
 def same(one: Path, other: Path) -> None:
-    weights, others = (load_file(path / "model.safetensors") for path in (one, other))
-    assert weights.keys() == others.keys()
-    assert all(torch.equal(weights[name], others[name]) for name in weights)
+    for model in ("", *(f"step-{step}" for step in KEPT)):
+        weights, others = (load_file(path / model / "model.safetensors") for path in (one, other))
+        assert weights.keys() == others.keys()
+        assert all(torch.equal(weights[name], others[name]) for name in weights)
+    assert sorted(path.name for path in one.glob("step-*")) == sorted(f"step-{k}" for k in KEPT)
     tables = [pq.read_table(path / "exposures.parquet") for path in (one, other)]
     assert tables[0].equals(tables[1])
     logs = [read_log(path / "log.parquet") for path in (one, other)]
@@ -87,7 +90,7 @@ def test_killed_in_either_epoch(whole, tmp_path, tokenizer, after):
         unfinished,
         tokenizer,
         dropout=kind == "dropout",
-        progress=lambda done, total, loss: told.append(done),
+        progress=lambda moment: told.append(moment.tokens),
     )
     assert len(told) == STEPS - point.step
     same(tmp_path / "again", expected)
@@ -98,8 +101,8 @@ def interrupted(tmp_path, tokenizer, *, at: int) -> Path:
     class Stop(Exception):
         pass
 
-    def stop(done: int, total: int, loss: float) -> None:
-        if done >= at * 4 * CONTEXT:
+    def stop(moment: Moment) -> None:
+        if moment.tokens >= at * 4 * CONTEXT:
             raise Stop
 
     unfinished = tmp_path / "unfinished"
@@ -126,24 +129,43 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, tokenizer):
         find_resume_point(unfinished, "another")
 
 
-def test_a_disk_that_fills_up_leaves_the_checkpoint_before(tmp_path, tokenizer, monkeypatch):
-    import train.loop
+def test_a_checkpoint_without_the_models_kept_before_it_is_not_used(tmp_path, tokenizer):
+    unfinished = interrupted(tmp_path, tokenizer, at=11)
+    assert {path.name for path in unfinished.glob("step-*")} == {"step-2", "step-7"}
+    found = find_resume_point(unfinished, "this run", kept=KEPT)
+    assert found is not None
+    assert found.step == 9
+    shutil.rmtree(unfinished / "step-7")
+    older = find_resume_point(unfinished, "this run", kept=KEPT)
+    assert older is not None
+    assert older.step == 6
 
-    original = train.loop.complete
 
-    def full(folder, record, identity, step, execution):
-        if step == 6:
-            raise OSError(28, "No space left on device")
-        original(folder, record, identity, step, execution)
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 900 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=900k", "tmpfs", str(folder)], capture_output=True
+    )
+    if not mounted or mounted.returncode:
+        pytest.skip("no small file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
 
-    monkeypatch.setattr(train.loop, "complete", full)
-    unfinished = tmp_path / "unfinished"
-    with pytest.raises(OSError, match="No space left"):
+
+def test_a_disk_that_fills_up_leaves_the_checkpoint_before(small_disk, tmp_path, tokenizer):
+    unfinished = small_disk / "unfinished"
+    with pytest.raises(InputError, match="the disk is full") as found:
         go(tmp_path / "out", unfinished, tokenizer, dropout=False)
-    monkeypatch.undo()
-    point = find_resume_point(unfinished, "this run")
+    assert "goes on from the last whole checkpoint" in str(found.value)
+    whole = sorted(path.parent.name for path in unfinished.glob("checkpoint-*/spikein.json"))
+    assert whole, "the disk held not one checkpoint"
+    point = find_resume_point(unfinished, "this run", kept=KEPT)
     assert point is not None
-    assert point.step == 3
+    assert point.folder.name in whole
+    assert all(path.is_dir() for path in unfinished.glob("step-*"))
 
 
 def test_nothing_to_take_up(tmp_path):

@@ -1,0 +1,138 @@
+"""What happens between two optimiser steps: the clock starts, restarts are saved, models are kept.
+
+A restart's checkpoint (`checkpoint-N`) is the trainer's, with everything that goes on needs; a kept
+model (`step-N`) is a whole model for the detectors. Both lie in the folder that survives a kill,
+each complete or absent; kept models move into the artifact when the run ends.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import (
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+
+from train.checkpoints import checkpoint_folder
+from train.execution import ExecutionSettings
+from train.processes import rank, wait_for_all
+from train.quiet import plain_transformers
+from train.record import Record
+from train.resume import Timer, complete
+
+if TYPE_CHECKING:
+    from train.preparation import Prepared
+
+Weights = Mapping[str, torch.Tensor]
+
+
+class Clock(TrainerCallback):
+    """Starts the record's clock once everything is set up."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        """Start the clock."""
+        self._record.start()
+
+
+class Keeper(TrainerCallback):
+    """Asks for checkpoints to restart from, and adds to each what is ours."""
+
+    def __init__(
+        self, record: Record, identity: str, timer: Timer, execution: ExecutionSettings
+    ) -> None:
+        self._record = record
+        self._identity = identity
+        self._timer = timer
+        self._execution = execution
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Ask for a checkpoint where one is due."""
+        last = state.global_step == state.max_steps
+        control.should_save = not last and self._timer.due(state.global_step)
+        if control.should_save:
+            # The ledger must hold this step before the checkpoint says that it is done.
+            self._record.read()
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Complete the checkpoint that the trainer has written."""
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        complete(folder, self._record, self._identity, state.global_step, self._execution)
+        self._timer.saved()
+
+
+class Milestones(TrainerCallback):
+    """Keeps whole models at the steps that were asked for."""
+
+    def __init__(
+        self,
+        steps: Sequence[int],
+        folder: Path,
+        *,
+        prepared: "Prepared",
+        tokenizer: PreTrainedTokenizerBase,
+        weights: Callable[[], Weights | None],
+        use_cache: bool,
+    ) -> None:
+        """Take what a model is saved from.
+
+        Args:
+            steps: after which a model is kept.
+            folder: where, as `step-N`.
+            prepared: the model in training.
+            tokenizer: saved beside each.
+            weights: gives the whole state where it is spread over processes, else None; called in
+                every process.
+            use_cache: the model's own setting, which training switches off.
+        """
+        self._steps = frozenset(steps)
+        self._folder = folder
+        self._prepared = prepared
+        self._tokenizer = tokenizer
+        self._weights = weights
+        self._use_cache = use_cache
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Keep the model where its step was asked for."""
+        if state.global_step not in self._steps:
+            return
+        weights = self._weights()
+        if rank() == 0:
+            self._save(self._folder / checkpoint_folder(state.global_step), weights)
+        wait_for_all()
+
+    def _save(self, folder: Path, weights: Weights | None) -> None:
+        """Write the model under another name first, so that it is never there in part."""
+        part = folder.with_name(f".{folder.name}")
+        for old in (part, folder):
+            shutil.rmtree(old, ignore_errors=True)
+        config = self._prepared.model.config
+        config.use_cache, switched = self._use_cache, config.use_cache
+        try:
+            self._prepared.save(part, weights=weights, settled=False)
+        finally:
+            config.use_cache = switched
+        with plain_transformers():
+            self._tokenizer.save_pretrained(part)
+        part.rename(folder)
+
+
+def hand_over(steps: Sequence[int], folder: Path, out: Path) -> None:
+    """Move the kept models into the artifact."""
+    for step in steps:
+        name = checkpoint_folder(step)
+        (folder / name).rename(out / name)

@@ -165,6 +165,44 @@ class ExposureLedger:
             pq.write_table(self.table(), temporary)
 
 
+class Seen(NamedTuple):
+    """What a model had seen of one example at some moment of its training."""
+
+    copies: int
+    """Different copies of which it had seen all tokens; 0 where it had seen parts alone."""
+    last_step: int
+    """The latest optimiser step that held any part of a copy."""
+
+
+def seen_by(exposures: pa.Table, step: int) -> dict[str, Seen]:
+    """Return what had been seen of each example after an optimiser step.
+
+    A copy that straddles windows was seen when all its parts had been, in one epoch. Examples of
+    which nothing had been seen by then are not in the result.
+
+    Args:
+        exposures: rows of `exposures.parquet`.
+        step: the step; the model that it left behind is the one asked about, 0 the first.
+    """
+    columns = [*CopyName._fields, "status", "epoch", "step", "text_start", "text_stop"]
+    parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
+    lengths: dict[CopyName, int] = {}
+    last: dict[str, int] = defaultdict(int)
+    for row in exposures.select([*columns, "text_length"]).to_pylist():
+        if row["status"] == NEVER or row["step"] > step:
+            continue
+        name = CopyName(*(row[field] for field in CopyName._fields))
+        last[name.example_id] = max(last[name.example_id], row["step"])
+        if row["status"] in ("whole", "fragment"):
+            parts[name, row["epoch"]][row["text_start"]] = row["text_stop"] - row["text_start"]
+            lengths[name] = row["text_length"]
+    copies: dict[str, set[CopyName]] = defaultdict(set)
+    for (name, _), pieces in parts.items():
+        if sum(pieces.values()) == lengths[name]:
+            copies[name.example_id].add(name)
+    return {name: Seen(len(copies[name]), latest) for name, latest in last.items()}
+
+
 def copies_seen(exposures: pa.Table) -> dict[str, int]:
     """Return how many different copies of each example were seen with all of their tokens.
 

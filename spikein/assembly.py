@@ -16,6 +16,7 @@ from spikein.steps.detection import asked_settings, frequency_step, scores_step
 from spikein.steps.ground import audit_step, examples_step, plan_step
 from spikein.steps.models import ModelNode, arm_step, base_node
 from spikein.steps.results import ArmSteps, results_step
+from spikein.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.steps.variants import variants_step
 from spikein.sweep import ArmExperiment, arms
 
@@ -40,6 +41,8 @@ class ArmNodes:
     accuracy: Step | None
     """How the trained model answers the benchmarks' questions."""
     base_accuracy: Step | None
+    checkpoints: tuple[CheckpointSteps, ...]
+    """The models along its training; empty where none is kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,8 @@ class Assembly:
     results: Step
     gains: Step | None
     """What the arms' task accuracy gained; None where no dataset has closed answers."""
+    trajectory: Step | None
+    """Detection along training; None where no arm keeps models along the way."""
     graph: Graph
     notes: tuple[str, ...]
     """What was left out, and why."""
@@ -82,7 +87,11 @@ def assemble(experiment: Experiment) -> Assembly:
     found += _base_arms(nodes)
     results = results_step(found, experiment.analysis, label=experiment.name)
     gains = _gains(nodes, experiment)
-    goals = [results, *([gains] if gains else [])]
+    along = [one for node in nodes for one in node.checkpoints]
+    trajectory = (
+        trajectory_step(along, experiment.analysis, label=experiment.name) if along else None
+    )
+    goals = [results, *(step for step in (gains, trajectory) if step)]
     # What the page and the run's folder are filled from must be there, too.
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
@@ -93,6 +102,7 @@ def assemble(experiment: Experiment) -> Assembly:
         arms=tuple(found),
         results=results,
         gains=gains,
+        trajectory=trajectory,
         graph=Graph(goals=tuple(goals)),
         notes=_notes(nodes),
     )
@@ -137,6 +147,7 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
     scores = scores_step(model=ModelNode(step=trained), is_base=False, **common)
     if scores is None:
         raise TypeError("no detector is left for a contaminated model")
+    base_scores = None if base is None else scores_step(model=base, is_base=True, **common)
     return ArmNodes(
         arm=arm,
         tokenizer=tokenizer,
@@ -147,9 +158,21 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
         base=base,
         trained=trained,
         scores=scores,
-        base_scores=None if base is None else scores_step(model=base, is_base=True, **common),
+        base_scores=base_scores,
         accuracy=_accuracy(ModelNode(step=trained), examples, experiment),
         base_accuracy=None if base is None else _accuracy(base, examples, experiment),
+        checkpoints=tuple(
+            checkpoint_steps_of(
+                experiment,
+                axes=arm.labels,
+                seed=seed,
+                trained=trained,
+                examples=examples,
+                scores=scores,
+                base_scores=base_scores if experiment.train.mode != "pretrain" else None,
+                score=lambda model: scores_step(model=model, is_base=False, **common),
+            )
+        ),
     )
 
 

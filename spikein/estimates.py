@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from inject.errors import InputError, did_you_mean
 from spikein.experiment import Experiment
 from spikein.sweep import ArmExperiment
+from train.checkpoints import checkpoint_steps
 from train.cost import MEMORY, PEAKS, STAGES, UTILISATION, RunCost, States, model_states, run_cost
 from train.execution import ExecutionSettings
 from train.published import Sizes, known_sizes
@@ -71,6 +72,8 @@ class Estimate:
     """Model states on one GPU by stage of ZeRO, 0 to 3."""
     note: str
     """Where the sizes are from, or why there are none."""
+    models: int = 1
+    """Models that a run leaves behind: the trained one, and those kept along the way."""
 
     def memory(self, stage: int) -> float:
         """Return the bytes that one GPU needs at a stage of ZeRO."""
@@ -151,6 +154,9 @@ def _estimate(
             for stage in STAGES
         ),
         note=f"{cost.parameters:,} parameters, by {sizes.source}",
+        models=1 + len(checkpoint_steps(settings.checkpoints, steps))
+        if settings.checkpoints is not None
+        else 1,
     )
 
 

@@ -20,7 +20,9 @@ from inject.overlap.settings import OverlapSettings
 from inject.settings import Copies, Placement, PoolSettings, PositiveInt, Settings
 from inject.variants.settings import Variants
 from spikein.document import KeyPath, dotted
+from train.checkpoints import checkpoint_steps
 from train.execution import ExecutionSettings
+from train.schedule import step_count
 from train.settings import (
     BaseSettings,
     ModelSettings,
@@ -135,10 +137,16 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
         check_start(model, has_base=base is not None, mode=train.mode)
         if base is not None:
             base.resolved(train)
+        if train.checkpoints is not None and corpus.tokens >= train.batch_tokens:
+            windows = corpus.tokens // train.context
+            checkpoint_steps(train.checkpoints, step_count(train, windows))
     except InputError as error:
         key = error.where or "train"
         found.append(
-            (tuple(key.split(".")), InputError(f"{key}: {error.problem}", hint=error.hint))
+            (
+                tuple(key.split(".")),
+                InputError(f"{key}: {error.problem}", hint=error.hint, allowed=error.allowed),
+            )
         )
 
     def add(path: KeyPath, problem: str, hint: str) -> None:

@@ -18,6 +18,7 @@ from analysis.lookup import by_cohort
 from analysis.page import CostRow, Fact, Report, write_report
 from analysis.page.accuracy import GainTable, gain_tables
 from analysis.page.background import BackgroundAudit, background_audit
+from analysis.page.trajectory import trajectory_view
 from analysis.summary import summary_sentences
 from analysis.validity import check_validity
 from inject.audit import read_audit
@@ -33,6 +34,7 @@ from spikein.reading import resolved_yaml
 from spikein.runs import link_artifact
 from spikein.steps.accuracy import FILE as ACCURACY
 from spikein.steps.results import Results, load_results, open_arms
+from spikein.steps.trajectory import FADING, PROGRESS, Along, load_trajectory
 from train.settings import TokenizerTraining
 from train.shapes import load_shape, parameter_count
 
@@ -61,15 +63,21 @@ def fill_run(
         shutil.copyfile(results_folder / name, folder / name)
     if assembly.gains is not None:
         shutil.copyfile(report.artifact(assembly.gains).path / ACCURACY, folder / ACCURACY)
+    along = None
+    if assembly.trajectory is not None:
+        made = report.artifact(assembly.trajectory).path
+        for name in (PROGRESS, FADING):
+            shutil.copyfile(made / name, folder / name)
+        along = load_trajectory(made)
     (folder / "figures").mkdir()
-    for figure in results.figures:
+    for figure in (*results.figures, *(along.figures if along else ())):
         for path in (figure.svg, figure.png):
             shutil.copyfile(path, folder / "figures" / path.name)
     _write_examples(folder / "examples.parquet", assembly, report)
     _write_exposures(folder / "exposures.parquet", assembly, report)
     for outcome in report.outcomes:
         link_artifact(folder, outcome.artifact)
-    page = _page(assembly, report, results, show_protected)
+    page = _page(assembly, report, results, along, show_protected)
     write_report(folder, page)
     tables = by_cohort(page.analysis.metrics, axis_names(page.arms))
     checks = [
@@ -107,7 +115,13 @@ def _write_exposures(path: Path, assembly: Assembly, report: RunReport) -> None:
     pq.write_table(pa.concat_tables(tables), path)
 
 
-def _page(assembly: Assembly, report: RunReport, results: Results, show_protected: bool) -> Report:
+def _page(
+    assembly: Assembly,
+    report: RunReport,
+    results: Results,
+    along: Along | None,
+    show_protected: bool,
+) -> Report:
     experiment = assembly.experiment
     inputs = {name: report.artifact(step) for name, step in assembly.results.inputs.items()}
     return Report(
@@ -120,7 +134,10 @@ def _page(assembly: Assembly, report: RunReport, results: Results, show_protecte
         audits=_audits(assembly, report),
         backgrounds=_backgrounds(assembly, report),
         gains=_gains(assembly, report),
-        figures=results.figures,
+        along=None
+        if along is None
+        else trajectory_view(along.tables, list(assembly.experiment.sweep)),
+        figures=[*results.figures, *(along.figures if along else ())],
         cost=[
             CostRow(
                 step=outcome.step.name,

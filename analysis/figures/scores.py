@@ -9,10 +9,10 @@ from analysis.figures.data import CohortData, cohort_rows
 from analysis.figures.style import (
     INK,
     MUTED,
-    PALETTE,
     ReportFigure,
     finish,
     new_figure,
+    shades,
     styled,
 )
 from analysis.metrics import Floats
@@ -35,8 +35,7 @@ def draw_scores(
         for cell in copies_cells(rows.copies.tolist(), high_copies=settings.high_copies)
         if is_dose(cell.label)
     ]
-    shades = _shades(len(cells))
-    for cell, shade in zip(cells, shades, strict=True):
+    for cell, shade in zip(cells, shades(len(cells)), strict=True):
         values = rows.members[cell.holds(rows.copies)]
         if len(values) >= settings.least_members:
             one = cell.label == "1"
@@ -99,11 +98,3 @@ def _density(values: Floats, grid: Floats) -> Floats:
     width = max(width, float(grid[1] - grid[0]))
     density: Floats = np.exp(-0.5 * ((grid[:, None] - values) / width) ** 2).sum(axis=1)
     return density if density.max() > 0 else np.ones_like(density)
-
-
-def _shades(count: int) -> list[str]:
-    """Return colours from blue (few copies) to vermilion (many)."""
-    from matplotlib.colors import LinearSegmentedColormap, to_hex
-
-    ramp = LinearSegmentedColormap.from_list("dose", [PALETTE[1], "#b0799b", PALETTE[0]])
-    return [to_hex(ramp(at / max(1, count - 1))) for at in range(count)]

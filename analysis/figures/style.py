@@ -156,3 +156,19 @@ def behind(members: int, nonmembers: int, seeds: int) -> str:
     """Say how many rows and seeds stand behind a figure."""
     counted = "one training seed" if seeds == 1 else f"{seeds} training seeds"
     return f"{members:,} members and {nonmembers:,} non-members of the test split, {counted}."
+
+
+def shades(count: int) -> list[str]:
+    """Return colours from blue (few copies) to vermilion (many)."""
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
+
+    ramp = LinearSegmentedColormap.from_list("dose", [PALETTE[1], "#b0799b", PALETTE[0]])
+    return [to_hex(ramp(at / max(1, count - 1))) for at in range(count)]
+
+
+def tokens_label(value: float, _: int) -> str:
+    """Return a number of tokens as an axis shows it: `300k`."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"

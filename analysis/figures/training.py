@@ -18,6 +18,7 @@ from analysis.figures.style import (
     panel_columns,
     panels,
     styled,
+    tokens_label,
 )
 from analysis.metrics import Floats
 
@@ -45,7 +46,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
             total += _rug(axis, arm)
             axis.set_title(cohort.label() or "contaminated")
             axis.grid(True, axis="y")
-            axis.xaxis.set_major_formatter(_tokens)
+            axis.xaxis.set_major_formatter(tokens_label)
             axis.locator_params(axis="x", nbins=5)
         low, high = axes[0].get_ylim()
         axes[0].set_ylim(low - 0.2 * (high - low), high)
@@ -93,10 +94,3 @@ def _smooth(loss: Floats) -> Floats:
     """Running median over a tenth of the steps, at least five."""
     half = max(2, len(loss) // 20)
     return np.array([np.median(loss[max(0, at - half) : at + half + 1]) for at in range(len(loss))])
-
-
-def _tokens(value: float, _: int) -> str:
-    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{unit}"
-    return f"{value:g}"

@@ -8,6 +8,7 @@ from analysis.arm import Arm
 from analysis.figures.style import ReportFigure
 from analysis.page.accuracy import GainTable
 from analysis.page.background import BackgroundAudit
+from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
 
 
@@ -50,6 +51,8 @@ class Report:
     """What the audit of each background's text found."""
     gains: Sequence[GainTable] = ()
     """What the benchmark scores gained; empty where no dataset has closed answers."""
+    along: TrajectoryView | None = None
+    """Detection along training; None where no model was kept along the way."""
     figures: Sequence[ReportFigure] = ()
     cost: Sequence[CostRow] = ()
     provenance: Sequence[Fact] = ()

@@ -38,7 +38,7 @@ def print_estimates(every: "Sequence[Estimate]", hardware: "Hardware") -> None:
                     else (
                         count(one.cost.flops),
                         *(human_bytes(one.memory(stage)) for stage in range(len(stages))),
-                        human_bytes(one.cost.disk),
+                        human_bytes(one.cost.disk * one.models),
                         _hours(one.cost.gpu_seconds / 3600),
                     )
                 ),

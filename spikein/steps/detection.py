@@ -125,7 +125,7 @@ def scores_step(
         asked = [
             one for one in asked if one.name != REFERENCE or detect.reference not in (None, "base")
         ]
-    elif base is not None:
+    elif base is not None or model.checkpoint is not None:
         asked = [one for one in asked if one.name != BLIND]
     if not asked:
         return None

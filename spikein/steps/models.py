@@ -7,6 +7,7 @@ this disk or the hub, whose identity is the digests of its files or its commit.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inject.settings import plain
@@ -14,7 +15,9 @@ from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
 from spikein.steps.ground import require_passed
 from spikein.steps.variants import renditions_file, variants_of
+from train.checkpoints import checkpoint_folder, checkpoint_steps
 from train.published import known_sizes
+from train.schedule import step_count
 from train.shapes import Shape, flops_per_token, load_shape, parameter_count
 
 if TYPE_CHECKING:
@@ -36,11 +39,18 @@ class ModelNode:
     trust_remote_code: bool = False
     identity: Mapping[str, Any] | None = None
     """Of a pretrained model: digests of its files, or its commit."""
+    checkpoint: int | None = None
+    """The optimiser step whose model is meant, of those that `step` keeps along the way; None for
+    the trained model."""
 
     @property
     def label(self) -> str:
         """A short name for folders."""
-        return self.step.label if self.step else (self.pretrained or "").rstrip("/").split("/")[-1]
+        if self.step is None:
+            return (self.pretrained or "").rstrip("/").split("/")[-1]
+        if self.checkpoint is None:
+            return self.step.label
+        return f"{self.step.label}-{checkpoint_folder(self.checkpoint)}"
 
     def inputs(self, name: str) -> dict[str, Step]:
         """Return the node as an input of a step, under `name`."""
@@ -48,11 +58,16 @@ class ModelNode:
 
     def settings(self, name: str) -> dict[str, Any]:
         """Return what must enter a step's settings where the node is no input."""
-        return {} if self.step else {name: dict(self.identity or {})}
+        if self.step is None:
+            return {name: dict(self.identity or {})}
+        return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
 
     def locate(self, inputs: Mapping[str, Any], name: str) -> str:
         """Return the path or hub id to load the model from."""
-        return str(inputs[name].path) if self.step else self.pretrained or ""
+        if self.step is None:
+            return self.pretrained or ""
+        path: Path = inputs[name].path
+        return str(path if self.checkpoint is None else path / checkpoint_folder(self.checkpoint))
 
 
 def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
@@ -164,7 +179,7 @@ def arm_step(
     return Step(
         kind="model",
         label=label,
-        version=2,
+        version=3,
         settings={
             "train": plain(settings),
             "shape": None if shape is None else plain(shape),
@@ -183,15 +198,36 @@ def arm_step(
         volatile=("log.parquet",),
         execution=experiment.execution,
         build=build,
-        cost=_cost(experiment, experiment.corpus.tokens * settings.epochs),
+        cost=_cost(
+            experiment,
+            experiment.corpus.tokens * settings.epochs,
+            models=1 + len(kept_steps(experiment)),
+        ),
     )
+
+
+def total_steps(experiment: Experiment) -> int:
+    """Return the optimiser steps of an arm; at least 1."""
+    return max(
+        1, step_count(experiment.train, experiment.corpus.tokens // experiment.train.context)
+    )
+
+
+def kept_steps(experiment: Experiment) -> tuple[int, ...]:
+    """Return the steps whose models an arm keeps.
+
+    Raises:
+        InputError: a step was asked for that the run does not have.
+    """
+    settings = experiment.train.checkpoints
+    return () if settings is None else checkpoint_steps(settings, total_steps(experiment))
 
 
 def _shape(experiment: Experiment) -> Shape | None:
     return load_shape(experiment.model.shape) if experiment.model.shape else None
 
 
-def _cost(experiment: Experiment, tokens: int) -> Cost:
+def _cost(experiment: Experiment, tokens: int, *, models: int = 1) -> Cost:
     """Estimate a training run: FLOPs by the shape, memory for weights, gradients and moments."""
     sizes = known_sizes(experiment.model)
     if sizes is None:
@@ -202,7 +238,7 @@ def _cost(experiment: Experiment, tokens: int) -> Cost:
         tokens=tokens,
         flops=tokens * operations,
         memory_bytes=parameters * BYTES_A_PARAMETER,
-        disk_bytes=parameters * 4,
+        disk_bytes=parameters * 4 * models,
     )
 
 

@@ -25,6 +25,9 @@ from inject.settings import plain
 from inject.variants.rendition import WHOLE, kind_of
 from spikein.graph import Step, StepContext
 
+FINDINGS = "findings.json"
+FIGURES = "figures.json"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ArmSteps:
@@ -73,23 +76,14 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         findings = {
             "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
             "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
-            "figures": [
-                {
-                    "name": figure.name,
-                    "title": figure.title,
-                    "caption": figure.caption,
-                    "svg": str(figure.svg.relative_to(context.out)),
-                    "png": str(figure.png.relative_to(context.out)),
-                }
-                for figure in build_figures(context.out, found, analysis, settings)
-            ],
         }
-        (context.out / "findings.json").write_text(json.dumps(findings, indent=1))
+        (context.out / FINDINGS).write_text(json.dumps(findings, indent=1))
+        figures_record(context.out, build_figures(context.out, found, analysis, settings))
 
     return Step(
         kind="results",
         label=label,
-        version=2,
+        version=3,
         settings={
             "analysis": plain(settings),
             "arms": [
@@ -104,7 +98,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
 
 def load_results(folder: Path) -> Results:
     """Read a results artifact."""
-    findings = json.loads((folder / "findings.json").read_text())
+    findings = json.loads((folder / FINDINGS).read_text())
     analysis = Analysis(
         metrics=pq.read_table(folder / "metrics.parquet"),
         differences=pq.read_table(folder / "differences.parquet"),
@@ -112,7 +106,27 @@ def load_results(folder: Path) -> Results:
         choices=_CHOICES.validate_python(findings["choices"]),
         unscored=_UNSCORED.validate_python(findings["unscored"]),
     )
-    figures = [
+    return Results(analysis, recorded_figures(folder))
+
+
+def figures_record(out: Path, figures: Sequence[ReportFigure]) -> None:
+    """Write down which figures an artifact holds."""
+    record = [
+        {
+            "name": figure.name,
+            "title": figure.title,
+            "caption": figure.caption,
+            "svg": str(figure.svg.relative_to(out)),
+            "png": str(figure.png.relative_to(out)),
+        }
+        for figure in figures
+    ]
+    (out / FIGURES).write_text(json.dumps(record, indent=1))
+
+
+def recorded_figures(folder: Path) -> list[ReportFigure]:
+    """Return the figures of an artifact."""
+    return [
         ReportFigure(
             name=one["name"],
             title=one["title"],
@@ -120,9 +134,8 @@ def load_results(folder: Path) -> Results:
             svg=folder / one["svg"],
             png=folder / one["png"],
         )
-        for one in findings["figures"]
+        for one in json.loads((folder / FIGURES).read_text())
     ]
-    return Results(analysis, figures)
 
 
 def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:

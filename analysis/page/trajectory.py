@@ -1,0 +1,153 @@
+"""What the page shows of detection along training: sentences, and tables behind the figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.arm import Cohort, axis_column
+from analysis.copies import ALL, copies_order, is_dose
+from analysis.fading import FADING
+from analysis.figures.trajectory import best_detectors
+from analysis.lookup import Cell
+from analysis.page.views import Grid, GridRow
+from analysis.tables import AUC, POOLED
+from analysis.trajectory import Trajectory
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrajectoryView:
+    """Detection along training, ready to be shown."""
+
+    sentences: tuple[str, ...]
+    progress: tuple[Grid, ...]
+    """One an arm: a row a checkpoint, a column a detector."""
+    fading: tuple[Grid, ...]
+    """One an arm: a row a number of copies, a column a bin of steps since the last."""
+
+
+def trajectory_view(found: Trajectory, axes: Sequence[str]) -> TrajectoryView:
+    """Return what the page shows.
+
+    Args:
+        found: the tables.
+        axes: the swept axes.
+    """
+    along = [row for row in found.progress.to_pylist() if row["dataset"] == POOLED]
+    fading = found.fading.to_pylist()
+    best = best_detectors(along)
+    if not best:
+        return TrajectoryView(sentences=(), progress=(), fading=())
+    arms = list(dict.fromkeys(_arm(row, axes) for row in along))
+    progress = []
+    faded = []
+    for arm in arms:
+        progress.append(_progress_grid(arm, [row for row in along if _arm(row, axes) == arm], best))
+        grid = _fading_grid(arm, [row for row in fading if _arm(row, axes) == arm], best[0])
+        faded += [grid] if grid else []
+    return TrajectoryView(
+        sentences=tuple(
+            sentence
+            for arm in arms
+            for sentence in _sentences(arm, [r for r in fading if _arm(r, axes) == arm], best[0])
+        ),
+        progress=tuple(progress),
+        fading=tuple(faded),
+    )
+
+
+def _arm(row: Row, axes: Sequence[str]) -> str:
+    return Cohort(tuple((axis, row[axis_column(axis)]) for axis in axes), "contaminated").label()
+
+
+def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
+    trend = next(
+        (r for r in _tuned(rows, detector) if r["metric"] == FADING and r["copies"] == ALL), None
+    )
+    points = [r for r in _tuned(rows, detector) if r["metric"] == AUC and r["copies"] == ALL]
+    if trend is None or len(points) < 2 or trend["low"] != trend["low"]:
+        return []
+    first, last = points[0], points[-1]
+    where = f"{arm}: " if arm else ""
+    if trend["high"] < 0:
+        verdict = "examples fade after they were seen"
+    elif trend["low"] > 0:
+        verdict = "scores rise after examples were seen"
+    else:
+        verdict = "these data do not show that examples fade after they were seen"
+    return [
+        f"{where}under {detector}, {verdict}: Somers' D of score with time since the last copy, "
+        f"among pairs with the same number of copies, {trend['value']:+.2f} "
+        f"[{trend['low']:+.2f}, {trend['high']:+.2f}] ({trend['n_members']:,} members at "
+        f"{trend['pairs'] / trend['n_members']:.1f} checkpoints each). AUC {_interval(first)} "
+        f"{_when(first)}, {_interval(last)} {_when(last)}."
+    ]
+
+
+def _interval(row: Row) -> str:
+    return f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def _when(row: Row) -> str:
+    if row["since_high"] == 0:
+        return "in the step of the last copy"
+    return f"{row['since']} steps after it"
+
+
+def _tuned(rows: Sequence[Row], detector: str) -> list[Row]:
+    return [row for row in rows if row["detector"] == detector and row["selection"] == "tuned"]
+
+
+def _progress_grid(arm: str, rows: Sequence[Row], best: Sequence[str]) -> Grid:
+    names = list(dict.fromkeys(row["detector"] for row in rows))
+    order = [*best, *(name for name in names if name not in best)]
+    cells = {
+        (row["step"], row["detector"], row["copies"]): _cell(row)
+        for row in rows
+        if row["selection"] == "tuned"
+    }
+    tokens = {row["step"]: row["tokens"] for row in rows}
+    lines = []
+    for step in sorted(tokens):
+        found = [cells.get((step, name, ALL)) for name in order]
+        unseen = cells.get((step, best[0], "0"))
+        seen = next((cell.n_members for cell in found if cell), 0)
+        note = f"{tokens[step]:,} tokens, {seen:,} members seen"
+        if any(found) or unseen:
+            lines.append(GridRow(f"step {step:,}", note, [*found, unseen], None))
+    return Grid(
+        title="Detectors along training" + (f" ({arm})" if arm else ""),
+        corner="Model",
+        columns=[*order, f"not seen yet, {best[0]}"],
+        rows=lines,
+        caption="AUC with its interval; tuned settings (chosen under the last model), all datasets "
+        "pooled. Members of which the model had seen at least one whole copy by then; in the last "
+        "column those of which it had seen none.",
+    )
+
+
+def _fading_grid(arm: str, rows: Sequence[Row], detector: str) -> Grid | None:
+    found = [row for row in _tuned(rows, detector) if row["metric"] == AUC]
+    bins = {row["since"]: row for row in sorted(found, key=lambda row: row["since_low"])}
+    labels = sorted({row["copies"] for row in found}, key=copies_order)
+    if not found:
+        return None
+    cells = {(row["copies"], row["since"]): _cell(row) for row in found}
+    return Grid(
+        title=f"By steps since the last copy, {detector}" + (f" ({arm})" if arm else ""),
+        corner="Copies seen",
+        columns=[f"{since} steps" if since != "1" else "1 step" for since in bins],
+        rows=[
+            GridRow(label, "", [cells.get((label, since)) for since in bins], None)
+            for label in labels
+            if label == ALL or is_dose(label)
+        ],
+        caption="AUC with its interval over pairs of a member and a model that has seen it, each "
+        "placed among the non-members under the same model; tuned setting, datasets pooled.",
+    )
+
+
+def _cell(row: Row) -> Cell:
+    names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
+    return Cell(**{name: row[name] for name in names})

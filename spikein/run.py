@@ -23,6 +23,7 @@ from spikein.reading import read_experiment
 from spikein.results import PlanResult, PlanRow, RunResult
 from spikein.runs import publish_run
 from spikein.store import Store
+from train.execution import require_installed
 
 
 def run_experiment(
@@ -53,6 +54,8 @@ def run_experiment(
     store = Store(store_root)
     with store.in_use():
         assembly = assemble(experiment)
+        for node in assembly.nodes:
+            require_installed(node.arm.experiment.execution)
         for note in assembly.notes:
             progress.notice(note)
         report = executor.run(assembly.graph, store, progress)

@@ -93,6 +93,28 @@ class ExecutionSettings(Settings):
         return self.device_windows
 
 
+def require_installed(execution: ExecutionSettings) -> None:
+    """Check that the packages are there that these settings name.
+
+    Raises:
+        InputError: names what to install.
+    """
+    if execution.engine == "deepspeed" and importlib.util.find_spec("deepspeed") is None:
+        raise InputError(
+            "DeepSpeed is not installed",
+            where="execution.engine",
+            allowed="process, torchrun",
+            hint="pip install deepspeed (Linux only).",
+        )
+    for name in execution.trackers:
+        if importlib.util.find_spec(name) is None:
+            raise InputError(
+                f"the tracker {name} is not installed",
+                where="execution.trackers",
+                hint=f"pip install {name}, or leave it out: log.parquet holds the same figures.",
+            )
+
+
 def deepspeed_config(execution: ExecutionSettings) -> dict[str, Any] | None:
     """Return DeepSpeed's configuration for these settings, or None for the other engines.
 
@@ -101,13 +123,7 @@ def deepspeed_config(execution: ExecutionSettings) -> dict[str, Any] | None:
     """
     if execution.engine != "deepspeed":
         return None
-    if importlib.util.find_spec("deepspeed") is None:
-        raise InputError(
-            "DeepSpeed is not installed",
-            where="execution.engine",
-            allowed="process, torchrun",
-            hint="pip install deepspeed (Linux only).",
-        )
+    require_installed(execution)
     name = f"zero{execution.zero}{'-offload' if execution.offload else ''}.json"
     config: dict[str, Any] = json.loads((CONFIGS / name).read_text(encoding="utf-8"))
     return config

@@ -5,15 +5,13 @@ folder, its project is `spikein`; keys and hosts come from each tracker's own en
 TensorBoard's files lie in the store, in `.trackers/NAME`, or where `TENSORBOARD_LOGGING_DIR` says.
 """
 
-import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from inject.errors import InputError
-from train.execution import ExecutionSettings
+from train.execution import ExecutionSettings, require_installed
 from train.record import READ_EVERY
 
 PROJECT = "spikein"
@@ -23,21 +21,6 @@ FOLDER = ".trackers"
 def log_every(on_gpu: bool) -> int:
     """Return how many steps lie between two reports: as many as between two readings."""
     return READ_EVERY if on_gpu else 1
-
-
-def require_trackers(execution: ExecutionSettings) -> None:
-    """Check that what was asked for is installed.
-
-    Raises:
-        InputError: names the package to install.
-    """
-    for name in execution.trackers:
-        if importlib.util.find_spec(name) is None:
-            raise InputError(
-                f"the tracker {name} is not installed",
-                where="execution.trackers",
-                hint=f"pip install {name}, or leave it out: log.parquet holds the same figures.",
-            )
 
 
 @contextmanager
@@ -53,7 +36,7 @@ def tracking(execution: ExecutionSettings, unfinished: Path | None, name: str) -
     if not execution.trackers:
         yield
         return
-    require_trackers(execution)
+    require_installed(execution)
     place = Path.cwd() if unfinished is None else unfinished.parent.parent
     with _environment(
         {"TENSORBOARD_LOGGING_DIR": str(place / FOLDER / (name or "run")), "WANDB_PROJECT": PROJECT}

@@ -26,6 +26,7 @@ def build_figures(
     from analysis.figures.detectors import draw_detectors
     from analysis.figures.roc import draw_roc
     from analysis.figures.scores import draw_scores
+    from analysis.figures.sweep import draw_sweeps
     from analysis.figures.training import draw_training
 
     folder = out / "figures"
@@ -38,6 +39,7 @@ def build_figures(
         data = load_cohort(arms, analysis, best.table.cohort)
         figures += [
             draw_detectors(folder, seen, best.table),
+            *draw_sweeps(folder, seen, emphasised),
             draw_copies(folder, seen, emphasised_detectors(best, most=3)),
             draw_roc(
                 folder,

@@ -24,6 +24,7 @@ from inject.view import Stretch
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
 from train.settings import TokenizerTraining
+from train.vocabulary import require_own_tokenizer
 
 TOKENIZER_SAMPLE_BYTES = 8_000_000
 """A tokenizer is trained on this much of the mixture; more changes little and takes long."""
@@ -79,6 +80,8 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
         tokenizer = load_tokenizer(
             name, revision=revision, trust_remote_code=model.trust_remote_code
         )
+        if model.tokenizer is not None:
+            require_own_tokenizer(tokenizer, model)
         tokenizer.save_pretrained(context.out)
 
     return Step(

@@ -7,16 +7,16 @@ import pytest
 
 from inject.errors import InputError
 from tests.train.killable import STEPS, go
-from train.execution import ExecutionSettings
+from train.execution import ExecutionSettings, require_installed
 from train.log import read_log
-from train.tracking import FOLDER, require_trackers, tracking
+from train.tracking import FOLDER, tracking
 
 
 def test_a_tracker_that_is_not_installed(monkeypatch, tmp_path):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     execution = ExecutionSettings(trackers=("wandb",))
     with pytest.raises(InputError, match="the tracker wandb is not installed") as found:
-        require_trackers(execution)
+        require_installed(execution)
     assert "pip install wandb" in str(found.value)
     with pytest.raises(InputError), tracking(execution, tmp_path, "name"):
         pass

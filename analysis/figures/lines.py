@@ -1,0 +1,142 @@
+"""Lines with bands in panels: AUC against a number, one panel an arm, lines named at their ends."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from analysis.figures.style import (
+    ReportFigure,
+    chance_line,
+    finish,
+    new_figure,
+    panel_columns,
+    panels,
+    spread_labels,
+    styled,
+)
+
+MOST_PANELS = 6
+
+
+class Point(NamedTuple):
+    """One interval of a line."""
+
+    x: float
+    value: float
+    low: float
+    high: float
+
+
+class Line(NamedTuple):
+    """One line of a panel."""
+
+    name: str
+    colour: str
+    points: list[Point]
+    dashed: bool = False
+
+
+def draw_lines(
+    folder: Path,
+    name: str,
+    title: str,
+    arms: Mapping[str, Sequence[Line]],
+    *,
+    x: str,
+    caption: str,
+    logarithmic: bool,
+    written: Callable[[float, int], str],
+) -> ReportFigure | None:
+    """Draw one panel an arm, at most six; None where there is nothing to draw.
+
+    Args:
+        folder: where to write NAME.svg and NAME.png.
+        name: file stem, and anchor in the page.
+        title: of the figure.
+        arms: the lines of each panel by its title.
+        x: what the common axis shows.
+        caption: of the figure.
+        logarithmic: scale the axis by logarithms, linear up to its first step above 0.
+        written: how a number of the axis is written.
+    """
+    shown = [(arm, lines) for arm, lines in arms.items() if lines][:MOST_PANELS]
+    if not shown:
+        return None
+    rest = len(arms) - len(shown)
+    more = f" {rest} further arms are in the tables." if rest > 0 else ""
+    columns = panel_columns(len(shown))
+    with styled():
+        figure = new_figure(0.6 + (3.4 if columns > 1 else 3.9) * -(-len(shown) // columns))
+        axes = panels(figure, len(shown), columns=columns)
+        for axis, (arm, lines) in zip(axes, shown, strict=True):
+            chance_line(axis, vertical=False)
+            for line in lines:
+                _line(axis, line)
+            axis.set_title(arm)
+            axis.grid(True, axis="y")
+        _scale(axes, [line for _, lines in shown for line in lines], logarithmic, written)
+        for axis, (_, lines) in zip(axes, shown, strict=True):
+            _names(axis, lines, columns)
+        for axis in axes[-columns:]:
+            axis.set_xlabel(x)
+        for axis in axes[::columns]:
+            axis.set_ylabel("AUC")
+        return finish(figure, folder, name=name, title=title, caption=caption + more)
+
+
+def _line(axis: Any, line: Line) -> None:
+    at = [point.x for point in line.points]
+    axis.fill_between(
+        at, [point.low for point in line.points], [point.high for point in line.points],
+        color=line.colour, alpha=0.11, linewidth=0,
+    )  # fmt: skip
+    axis.plot(
+        at, [point.value for point in line.points], color=line.colour,
+        linewidth=1.4 if line.dashed else 2, marker="o", markersize=3 if line.dashed else 4,
+        linestyle=(0, (4, 2)) if line.dashed else "-",
+    )  # fmt: skip
+
+
+def _scale(
+    axes: Sequence[Any],
+    lines: Sequence[Line],
+    logarithmic: bool,
+    written: Callable[[float, int], str],
+) -> None:
+    """Scale the shared axis: linear up to its first step, logarithmic beyond, where asked for."""
+    every = sorted({point.x for line in lines for point in line.points})
+    positive = [x for x in every if x > 0]
+    for axis in axes:
+        if logarithmic and positive:
+            axis.set_xscale("symlog", linthresh=positive[0], linscale=0.5)
+            ticks = _ticks(positive[0], positive[-1])
+            axis.set_xticks([0, *ticks] if every[0] == 0 else ticks)
+            axis.minorticks_off()
+        else:
+            axis.locator_params(axis="x", nbins=5)
+        axis.xaxis.set_major_formatter(written)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return a few round numbers between the two: 1, 3, 10, 30 …"""
+    found = [
+        factor * 10.0**power
+        for power in range(-9, 13)
+        for factor in (1, 3)
+        if low * 0.99 <= factor * 10.0**power <= high * 1.01
+    ]
+    return found if len(found) <= 6 else found[::2]
+
+
+def _names(axis: Any, lines: Sequence[Line], columns: int) -> None:
+    """Write each line's name beside its end, in its colour."""
+    ends = [line.points[-1] for line in lines]
+    low, high = axis.get_ylim()
+    heights = spread_labels([end.value for end in ends], 0.052 * (high - low) * min(columns, 2))
+    width = 0.012 * max(len(line.name) for line in lines) * columns
+    transform: Callable[..., Any] = axis.get_yaxis_transform
+    for line, height in zip(lines, heights, strict=True):
+        axis.text(
+            1.01, height, line.name, color=line.colour, fontsize=8.5, fontweight="bold",
+            va="center", transform=transform(), clip_on=False, in_layout=width < 1,
+        )  # fmt: skip

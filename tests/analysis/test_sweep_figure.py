@@ -1,0 +1,47 @@
+"""AUC against a swept number: which axes are drawn, and what stands on them."""
+
+import pytest
+
+from analysis.figures.sweep import draw_sweeps, numbers
+from analysis.lookup import by_cohort, contaminated
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from tests.analysis.synthetic import make_arm
+
+SETTINGS = AnalysisSettings(replicates=100)
+EFFECTS = {"1e-05": 0.0, "0.0003": 0.5, "0.003": 1.2}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    arms = [
+        make_arm(
+            folder / f"{lr}-{mode}",
+            axes={"train.lr": lr, "train.mode": mode},
+            seed=0,
+            effect=effect,
+            n=40,
+        )
+        for lr, effect in EFFECTS.items()
+        for mode in ("continue", "lora")
+    ]
+    metrics = analyse(arms, SETTINGS).metrics
+    return contaminated(by_cohort(metrics, ["train.lr", "train.mode"]))
+
+
+def test_numeric_axes_alone_are_drawn(tables, tmp_path):
+    figures = draw_sweeps(tmp_path, tables, ["min_k", "loss"])
+    assert [figure.name for figure in figures] == ["sweep-train-lr"]
+    [figure] = figures
+    assert figure.title == "AUC against lr"
+    assert "one training seed" in figure.caption
+    assert figure.png.stat().st_size > 10_000
+    assert numbers(tables, "train.lr") == [1e-05, 0.0003, 0.003]
+    assert numbers(tables, "train.mode") == []
+
+
+def test_two_values_make_no_curve(tables, tmp_path):
+    few = [table for table in tables if dict(table.cohort.axes)["train.lr"] != "0.003"]
+    assert draw_sweeps(tmp_path, few, ["loss"]) == []
+    assert not any(tmp_path.iterdir())

@@ -15,6 +15,7 @@ from analysis.figures.style import (
     finish,
     new_figure,
     panel_columns,
+    panel_title,
     panels,
     spread_labels,
     styled,
@@ -29,7 +30,7 @@ def draw_copies(
 ) -> ReportFigure | None:
     """Draw lines with bands for arms with several doses, diamonds for arms with one.
 
-    Returns None where no arm has any dose with enough members.
+    Returns None where fewer than two doses have enough members.
     """
     grouped: dict[str, list[MetricsOf]] = {}
     for table in tables:
@@ -39,7 +40,7 @@ def draw_copies(
         {label for table in tables for label in table.values("copies") if is_dose(label)},
         key=copies_order,
     )
-    if not grouped:
+    if len(labels) < 2:
         return None
     shown = list(grouped.items())[:MOST_PANELS]
     colour = colours(emphasised, emphasised)
@@ -67,9 +68,10 @@ def draw_copies(
                 )  # fmt: skip
             axis.set_xticks(range(len(labels)), labels)
             axis.set_xlim(-0.3, right)
-            axis.set_xlabel("Realised copies")
-            axis.set_title(title or "all arms")
+            panel_title(axis, title, columns=columns)
             axis.grid(True, axis="y")
+        for axis in axes[-columns:]:
+            axis.set_xlabel("Realised copies")
         for axis in axes[::columns]:
             axis.set_ylabel("AUC")
         rest = len(grouped) - len(shown)

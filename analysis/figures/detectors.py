@@ -16,6 +16,7 @@ from analysis.figures.style import (
     finish,
     new_figure,
     panel_columns,
+    panel_title,
     panels,
     styled,
 )
@@ -45,7 +46,7 @@ def draw_detectors(folder: Path, tables: Sequence[MetricsOf], best: MetricsOf) -
             axis.set_ylim(-0.6, len(names) - 0.4)
             axis.grid(True, axis="x")
             axis.tick_params(axis="y", length=0)
-            axis.set_title(table.cohort.label() or "contaminated")
+            panel_title(axis, table.cohort.label() or "contaminated", columns=columns)
         for axis in axes[-columns:]:
             axis.set_xlabel("AUC")
         _key(axes[0])

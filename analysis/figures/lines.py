@@ -10,6 +10,7 @@ from analysis.figures.style import (
     finish,
     new_figure,
     panel_columns,
+    panel_title,
     panels,
     spread_labels,
     styled,
@@ -72,7 +73,7 @@ def draw_lines(
             chance_line(axis, vertical=False)
             for line in lines:
                 _line(axis, line)
-            axis.set_title(arm)
+            panel_title(axis, arm, columns=columns)
             axis.grid(True, axis="y")
         _scale(axes, [line for _, lines in shown for line in lines], logarithmic, written)
         for axis, (_, lines) in zip(axes, shown, strict=True):

@@ -7,6 +7,7 @@ pyplot, hence no global figures and no display.
 """
 
 import itertools
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -103,6 +104,15 @@ def panels(figure: Any, count: int, *, columns: int, sharey: bool = True) -> lis
         if at + columns >= count:
             axis.tick_params(labelbottom=True)
     return axes[:count]
+
+
+def panel_title(axis: Any, text: str, *, columns: int) -> None:
+    """Write a panel's title, broken into lines that its width holds.
+
+    A bold letter is about 0.095 inches wide.
+    """
+    letters = int((WIDTH / columns - 0.55) / 0.095)
+    axis.set_title(textwrap.fill(text, letters))
 
 
 def save(figure: Any, folder: Path, name: str) -> tuple[Path, Path]:

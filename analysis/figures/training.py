@@ -16,6 +16,7 @@ from analysis.figures.style import (
     finish,
     new_figure,
     panel_columns,
+    panel_title,
     panels,
     styled,
     tokens_label,
@@ -44,7 +45,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
             axis.plot(tokens, loss, color=FAINT, linewidth=0.8)
             axis.plot(tokens, _smooth(loss), color=PALETTE[1], linewidth=2)
             total += _rug(axis, arm)
-            axis.set_title(cohort.label() or "contaminated")
+            panel_title(axis, cohort.label() or "contaminated", columns=columns)
             axis.grid(True, axis="y")
             axis.xaxis.set_major_formatter(tokens_label)
             axis.locator_params(axis="x", nbins=5)

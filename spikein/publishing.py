@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_names
+from analysis.figures import ReportFigure
 from analysis.lookup import by_cohort
 from analysis.page import CostRow, Fact, Report, write_report
 from analysis.page.accuracy import GainTable, gain_tables
@@ -33,7 +34,7 @@ from spikein.manifest import library_versions
 from spikein.reading import resolved_yaml
 from spikein.runs import link_artifact
 from spikein.steps.accuracy import FILE as ACCURACY
-from spikein.steps.results import Results, load_results, open_arms
+from spikein.steps.results import Results, load_results, open_arms, recorded_figures
 from spikein.steps.trajectory import FADING, PROGRESS, Along, load_trajectory
 from train.settings import TokenizerTraining
 from train.shapes import load_shape, parameter_count
@@ -70,14 +71,19 @@ def fill_run(
             shutil.copyfile(made / name, folder / name)
         along = load_trajectory(made)
     (folder / "figures").mkdir()
-    for figure in (*results.figures, *(along.figures if along else ())):
+    figures = [
+        *results.figures,
+        *(along.figures if along else ()),
+        *(recorded_figures(report.artifact(assembly.gains).path) if assembly.gains else ()),
+    ]
+    for figure in figures:
         for path in (figure.svg, figure.png):
             shutil.copyfile(path, folder / "figures" / path.name)
     _write_examples(folder / "examples.parquet", assembly, report)
     _write_exposures(folder / "exposures.parquet", assembly, report)
     for outcome in report.outcomes:
         link_artifact(folder, outcome.artifact)
-    page = _page(assembly, report, results, along, show_protected)
+    page = _page(assembly, report, results, along, figures, show_protected)
     write_report(folder, page)
     tables = by_cohort(page.analysis.metrics, axis_names(page.arms))
     checks = [
@@ -120,6 +126,7 @@ def _page(
     report: RunReport,
     results: Results,
     along: Along | None,
+    figures: list[ReportFigure],
     show_protected: bool,
 ) -> Report:
     experiment = assembly.experiment
@@ -137,7 +144,7 @@ def _page(
         along=None
         if along is None
         else trajectory_view(along.tables, list(assembly.experiment.sweep)),
-        figures=[*results.figures, *(along.figures if along else ())],
+        figures=figures,
         cost=[
             CostRow(
                 step=outcome.step.name,

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from analysis.figures.accuracy import draw_gains
+from analysis.page.accuracy import gain_tables
 from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
 from inject.datasets.contaminant import Contaminant
@@ -16,6 +18,7 @@ from inject.example import read_examples
 from inject.ledger import copies_seen
 from spikein.graph import Step, StepContext
 from spikein.steps.models import ModelNode
+from spikein.steps.results import figures_record
 from train.prompts import FORMS
 
 FILE = "accuracy.parquet"
@@ -93,17 +96,22 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         from analysis.accuracy import accuracy_cells, accuracy_table
 
         found = [_opened(arm, number, context.inputs) for number, arm in enumerate(arms)]
-        pq.write_table(accuracy_table(accuracy_cells(found, settings)), context.out / FILE)
+        table = accuracy_table(accuracy_cells(found, settings))
+        pq.write_table(table, context.out / FILE)
+        axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
+        figure = draw_gains(context.out / "figures", gain_tables(table, axes))
+        figures_record(context.out, [] if figure is None else [figure])
 
     return Step(
         kind="gains",
         label=label,
+        version=2,
         settings={
             "analysis": settings.model_dump(mode="json", include=_USED),
             "arms": [{"axes": dict(arm.axes), "seed": arm.seed} for arm in arms],
         },
         inputs=inputs,
-        libraries=("numpy",),
+        libraries=("numpy", "matplotlib"),
         build=build,
     )
 

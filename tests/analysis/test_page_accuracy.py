@@ -1,6 +1,7 @@
 """The page's tables of task accuracy: which rows, which cells, in which order."""
 
 from analysis.accuracy import MEAN, AccuracyCell, Quantity, accuracy_table
+from analysis.figures.accuracy import draw_gains
 from analysis.page.accuracy import gain_tables
 
 ALL = [
@@ -56,3 +57,14 @@ def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
     assert (row.arm, row.dataset, plain.by_dataset) == ("", "a", ())
     assert row.changes == (None, None, None)
     assert [cell is None for cell in row.accuracies] == [True, False, True, False]
+
+
+def test_the_figure_shows_every_arm_that_has_a_before(tmp_path) -> None:
+    arms = [cells(["a", "b", MEAN], {"train.lr": lr}) for lr in ("1e-4", "1e-3")]
+    figure = draw_gains(tmp_path, gain_tables(accuracy_table([*arms[0], *arms[1]]), ["train.lr"]))
+    assert figure is not None
+    assert figure.png.stat().st_size > 10_000
+    assert "20 members, 30 non-members, 2 training seeds" in figure.caption
+    after = [quantity for quantity in ALL if quantity.moment == "after"]
+    nothing = gain_tables(accuracy_table(cells(["a"], {}, after)), [])
+    assert draw_gains(tmp_path / "none", nothing) is None

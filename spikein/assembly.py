@@ -18,6 +18,7 @@ from spikein.steps.models import ModelNode, arm_step, base_node
 from spikein.steps.results import ArmSteps, results_step
 from spikein.steps.variants import variants_step
 from spikein.sweep import ArmExperiment, arms
+from spikein.twins import Reported, Twins, reported_twins, twin_arms, twins_of
 
 CONTAMINATED = "contaminated"
 BASE = "base"
@@ -40,6 +41,10 @@ class ArmNodes:
     accuracy: Step | None
     """How the trained model answers the benchmarks' questions."""
     base_accuracy: Step | None
+    twins: Twins
+    """Models with the arm's settings that saw nobody, or others."""
+    reported: tuple[Reported, ...]
+    """The twins that are scored as the arm is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +85,7 @@ def assemble(experiment: Experiment) -> Assembly:
         for node in nodes
     ]
     found += _base_arms(nodes)
+    found += twin_arms([(node.arm, node.examples, node.reported) for node in nodes])
     results = results_step(found, experiment.analysis, label=experiment.name)
     gains = _gains(nodes, experiment)
     goals = [results, *([gains] if gains else [])]
@@ -131,9 +137,11 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
         seed=seed,
         label=arm.label,
     )
+    twins = twins_of(arm, corpus=corpus, examples=examples, variants=variants, base=base)
     detect = experiment.detect
     frequency = frequency_step(corpus, detect)
     common = {"base": base, "examples": examples, "frequency": frequency, "detect": detect}
+    common |= twins.compared()
     scores = scores_step(model=ModelNode(step=trained), is_base=False, **common)
     if scores is None:
         raise TypeError("no detector is left for a contaminated model")
@@ -150,6 +158,8 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
         base_scores=None if base is None else scores_step(model=base, is_base=True, **common),
         accuracy=_accuracy(ModelNode(step=trained), examples, experiment),
         base_accuracy=None if base is None else _accuracy(base, examples, experiment),
+        twins=twins,
+        reported=reported_twins(twins, common),
     )
 
 
@@ -211,6 +221,8 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
     for node in nodes:
         detect = node.arm.experiment.detect
         frequency = None if detect.frequency is None else node.corpus
-        for note in asked_settings(detect, base=node.base, frequency=frequency)[1]:
+        for note in asked_settings(
+            detect, base=node.base, frequency=frequency, **node.twins.compared()
+        )[1]:
             notes[note] = None
     return tuple(notes)

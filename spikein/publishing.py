@@ -29,7 +29,6 @@ from inject.variants.settings import Variants
 from spikein import __version__
 from spikein.assembly import Assembly
 from spikein.executors import RunReport
-from spikein.graph import Step
 from spikein.manifest import library_versions
 from spikein.reading import resolved_yaml
 from spikein.runs import link_artifact
@@ -215,14 +214,14 @@ def _setup(assembly: Assembly) -> list[Fact]:
 
 def _audits(assembly: Assembly, report: RunReport) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
-    streams: dict[str, tuple[str, Step]] = {}
-    for node in assembly.nodes:
-        twins = [one.twin for one in node.reported]
-        for stream in (node, *twins):
-            streams.setdefault(stream.audit.digest, (stream.plan.label, stream.audit))
-    for label, step in streams.values():
+    streams = [
+        pair
+        for node in assembly.nodes
+        for pair in ((node.plan, node.audit), *((t.plan, t.audit) for _, t, _ in node.reported))
+    ]
+    for plan, step in {step.digest: (plan, step) for plan, step in streams}.values():
         audit = read_audit(report.artifact(step).path)
-        found[label] = {
+        found[plan.label] = {
             "passed": audit.passed,
             "copies planned": audit.copies_expected,
             "copies found": audit.copies_found,

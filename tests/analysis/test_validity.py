@@ -49,6 +49,18 @@ def test_each_check_can_fail():
     assert verdicts([base, arm], {"arm": {"passed": False}}) == ["failed"] * 4
 
 
+def test_a_clean_twin_must_stay_at_chance_where_there_is_one():
+    arm = table("contaminated", loss=cell(0.8))
+    assert "Clean twin" not in [check.name for check in check_validity([arm], {})]
+    good = table("twin", loss=cell(0.52), lira=cell(0.6))
+    check = check_validity([arm, good], {})[-1]
+    assert (check.name, check.verdict) == ("Clean twin", "passed")
+    assert "1 of 2 contain 0.5" in check.sentence
+    # A base model at chance does not speak for it.
+    leaked = [table("base", loss=cell(0.5)), table("twin", loss=cell(0.7))]
+    assert [check.verdict for check in check_validity(leaked, {})][2::2] == ["passed", "failed"]
+
+
 def test_an_audit_must_say_that_it_passed():
     assert verdicts([], {"arm": {"members": 3}})[0] == "failed"
 

@@ -305,4 +305,4 @@ def test_retraining_without_some_goes_with_variants_and_answers(tmp_path):
     ]
     assert variants[0]
     assert variants[0].items() <= variants[1].items()
-    assert set(variants[0].values()) == {"whole", "replaced"}
+    assert set(variants[0].values()) == {"whole", "replaced=0.3"}

@@ -109,9 +109,9 @@ def test_the_summary_claims_what_the_intervals_support():
 
 def test_an_upper_bound_makes_no_headline_beside_detectors():
     both = table("contaminated", loss=cell(0.7), lira=cell(0.95))
-    assert "likelihood detector, loss " in summary_sentences([both])[0]
+    assert "likelihood detector, loss," in summary_sentences([both])[0]
     alone = table("contaminated", lira=cell(0.95))
-    assert "likelihood detector, lira " in summary_sentences([alone])[0]
+    assert "likelihood detector, lira," in summary_sentences([alone])[0]
 
 
 def test_the_trend_comes_from_an_arm_with_several_doses():

@@ -18,7 +18,7 @@ from spikein.steps.models import ModelNode, arm_step, base_node
 from spikein.steps.results import ArmSteps, results_step
 from spikein.steps.variants import variants_step
 from spikein.sweep import ArmExperiment, arms
-from spikein.twins import Reported, Twins, reported_twins, twin_arms, twins_of
+from spikein.twins import Reported, TwinNodes, reported_twins, twin_arms, twins_of
 
 CONTAMINATED = "contaminated"
 BASE = "base"
@@ -41,7 +41,7 @@ class ArmNodes:
     accuracy: Step | None
     """How the trained model answers the benchmarks' questions."""
     base_accuracy: Step | None
-    twins: Twins
+    twins: TwinNodes
     """Models with the arm's settings that saw nobody, or others."""
     reported: tuple[Reported, ...]
     """The twins that are scored as the arm is."""

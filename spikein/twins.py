@@ -38,7 +38,7 @@ class Twin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Twins:
+class TwinNodes:
     """The models beside one arm."""
 
     clean: Twin | None
@@ -71,7 +71,7 @@ def twins_of(
     examples: Step,
     variants: Step | None,
     base: ModelNode | None,
-) -> Twins:
+) -> TwinNodes:
     """Return the twins that an arm's experiment asks for."""
     experiment, seed = arm.experiment, arm.seed
     asked = experiment.twins
@@ -125,7 +125,7 @@ def twins_of(
         name = f"{TWIN}-seed{seed}"
         clean = twin(Cast(kind="clean"), empty, None, plan_label=name, label=name)
     share = asked.retrained
-    return Twins(
+    return TwinNodes(
         clean=clean,
         retrained=None if share is None else with_copies(Cast(kind="retrained", share=share)),
         shadows=tuple(
@@ -134,7 +134,7 @@ def twins_of(
     )
 
 
-def reported_twins(twins: Twins, common: Mapping[str, Any]) -> tuple[Reported, ...]:
+def reported_twins(twins: TwinNodes, common: Mapping[str, Any]) -> tuple[Reported, ...]:
     """Return the twins that are shown beside the arm, each with its scores.
 
     Args:

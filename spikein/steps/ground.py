@@ -150,7 +150,7 @@ def plan_step(
                 if variants
                 else {}
             ),
-            **({"everybody": dealing.everybody} if dealing else {}),
+            **({"dosed": "both sides" if dealing.everybody else "members"} if dealing else {}),
         },
         inputs={
             "corpus": corpus,

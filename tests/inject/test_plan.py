@@ -239,11 +239,16 @@ def test_windows_without_a_difference_are_those_of_the_other_plan():
     assert np.array_equal(views[2].read(0, 20_000), source.read(0, 20_000))
 
 
-def test_a_half_of_all_candidates_has_the_doses_of_all():
+def test_a_half_of_all_candidates_has_the_members_doses_and_as_many_of_each_outside():
     examples, tokens = spiked_examples(30, 30)
-    everybody = [replace(one, side="member") for one in examples]
     levels = Copies(levels=(1, 3))
-    all_in = plan_for(everybody, tokens, copies=levels).realised()
+    arm = plan_for(examples, tokens, copies=levels).realised()
+    others = [one for one in examples if one.side == "nonmember"]
+    outside = plan_for(
+        [replace(one, side="member") for one in others], tokens, copies=levels
+    ).realised()
+    assert sorted(outside.values()) == [1] * 15 + [3] * 15
+    all_in = {**arm, **outside}
     half = [replace(one, side="member" if i % 2 else "nonmember") for i, one in enumerate(examples)]
     found = plan_for(half, tokens, copies=levels, dosed=examples).realised()
     assert found == {

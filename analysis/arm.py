@@ -21,6 +21,8 @@ from inject.example import Example, read_examples
 
 MODEL_FREE = frozenset({"blind"})
 """Detectors that never look at a model: a control, not a contestant."""
+UPPER_BOUNDS = frozenset({"lira"})
+"""Detectors that know more than anybody who audits a model: a measure of what can be had."""
 NOT_SCORED = "no score row for this example"
 
 

@@ -8,7 +8,7 @@ the rows it is chosen by: it says how many there were, since the best of many is
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from analysis.arm import MODEL_FREE
+from analysis.arm import MODEL_FREE, UPPER_BOUNDS
 from analysis.copies import ALL, copies_start
 from analysis.lookup import Cell, MetricsOf, contaminated
 from analysis.tables import TREND
@@ -32,7 +32,8 @@ class Headline(NamedTuple):
 def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
     """Return the AUC with the highest lower bound, of model-based detectors and contaminated arms.
 
-    Rows `N+` (many copies) are preferred to `all`, tuned settings to default ones.
+    Rows `N+` (many copies) are preferred to `all`, tuned settings to default ones. Upper bounds
+    make a headline only where nothing else was scored.
     """
     arms = contaminated(tables)
     high = next(
@@ -49,6 +50,7 @@ def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
                     if cell is not None and cell.available:
                         found.append(Headline(table, detector, selection, copies, cell, 0))
                         break
+        found = [item for item in found if item.detector not in UPPER_BOUNDS] or found
         if found:
             # The highest lower bound: a few members with a lucky AUC make no headline.
             enough = [item for item in found if item.cell.n_members >= _LEAST_HEADLINE]

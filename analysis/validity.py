@@ -1,13 +1,16 @@
-"""Does the experiment deserve belief? Four checks that come before any result.
+"""Does the experiment deserve belief? Checks that come before any result.
 
 1. The audit found every member the realised number of times and no non-member.
 2. A blind classifier, which sees no model, cannot tell the sides apart.
 3. A base model, which saw neither side, gives no AUC away from 0.5.
 4. Members that drew no copy look like non-members.
+5. A clean twin, trained as the arm was and on neither side, gives no AUC away from 0.5; where
+   the experiment has one.
 
-Checks 2 to 4 ask whether a 95 % interval contains 0.5. One interval in twenty misses by
+Checks 2 to 5 ask whether a 95 % interval contains 0.5. One interval in twenty misses by
 chance, so each verdict rests on one number per model (all datasets pooled; the default
-setting; for the base model the plain loss) and every other interval is listed beside it.
+setting; for base models and clean twins the plain loss) and every other interval is listed
+beside it.
 Where m such numbers decide together, their intervals are widened for that (Bonferroni, by
 the ratio of normal quantiles).
 """
@@ -48,14 +51,18 @@ class Check:
 def check_validity(
     tables: Sequence[MetricsOf], audits: Mapping[str, Mapping[str, Any]]
 ) -> list[Check]:
-    """Run the four checks.
+    """Run the checks.
 
     Args:
         tables: all cohorts' metrics.
         audits: audit results by a label of the plan they audited; each has a boolean
             `passed`, anything else in it is shown as it is.
     """
-    return [_audit(audits), _blind(tables), _base(tables), _zero_copies(tables)]
+    checks = [_audit(audits), _blind(tables), _base(tables), _zero_copies(tables)]
+    if any(table.cohort.model == "twin" for table in tables):
+        who = "The model trained as the arm was, on the same stream without any copy,"
+        checks.append(_clean(tables, "twin", "Clean twin", who))
+    return checks
 
 
 def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
@@ -96,7 +103,11 @@ def _blind(tables: Sequence[MetricsOf]) -> Check:
 
 
 def _base(tables: Sequence[MetricsOf]) -> Check:
-    base = [table for table in tables if table.cohort.model == "base"]
+    return _clean(tables, "base", "Base model", "The model that saw neither side")
+
+
+def _clean(tables: Sequence[MetricsOf], model: str, name: str, who: str) -> Check:
+    base = [table for table in tables if table.cohort.model == model]
     detectors = [
         detector
         for detector in dict.fromkeys(name for table in base for name in table.values("detector"))
@@ -108,9 +119,9 @@ def _base(tables: Sequence[MetricsOf]) -> Check:
     measured = [row for row in rows if row.cell.available]
     inside = sum(row.cell.contains(CHANCE) for row in measured)
     check = _at_chance(
-        "Base model",
+        name,
         rows,
-        "The model that saw neither side",
+        who,
         "stayed at chance",
         "already told them apart",
     )

@@ -53,7 +53,15 @@ class Sides:
         return "labels"
 
 
-Need = View | Reference | Frequency | Sides
+@dataclass(frozen=True)
+class Shadows:
+    """Token statistics of the text under shadow models, of which it is known who saw whom."""
+
+    def __str__(self) -> str:
+        return "shadow models"
+
+
+Need = View | Reference | Frequency | Sides | Shadows
 
 
 class Score(NamedTuple):
@@ -68,6 +76,16 @@ class Column(NamedTuple):
 
     scores: list[Score]
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShadowModel:
+    """One model like the target that saw a random half of the examples."""
+
+    statistics: Sequence[TokenStatistics]
+    """Of the text, one a row."""
+    inside: Sequence[bool]
+    """Whether it saw the row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +111,7 @@ class Evidence:
     members: Sequence[bool] | None = None
     groups: Sequence[str] | None = None
     """Rows of one group share a passage; None: each text is its own group."""
+    shadows: Sequence[ShadowModel] | None = None
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""
@@ -115,6 +134,8 @@ class Evidence:
                 return self.frequency is not None
             case Sides():
                 return self.members is not None
+            case Shadows():
+                return self.shadows is not None
 
 
 class NoParameters(Settings):

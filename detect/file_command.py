@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from detect.evidence import Evidence, Frequency, Need, Reference, Sides
+from detect.evidence import Evidence, Frequency, Need, Reference, Shadows, Sides
 from detect.policy import ScoringPolicy
 from detect.registry import DetectorSetting, names_all, parse_detectors
 from detect.scoring import needed_views, needs, runnable, score_rows, write_scores
@@ -90,6 +90,7 @@ def detect_file(request: DetectFileRequest, progress: Progress | None = None) ->
         Reference(): request.reference,
         Frequency(): request.frequency,
         Sides(): rows.labels,
+        Shadows(): None,
     }
     missing = [need for need, value in given.items() if not value]
     settings, left_out = runnable(asked, missing, leave_out=names_all(request.detectors))

@@ -30,6 +30,7 @@ _MODULES = {
     "min_k_plus_plus": "min_k_plus_plus",
     "surp": "surp",
     "dc_pdd": "dc_pdd",
+    "lira": "lira",
     "blind": "blind",
 }
 _ALIASES = {

@@ -36,6 +36,7 @@ _HINTS = {
     "reference model": "Name a reference model (--reference PATH).",
     "token frequencies": "Name texts to count token frequencies in (--frequency FILE).",
     "labels": "Give every row a label, 1 for members and 0 for non-members.",
+    "shadow models": "Set twins.shadows, in an experiment file, to an even number such as 8.",
 }
 
 

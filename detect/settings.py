@@ -34,7 +34,8 @@ class DetectSettings(Settings):
     context: PositiveInt | None = None
     """Tokens a window may hold; by default the model's maximum."""
     reference: str | None = "base"
-    """Model of the `reference` detector: `base`, a path or a hub id; null leaves it out."""
+    """Model of the `reference` detector: `base`, `twin` (the arm's clean twin), a path or a hub id;
+    null leaves it out."""
     frequency: str | None = "corpus"
     """Text counted for `dc_pdd`: `corpus`, or files of texts; null leaves it out."""
     dtype: Dtype = "auto"

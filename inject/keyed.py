@@ -47,6 +47,8 @@ class Stream(IntEnum):
     VERSION = 15
     REPLACED = 16
     OFFSET = 17
+    FORGET = 18
+    SHADOW = 19
 
 
 def item_key(name: str) -> int:

@@ -8,7 +8,7 @@ holds no background, so an arm costs bytes in proportion to its payload.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
@@ -141,6 +141,7 @@ def make_plan(
     vocabulary: int,
     variants: Variants | None = None,
     renditions: Sequence[Rendition] | None = None,
+    dosed: Sequence[Example] | None = None,
 ) -> Plan:
     """Draw counts, variants and anchors for every member.
 
@@ -160,6 +161,9 @@ def make_plan(
         vocabulary: number of token ids, which fixes the width of `payload.bin`.
         variants: which variants copies have; None for whole examples alone.
         renditions: the texts of all variants of all members; needed with `variants`.
+        dosed: everybody whom counts and variants are dealt to, where that is more than the
+            members: each member gets the copies it would have if all of these were spiked. Levels
+            are dealt to each of the sides that these have by itself.
 
     Raises:
         InputError: for an example in two datasets, a budget too small for the payload, a
@@ -176,8 +180,19 @@ def make_plan(
             f"the corpus holds {source.n_tokens:,} tokens, the budget asks for {budget:,}",
             where="corpus.tokens",
         )
-    spiked = members(examples)
-    drawn = doses(copies, spiked, seed=seed)
+    inside = {example.example_id for example in members(examples)}
+    spiked = members(examples) if dosed is None else dosed
+    by_id = {
+        dose.example_id: dose
+        for side in ("member", "nonmember")
+        for dose in doses(copies, [one for one in spiked if one.side == side], seed=seed)
+    }
+    drawn = [
+        by_id[one.example_id]
+        if one.example_id in inside
+        else replace(by_id[one.example_id], rate=0.0, realised=0)
+        for one in spiked
+    ]
     realised = np.array([dose.realised for dose in drawn], dtype=np.int64)
     member = np.repeat(np.arange(len(spiked)), realised)
     copy = np.arange(len(member)) - np.repeat(np.cumsum(realised) - realised, realised)

@@ -18,6 +18,7 @@ from detect.settings import DetectSettings
 from inject.background.docstrings import DocstringsSource
 from inject.background.files import FilesSource
 from inject.background.hub import HubSource
+from inject.cast import Twins
 from inject.datasets.contaminant import Contaminant
 from inject.datasets.registry import dataset_names, get_dataset
 from inject.settings import Copies, Placement, PoolSettings
@@ -47,6 +48,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("copies", Copies),
     ("placement", Placement),
     ("pool", PoolSettings),
+    ("twins", Twins),
     ("train", TrainSettings),
     ("train.lora", LoraSettings),
     ("execution", ExecutionSettings),

@@ -19,6 +19,7 @@ from spikein.steps.results import ArmSteps, results_step
 from spikein.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.steps.variants import variants_step
 from spikein.sweep import ArmExperiment, arms
+from spikein.twins import Reported, TwinNodes, reported_twins, twin_arms, twins_of
 
 CONTAMINATED = "contaminated"
 BASE = "base"
@@ -43,6 +44,10 @@ class ArmNodes:
     base_accuracy: Step | None
     checkpoints: tuple[CheckpointSteps, ...]
     """The models along its training; empty where none is kept."""
+    twins: TwinNodes
+    """Models with the arm's settings that saw nobody, or others."""
+    reported: tuple[Reported, ...]
+    """The twins that are scored as the arm is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +90,7 @@ def assemble(experiment: Experiment) -> Assembly:
         for node in nodes
     ]
     found += _base_arms(nodes)
+    found += twin_arms([(node.arm, node.examples, node.reported) for node in nodes])
     results = results_step(found, experiment.analysis, label=experiment.name)
     gains = _gains(nodes, experiment)
     along = [one for node in nodes for one in node.checkpoints]
@@ -141,9 +147,11 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
         seed=seed,
         label=arm.label,
     )
+    twins = twins_of(arm, corpus=corpus, examples=examples, variants=variants, base=base)
     detect = experiment.detect
     frequency = frequency_step(corpus, detect)
     common = {"base": base, "examples": examples, "frequency": frequency, "detect": detect}
+    common |= twins.compared()
     scores = scores_step(model=ModelNode(step=trained), is_base=False, **common)
     if scores is None:
         raise TypeError("no detector is left for a contaminated model")
@@ -173,6 +181,8 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
                 score=lambda model: scores_step(model=model, is_base=False, **common),
             )
         ),
+        twins=twins,
+        reported=reported_twins(twins, common),
     )
 
 
@@ -234,6 +244,8 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
     for node in nodes:
         detect = node.arm.experiment.detect
         frequency = None if detect.frequency is None else node.corpus
-        for note in asked_settings(detect, base=node.base, frequency=frequency)[1]:
+        for note in asked_settings(
+            detect, base=node.base, frequency=frequency, **node.twins.compared()
+        )[1]:
             notes[note] = None
     return tuple(notes)

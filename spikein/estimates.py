@@ -60,7 +60,7 @@ class Estimate:
     """What one kind of training run takes; `runs` of them differ in seeds or rates alone."""
 
     what: str
-    """`base`, or the mode of the arms."""
+    """`base`, the mode of the arms, or `twins` of the arms."""
     runs: int
     windows: int
     """Of one forward pass on one GPU."""
@@ -90,6 +90,7 @@ def estimates(every: Sequence[ArmExperiment], hardware: Hardware) -> tuple[Estim
     """
     found: dict[str, Estimate] = {}
     bases = set()
+    clean = set()
     for arm in every:
         experiment = arm.experiment
         base = experiment.base
@@ -101,6 +102,15 @@ def estimates(every: Sequence[ArmExperiment], hardware: Hardware) -> tuple[Estim
                 _count(found, _estimate("base", experiment, settings, base.tokens, hardware))
         train = experiment.train
         _count(found, _estimate(train.mode, experiment, train, experiment.corpus.tokens, hardware))
+        twins = experiment.twins
+        runs = twins.shadows + (twins.retrained is not None)
+        # Arms that differ in their copies alone share the clean twin.
+        run = f"{experiment.model!r} {base!r} {train!r} {experiment.corpus!r} {arm.seed}"
+        if twins.clean and run not in clean:
+            clean.add(run)
+            runs += 1
+        for _ in range(runs):
+            _count(found, _estimate("twins", experiment, train, experiment.corpus.tokens, hardware))
     return tuple(found.values())
 
 

@@ -5,7 +5,7 @@ that concerns one part lives in that part, one that concerns two lives in `cross
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, field_validator, model_validator
@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
 from inject.background import AnySource
+from inject.cast import Twins
 from inject.datasets.contaminant import Contaminant
 from inject.errors import InputError
 from inject.exchange.importing import AnyImport
@@ -93,6 +94,8 @@ class Experiment(Settings):
     """What the copies carry: whole examples, or variants of them."""
     audit: OverlapSettings = OverlapSettings()
     """What counts as an overlap of the background with an example; such documents are dropped."""
+    twins: Twins = Twins()
+    """Further models beside each arm: the clean twin, the retrained model, shadow models."""
     pool: PoolSettings = PoolSettings()
     """How members and non-members are dealt."""
     train: TrainSettings
@@ -182,6 +185,8 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
                 f"{tokens:,} tokens do not fill one batch of {batch_tokens:,}",
                 f"Raise {part}.tokens or lower batch_tokens.",
             )
+    for path, problem, hint in _twin_problems(experiment):
+        add(path, problem, hint)
     names: dict[str, int] = {}
     for index, contaminant in enumerate(experiment.contaminants):
         name = contaminant.name or contaminant.dataset
@@ -193,6 +198,37 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
             )
         names.setdefault(name, index)
     return found
+
+
+def _twin_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]:
+    """Yield what is wrong between the twins and the rest: key, problem, hint."""
+    twins, detect = experiment.twins, experiment.detect
+    if detect.reference == "twin" and not twins.clean:
+        yield (
+            ("detect", "reference"),
+            "there is no clean twin to compare with",
+            "Set twins.clean to true, or name another reference model.",
+        )
+    if twins.clean and experiment.train.loss_on == "completion":
+        yield (
+            ("twins", "clean"),
+            "a stream without copies holds no answer, so with train.loss_on completion the clean "
+            "twin would learn nothing: it is the model that the arm starts from",
+            "Compare with detect.reference base, or set train.loss_on to all.",
+        )
+    if twins.shadows and experiment.variants != Variants():
+        yield (
+            ("twins", "shadows"),
+            "shadow models spike non-members, too, and variants are written for members alone",
+            "Leave variants out, or set twins.shadows to 0.",
+        )
+    parts = ",".join(["all"] if detect.detectors == "all" else detect.detectors).split(",")
+    if twins.shadows and not {part.split(":")[0].strip() for part in parts} & {"all", "lira"}:
+        yield (
+            ("twins", "shadows"),
+            "shadow models are read by the detector lira alone, which is not asked for",
+            "Add lira to detect.detectors, or set twins.shadows to 0.",
+        )
 
 
 def tidy(settings: BaseModel) -> dict[str, Any]:

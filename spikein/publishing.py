@@ -23,6 +23,7 @@ from analysis.page.trajectory import trajectory_view
 from analysis.summary import summary_sentences
 from analysis.validity import check_validity
 from inject.audit import read_audit
+from inject.cast import Twins
 from inject.example import SCHEMA, read_examples, write_examples
 from inject.files import write_text
 from inject.overlap.filter import read_overlaps
@@ -229,15 +230,22 @@ def _setup(assembly: Assembly) -> list[Fact]:
             f"{train.context}, {train.batch_tokens:,} tokens a step",
         )
     )
+    if experiment.twins != Twins():
+        facts.append(Fact("Beside each arm", experiment.twins.label()))
     facts.append(Fact("Seeds", ", ".join(str(seed) for seed in experiment.seeds)))
     return facts
 
 
 def _audits(assembly: Assembly, report: RunReport) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
-    for node in {node.audit.digest: node for node in assembly.nodes}.values():
-        audit = read_audit(report.artifact(node.audit).path)
-        found[node.plan.label] = {
+    streams = [
+        pair
+        for node in assembly.nodes
+        for pair in ((node.plan, node.audit), *((t.plan, t.audit) for _, t, _ in node.reported))
+    ]
+    for plan, step in {step.digest: (plan, step) for plan, step in streams}.values():
+        audit = read_audit(report.artifact(step).path)
+        found[plan.label] = {
             "passed": audit.passed,
             "copies planned": audit.copies_expected,
             "copies found": audit.copies_found,
@@ -269,6 +277,7 @@ def _provenance(assembly: Assembly, report: RunReport) -> list[Fact]:
         if node.base is not None and node.base.step is not None:
             steps[f"base model {node.base.label}"] = node.base.step
         steps[f"model {node.arm.label}"] = node.trained
+        steps |= {f"model {one.twin.trained.label}": one.twin.trained for one in node.reported}
     facts += [
         Fact(name, f"{step.digest[:12]} · content {report.artifact(step).manifest.content[:12]}")
         for name, step in steps.items()

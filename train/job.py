@@ -137,7 +137,7 @@ def _spiked(
     renditions = (
         whole_renditions(spiked, tokens)
         if job.renditions is None
-        else read_renditions(Path(job.renditions))
+        else [one for one in read_renditions(Path(job.renditions)) if one.example_id in tokens]
     )
     view, names = planned.view(clean), planned.names()
     masks = None

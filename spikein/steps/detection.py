@@ -5,23 +5,33 @@ then a function of the stored table. The blind classifier looks at no model, so 
 once for each pool of examples, beside the base model where there is one.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from detect.evidence import Evidence, Frequency, Need, Reference
+from detect.evidence import Evidence, Frequency, Need, Reference, ShadowModel, Shadows
 from detect.registry import DetectorSetting, names_all, parse_detectors, with_grids
 from detect.scoring import needed_views, needs, runnable, score_rows, write_scores
 from detect.settings import DetectSettings
 from detect.statistics import read_statistics, write_statistics
 from detect.views import TEXT, view_text
 from inject.corpus import Corpus
-from inject.example import read_examples
+from inject.example import members, read_examples
 from inject.tokenizer import load_tokenizer
 from spikein.graph import Step, StepContext
 from spikein.steps.models import ModelNode
 
 BLIND = "blind"
 REFERENCE = "reference"
+LIRA = "lira"
+TWIN = "twin"
+"""What `detect.reference` calls the clean twin."""
+
+
+class Shadow(NamedTuple):
+    """A shadow model, and the examples with the sides that hold for it."""
+
+    model: ModelNode
+    cast: Step
 
 
 def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: DetectSettings) -> Step:
@@ -114,19 +124,32 @@ def scores_step(
     examples: Step,
     frequency: Step | None,
     detect: DetectSettings,
+    twin: ModelNode | None = None,
+    shadows: Sequence[Shadow] = (),
+    without: Collection[str] = (),
 ) -> Step | None:
     """Score every example under every detector and every setting of its grid.
+
+    Args:
+        model: the target.
+        is_base: whether it is the base model, which is compared neither with itself nor with
+            models of one arm.
+        base: the base model, where there is one.
+        examples: what is scored.
+        frequency: counted tokens.
+        detect: which detectors, and how.
+        twin: the clean twin of the arm.
+        shadows: the shadow models of the arm.
+        without: detectors that are left out.
 
     Returns:
         The step, or None where no detector is left: a base model asked only for `reference`.
     """
-    asked, notes = asked_settings(detect, base=base, frequency=frequency)
-    if is_base:
-        asked = [
-            one for one in asked if one.name != REFERENCE or detect.reference not in (None, "base")
-        ]
-    elif base is not None or model.checkpoint is not None:
-        asked = [one for one in asked if one.name != BLIND]
+    asked, notes = asked_settings(
+        detect, base=base, frequency=frequency, twin=twin, shadows=shadows
+    )
+    without = {*without, *_needless(detect, model, is_base=is_base, base=base)}
+    asked = [one for one in asked if one.name not in without]
     if not asked:
         return None
     settings = with_grids(asked)
@@ -136,16 +159,17 @@ def scores_step(
     }
     reference = None
     if needs(settings, Reference()):
-        other = base if detect.reference == "base" else reference_node(detect)
+        other = {"base": base, TWIN: twin}.get(str(detect.reference)) or reference_node(detect)
         if other is None:
             raise TypeError("a reference detector without a reference model")
         reference = statistics_step(other, examples, view=TEXT, detect=detect)
     counted = frequency if needs(settings, Frequency()) else None
+    read = list(shadows) if needs(settings, Shadows()) else []
 
     def build(context: StepContext) -> None:
         scored = score_rows(
             [row.example_id for row in _rows(context.inputs)],
-            _evidence(context.inputs, views, reference is not None, counted is not None),
+            _evidence(context.inputs, views, reference is not None, counted is not None, len(read)),
             settings,
         )
         record = {
@@ -160,6 +184,11 @@ def scores_step(
         inputs["reference"] = reference
     if counted is not None:
         inputs["frequency"] = counted
+    for number, shadow in enumerate(read):
+        inputs[f"shadow-{number:03d}"] = statistics_step(
+            shadow.model, examples, view=TEXT, detect=detect
+        )
+        inputs[f"cast-{number:03d}"] = shadow.cast
     return Step(
         kind="scores",
         label=model.label,
@@ -173,8 +202,27 @@ def scores_step(
     )
 
 
+def _needless(
+    detect: DetectSettings, model: ModelNode, *, is_base: bool, base: ModelNode | None
+) -> set[str]:
+    """Return the detectors that tell nothing about this model."""
+    if is_base:
+        itself = detect.reference in (None, "base", TWIN)
+        return {LIRA, REFERENCE} if itself else {LIRA}
+    found = set() if base is None and model.checkpoint is None else {BLIND}
+    if model.checkpoint is not None:
+        # Twins were trained to the end: beside a model on the way they tell of time, too.
+        found |= {LIRA, REFERENCE} if detect.reference == TWIN else {LIRA}
+    return found
+
+
 def asked_settings(
-    detect: DetectSettings, *, base: ModelNode | None, frequency: Step | None
+    detect: DetectSettings,
+    *,
+    base: ModelNode | None,
+    frequency: Step | None,
+    twin: ModelNode | None = None,
+    shadows: Sequence[Shadow] = (),
 ) -> tuple[list[DetectorSetting], tuple[str, ...]]:
     """Return the detectors that can run, and notes on those of `all` that cannot.
 
@@ -182,8 +230,15 @@ def asked_settings(
         InputError: a detector that was named lacks what it needs.
     """
     missing: list[Need] = []
-    if detect.reference is None or (detect.reference == "base" and base is None):
+    absent = (
+        None,
+        *(["base"] if base is None else []),
+        *([TWIN] if twin is None else []),
+    )
+    if detect.reference in absent:
         missing.append(Reference())
+    if not shadows:
+        missing.append(Shadows())
     if frequency is None:
         missing.append(Frequency())
     found = runnable(
@@ -202,7 +257,7 @@ def defaults(asked: list[DetectorSetting]) -> dict[str, str]:
 
 def reference_node(detect: DetectSettings) -> ModelNode | None:
     """Return the reference model that the user named by path or id."""
-    if detect.reference in (None, "base"):
+    if detect.reference in (None, "base", TWIN):
         return None
     from train.pretrained import model_identity
 
@@ -214,7 +269,11 @@ def _rows(inputs: Mapping[str, Any]) -> list[Any]:
 
 
 def _evidence(
-    inputs: Mapping[str, Any], views: Mapping[str, Step], reference: bool, frequency: bool
+    inputs: Mapping[str, Any],
+    views: Mapping[str, Step],
+    reference: bool,
+    frequency: bool,
+    shadows: int,
 ) -> Evidence:
     from detect.frequency import load_frequency
 
@@ -224,6 +283,14 @@ def _evidence(
         table = read_statistics(inputs[name].path / "statistics.arrow")
         return [table[row.example_id] for row in rows]
 
+    def shadow(number: int) -> ShadowModel:
+        cast = read_examples(inputs[f"cast-{number:03d}"].path / "examples.parquet")
+        inside = {one.example_id for one in members(cast)}
+        return ShadowModel(
+            statistics=statistics(f"shadow-{number:03d}"),
+            inside=[row.example_id in inside for row in rows],
+        )
+
     return Evidence(
         texts=[row.text for row in rows],
         statistics={name: statistics(f"view-{name}") for name in views},
@@ -231,4 +298,5 @@ def _evidence(
         frequency=load_frequency(inputs["frequency"].path) if frequency else None,
         members=[row.side == "member" for row in rows],
         groups=[f"{row.dataset}\n{row.group}" for row in rows],
+        shadows=[shadow(number) for number in range(shadows)] or None,
     )

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from inject.corpus import Corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
 from inject.datasets.registry import get_dataset
-from inject.example import Example, read_examples, write_examples
+from inject.example import Example, members, read_examples, write_examples
 from inject.fit import fit_examples
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
@@ -87,8 +87,24 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
     )
 
 
+class Dealing(NamedTuple):
+    """Whom doses and variants are dealt to, where that is more than the members."""
+
+    pool: Step
+    """The arm's own examples."""
+    everybody: bool
+    """All of them, or their members."""
+
+
 def plan_step(
-    experiment: Experiment, corpus: Step, examples: Step, variants: Step | None, *, seed: int
+    experiment: Experiment,
+    corpus: Step,
+    examples: Step,
+    variants: Step | None,
+    *,
+    seed: int,
+    dealing: Dealing | None = None,
+    label: str | None = None,
 ) -> Step:
     """Draw copies, their variants and their anchors for one arm."""
     copies, placement = experiment.copies, experiment.placement
@@ -98,6 +114,10 @@ def plan_step(
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_ground(context.inputs)
         tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
+        dosed = None
+        if dealing is not None:
+            dosed = read_examples(context.inputs["pool"].path / "examples.parquet")
+            dosed = dosed if dealing.everybody else members(dosed)
         plan = make_plan(
             pool,
             tokens,
@@ -111,12 +131,13 @@ def plan_step(
             vocabulary=clean.vocabulary,
             variants=asked,
             renditions=renditions_of(context.inputs),
+            dosed=dosed,
         )
         write_plan(context.out, plan)
 
     return Step(
         kind="plan",
-        label=f"{copies.label()}-{placement.label()}-seed{seed}",
+        label=label or f"{copies.label()}-{placement.label()}-seed{seed}",
         version=2,
         settings={
             "copies": plain(copies),
@@ -129,10 +150,12 @@ def plan_step(
                 if variants
                 else {}
             ),
+            **({"dosed": "both sides" if dealing.everybody else "members"} if dealing else {}),
         },
         inputs={
             "corpus": corpus,
             "examples": examples,
+            **({"pool": dealing.pool} if dealing else {}),
             **({"variants": variants} if variants else {}),
         },
         libraries=("scipy",),

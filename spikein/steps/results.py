@@ -36,11 +36,11 @@ class ArmSteps:
     axes: Mapping[str, str]
     seed: int
     model: str
-    """`contaminated` or `base`."""
+    """`contaminated`, `base`, `twin` or `retrained`."""
     scores: Step
     examples: Step
     trained: Step | None = None
-    """The arm's model; None for a base model, whose copies have no meaning."""
+    """The arm's model; None for one that saw no copies, whose number has no meaning."""
 
 
 class Results:

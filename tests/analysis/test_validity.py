@@ -49,6 +49,18 @@ def test_each_check_can_fail():
     assert verdicts([base, arm], {"arm": {"passed": False}}) == ["failed"] * 4
 
 
+def test_a_clean_twin_must_stay_at_chance_where_there_is_one():
+    arm = table("contaminated", loss=cell(0.8))
+    assert "Clean twin" not in [check.name for check in check_validity([arm], {})]
+    good = table("twin", loss=cell(0.52), lira=cell(0.6))
+    check = check_validity([arm, good], {})[-1]
+    assert (check.name, check.verdict) == ("Clean twin", "passed")
+    assert "1 of 2 contain 0.5" in check.sentence
+    # A base model at chance does not speak for it.
+    leaked = [table("base", loss=cell(0.5)), table("twin", loss=cell(0.7))]
+    assert [check.verdict for check in check_validity(leaked, {})][2::2] == ["passed", "failed"]
+
+
 def test_an_audit_must_say_that_it_passed():
     assert verdicts([], {"arm": {"members": 3}})[0] == "failed"
 
@@ -93,6 +105,13 @@ def test_the_summary_claims_what_the_intervals_support():
     )
     assert "highest lower bound of 2" in second
     assert third.startswith("Its AUC rises with the number of copies")
+
+
+def test_an_upper_bound_makes_no_headline_beside_detectors():
+    both = table("contaminated", loss=cell(0.7), lira=cell(0.95))
+    assert "likelihood detector, loss," in summary_sentences([both])[0]
+    alone = table("contaminated", lira=cell(0.95))
+    assert "likelihood detector, lira," in summary_sentences([alone])[0]
 
 
 def test_the_trend_comes_from_an_arm_with_several_doses():

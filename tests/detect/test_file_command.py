@@ -98,7 +98,7 @@ def test_without_labels_reference_and_frequency_the_rest_runs_and_says_so(
             out=tmp_path / "scores.parquet",
         )
     )
-    assert sum("is left out" in note for note in result.notes) == 3
+    assert sum("is left out" in note for note in result.notes) == 4
     loss = scores_of(result.scores, "loss")
     assert [row["example_id"] for row in loss] == ["7", "7", example_id("")]
     assert loss[0]["score"] == loss[1]["score"]

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from detect.evidence import Frequency, Reference, Sides
+from detect.evidence import Frequency, Reference, Shadows, Sides
 from detect.registry import parse_detectors, with_grids
 from detect.scoring import (
     SCHEMA,
@@ -51,7 +51,7 @@ def test_every_row_without_a_score_has_a_reason_and_no_other():
 
 
 def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
-    missing = [Reference(), Frequency(), Sides()]
+    missing = [Reference(), Frequency(), Sides(), Shadows()]
     kept, notes = runnable(parse_detectors("all"), missing, leave_out=True)
     assert [setting.name for setting in kept] == [
         "loss",
@@ -61,10 +61,12 @@ def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
         "min_k_plus_plus",
         "surp",
     ]
-    assert len(notes) == 3
+    assert len(notes) == 4
     assert "reference needs reference model" in notes[0]
     with pytest.raises(InputError, match=r"dc_pdd needs token frequencies.*--frequency"):
         runnable(parse_detectors("loss,dc_pdd"), missing, leave_out=False)
+    with pytest.raises(InputError, match=r"lira needs shadow models.*twins.shadows"):
+        runnable(parse_detectors("loss,lira"), missing, leave_out=False)
     with pytest.raises(InputError, match="no detector is left"):
         runnable(parse_detectors("dc_pdd"), missing, leave_out=True)
 

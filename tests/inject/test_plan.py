@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
@@ -14,7 +16,15 @@ DOCUMENT = Placement(policy="document")
 
 
 def plan_for(
-    examples, tokens, *, placement=SPLICE, copies=None, seed=0, budget=20_000, source=None
+    examples,
+    tokens,
+    *,
+    placement=SPLICE,
+    copies=None,
+    seed=0,
+    budget=20_000,
+    source=None,
+    dosed=None,
 ):
     return make_plan(
         examples,
@@ -27,6 +37,7 @@ def plan_for(
         context=64,
         separators=separators_of(placement),
         vocabulary=60_000,
+        dosed=dosed,
     )
 
 
@@ -164,3 +175,82 @@ def test_poisson_may_draw_no_copy_at_all():
     assert plan.copies.num_rows == 0
     assert plan.facts.background == plan.facts.budget
     assert plan.view(random_source(20_000, seed=9)).n_windows == 20_000 // 64
+
+
+@pytest.mark.parametrize(
+    "copies",
+    [Copies(levels=(1, 2, 5)), Copies(poisson=2), Copies(fixed=3)],
+    ids=lambda copies: copies.label(),
+)
+@pytest.mark.parametrize("policy", ["splice", "document", "window"])
+def test_who_is_left_out_changes_nobody_elses_doses_and_places(policy, copies):
+    """As for a model trained without a forget set, or on a half of all candidates."""
+    placement = Placement(policy=policy)
+    examples, tokens = spiked_examples(40, 20)
+    whole = plan_for(examples, tokens, placement=placement, copies=copies)
+    gone = {f"toy-{index}" for index in range(0, 40, 3)}
+    left = [replace(one, side="nonmember") if one.example_id in gone else one for one in examples]
+    part = plan_for(left, tokens, placement=placement, copies=copies, dosed=examples[:40])
+    assert part.realised() == {
+        name: 0 if name in gone else count for name, count in whole.realised().items()
+    }
+    before = {(row["example_id"], row["copy"]): row for row in whole.copies.to_pylist()}
+    shared = part.copies.to_pylist()
+    assert shared
+    for row in shared:
+        other = before[row["example_id"], row["copy"]]
+        if row["redraws"] == other["redraws"]:
+            assert row["drawn"] == other["drawn"]
+        else:
+            # Fewer copies leave more room, so nobody is drawn more often.
+            assert row["redraws"] < other["redraws"] or policy == "window"
+
+
+def test_windows_without_a_difference_are_those_of_the_other_plan():
+    placement = Placement(policy="window")
+    source = random_source(20_000, seed=9, documents=300)
+    examples, tokens = spiked_examples(40, 20)
+    plans = [
+        plan_for(side, tokens, placement=placement, source=source, dosed=examples)
+        for side in (
+            examples,
+            [replace(one, side="nonmember") if i % 2 else one for i, one in enumerate(examples)],
+            [replace(one, side="nonmember") for one in examples],
+        )
+    ]
+    held = []
+    for plan in plans:
+        windows: dict[int, set] = {}
+        for row in plan.copies.to_pylist():
+            windows.setdefault(row["anchor"] // 64, set()).add((row["example_id"], row["copy"]))
+        held.append(windows)
+    views = [plan.view(source) for plan in plans]
+    same = differing = 0
+    for window in range(20_000 // 64):
+        for other in (1, 2):
+            equal = held[0].get(window) == held[other].get(window)
+            tokens_equal = np.array_equal(views[0].window(window), views[other].window(window))
+            assert tokens_equal == equal
+            same += equal
+            differing += not equal
+    assert same > 300
+    assert differing > 20
+    # Nobody is spiked in the last plan: its stream is the clean corpus.
+    assert np.array_equal(views[2].read(0, 20_000), source.read(0, 20_000))
+
+
+def test_a_half_of_all_candidates_has_the_members_doses_and_as_many_of_each_outside():
+    examples, tokens = spiked_examples(30, 30)
+    levels = Copies(levels=(1, 3))
+    arm = plan_for(examples, tokens, copies=levels).realised()
+    others = [one for one in examples if one.side == "nonmember"]
+    outside = plan_for(
+        [replace(one, side="member") for one in others], tokens, copies=levels
+    ).realised()
+    assert sorted(outside.values()) == [1] * 15 + [3] * 15
+    all_in = {**arm, **outside}
+    half = [replace(one, side="member" if i % 2 else "nonmember") for i, one in enumerate(examples)]
+    found = plan_for(half, tokens, copies=levels, dosed=examples).realised()
+    assert found == {
+        one.example_id: all_in[one.example_id] if one.side == "member" else 0 for one in half
+    }

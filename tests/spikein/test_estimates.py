@@ -127,3 +127,14 @@ def test_hardware_that_cannot_be_is_refused() -> None:
     for wrong in ({"gpu": "tpu"}, {"gpus": 0}, {"utilisation": 0.0}, {"utilisation": 1.5}):
         with pytest.raises(InputError):
             Hardware(**wrong)
+
+
+def test_twins_are_counted_and_a_shared_clean_twin_once() -> None:
+    experiment = read(
+        "twins={clean: true, shadows: 4, retrained: 0.2}",
+        "sweep={copies: [{fixed: 1}, {poisson: 4}]}",
+        "seeds=[0, 1]",
+    )
+    runs = {one.what: one.runs for one in estimates(arms(experiment), Hardware())}
+    # Four arms; each has four shadows and a retrained model, each seed one clean twin.
+    assert runs == {"base": 1, "continue": 4, "twins": 4 * 5 + 2}

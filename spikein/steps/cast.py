@@ -1,0 +1,24 @@
+"""The step that says whom a twin sees: the pool's rows, with the sides that hold for this model."""
+
+from inject.cast import Cast, with_cast
+from inject.example import read_examples, write_examples
+from inject.settings import plain
+from spikein.graph import Step, StepContext
+
+_FILE = "examples.parquet"
+
+
+def cast_step(examples: Step, cast: Cast, *, seed: int) -> Step:
+    """Write the pool again, `side` being `member` for those whom the twin sees."""
+
+    def build(context: StepContext) -> None:
+        pool = read_examples(context.inputs["examples"].path / _FILE)
+        write_examples(context.out / _FILE, with_cast(pool, cast, seed=seed))
+
+    return Step(
+        kind="examples",
+        label=f"{cast.label()}-seed{seed}",
+        settings={"cast": plain(cast), "seed": seed},
+        inputs={"examples": examples},
+        build=build,
+    )

@@ -53,8 +53,12 @@ def trajectory_figures(
         ),
         draw(
             "fading",
-            f"AUC by time since the last copy ({best[0]})",
-            {arm: _by_copies(rows, best[0], "tokens_since") for arm, rows in arms.items()},
+            "AUC by time since the last copy",
+            {
+                f"{arm} · {name}" if arm else name: _by_copies(rows, name, "tokens_since")
+                for arm, rows in arms.items()
+                for name in fading_detectors(best, len(arms))
+            },
             x="Tokens trained on since the last copy was seen",
             caption="Pairs of a member and a model that has seen it, by the number of copies seen "
             "and the time since the last, each placed among the non-members under the same model; "
@@ -67,21 +71,27 @@ def trajectory_figures(
 
 
 def best_detectors(along: Sequence[Row]) -> list[str]:
-    """Return the detectors worth a line: the best under the last models, and `loss`.
+    """Return the detectors worth a line: those with the best mean AUC along training, and `loss`.
 
     Args:
         along: rows of trajectory.parquet, datasets pooled.
     """
-    last = max((row["step"] for row in along), default=0)
-    quality: dict[str, float] = {}
+    quality: dict[str, list[float]] = {}
     for row in along:
-        if row["step"] == last and row["copies"] == ALL and row["selection"] == "tuned":
-            value = row["low"] if row["low"] == row["low"] else row["value"]
-            quality[row["detector"]] = max(quality.get(row["detector"], 0.0), value)
-    ranked = sorted(quality, key=lambda name: -quality[name])
+        if row["copies"] == ALL and row["selection"] == "tuned" and row["value"] == row["value"]:
+            quality.setdefault(row["detector"], []).append(row["value"])
+    ranked = sorted(quality, key=lambda name: -sum(quality[name]) / len(quality[name]))
     if "loss" in ranked[MOST_DETECTORS:]:
         return [*ranked[: MOST_DETECTORS - 1], "loss"]
     return ranked[:MOST_DETECTORS]
+
+
+def fading_detectors(best: Sequence[str], arms: int) -> list[str]:
+    """Return whose fading is shown: the best one's, and with a single arm that of a few more."""
+    if arms > 1:
+        return list(best[:1])
+    few = best[:3]
+    return [*few[:2], "loss"] if "loss" in best and "loss" not in few else list(few)
 
 
 def _by_arm(rows: Sequence[Row], axes: Sequence[str]) -> dict[str, list[Row]]:
@@ -108,15 +118,14 @@ def _along(rows: Sequence[Row], best: Sequence[str]) -> list[Line]:
 
 
 def _by_copies(rows: Sequence[Row], detector: str, x: str) -> list[Line]:
-    labels = sorted({row["copies"] for row in rows if is_dose(row["copies"])}, key=copies_order)
-    if x == "tokens_since":
-        labels = [label for label in labels if label != _UNSEEN]
+    doses = {row["copies"] for row in rows if is_dose(row["copies"])} - {_UNSEEN}
+    labels = sorted(doses, key=copies_order)
     lines = []
+    if x == "tokens":
+        lines.append(Line("none yet", MUTED, _points(rows, detector, _UNSEEN, x), True))
     for label, shade in zip(labels, shades(len(labels)), strict=True):
-        words = (
-            "none yet" if label == _UNSEEN else f"{label} {'copy' if label == '1' else 'copies'}"
-        )
-        lines.append(Line(words, shade, _points(rows, detector, label, x), label == _UNSEEN))
+        words = f"{label} {'copy' if label == '1' else 'copies'}"
+        lines.append(Line(words, shade, _points(rows, detector, label, x)))
     return [line for line in lines if line.points]
 
 

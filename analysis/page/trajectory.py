@@ -7,7 +7,7 @@ from typing import Any
 from analysis.arm import Cohort, axis_column
 from analysis.copies import ALL, copies_order, is_dose
 from analysis.fading import FADING
-from analysis.figures.trajectory import best_detectors
+from analysis.figures.trajectory import best_detectors, fading_detectors
 from analysis.lookup import Cell
 from analysis.page.views import Grid, GridRow
 from analysis.tables import AUC, POOLED
@@ -24,7 +24,7 @@ class TrajectoryView:
     progress: tuple[Grid, ...]
     """One an arm: a row a checkpoint, a column a detector."""
     fading: tuple[Grid, ...]
-    """One an arm: a row a number of copies, a column a bin of steps since the last."""
+    """One an arm and detector: a row a number of copies, a column a bin of steps since the last."""
 
 
 def trajectory_view(found: Trajectory, axes: Sequence[str]) -> TrajectoryView:
@@ -44,13 +44,15 @@ def trajectory_view(found: Trajectory, axes: Sequence[str]) -> TrajectoryView:
     faded = []
     for arm in arms:
         progress.append(_progress_grid(arm, [row for row in along if _arm(row, axes) == arm], best))
-        grid = _fading_grid(arm, [row for row in fading if _arm(row, axes) == arm], best[0])
-        faded += [grid] if grid else []
+        for name in fading_detectors(best, len(arms)):
+            grid = _fading_grid(arm, [row for row in fading if _arm(row, axes) == arm], name)
+            faded += [grid] if grid else []
     return TrajectoryView(
         sentences=tuple(
             sentence
             for arm in arms
-            for sentence in _sentences(arm, [r for r in fading if _arm(r, axes) == arm], best[0])
+            for name in fading_detectors(best, len(arms))
+            for sentence in _sentences(arm, [r for r in fading if _arm(r, axes) == arm], name)
         ),
         progress=tuple(progress),
         fading=tuple(faded),
@@ -69,7 +71,7 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     if trend is None or len(points) < 2 or trend["low"] != trend["low"]:
         return []
     first, last = points[0], points[-1]
-    where = f"{arm}: " if arm else ""
+    where = f"{arm}: under" if arm else "Under"
     if trend["high"] < 0:
         verdict = "examples fade after they were seen"
     elif trend["low"] > 0:
@@ -77,7 +79,7 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     else:
         verdict = "these data do not show that examples fade after they were seen"
     return [
-        f"{where}under {detector}, {verdict}: Somers' D of score with time since the last copy, "
+        f"{where} {detector}, {verdict}: Somers' D of score with time since the last copy, "
         f"among pairs with the same number of copies, {trend['value']:+.2f} "
         f"[{trend['low']:+.2f}, {trend['high']:+.2f}] ({trend['n_members']:,} members at "
         f"{trend['pairs'] / trend['n_members']:.1f} checkpoints each). AUC {_interval(first)} "

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.figures.style import (
+    MUTED,
     ReportFigure,
     chance_line,
     finish,
@@ -75,11 +76,17 @@ def draw_lines(
                 _line(axis, line)
             panel_title(axis, arm, columns=columns)
             axis.grid(True, axis="y")
-        _scale(axes, [line for _, lines in shown for line in lines], logarithmic, written)
+        _scale(
+            axes,
+            [line for _, lines in shown for line in lines],
+            logarithmic,
+            written,
+            most=7 - columns,
+        )
         for axis, (_, lines) in zip(axes, shown, strict=True):
             _names(axis, lines, columns)
-        for axis in axes[-columns:]:
-            axis.set_xlabel(x)
+        # One label for all: three of them side by side would run into each other.
+        figure.supxlabel(x, fontsize=10, color=MUTED)
         for axis in axes[::columns]:
             axis.set_ylabel("AUC")
         return finish(figure, folder, name=name, title=title, caption=caption + more)
@@ -103,6 +110,8 @@ def _scale(
     lines: Sequence[Line],
     logarithmic: bool,
     written: Callable[[float, int], str],
+    *,
+    most: int,
 ) -> None:
     """Scale the shared axis: linear up to its first step, logarithmic beyond, where asked for."""
     every = sorted({point.x for line in lines for point in line.points})
@@ -110,7 +119,7 @@ def _scale(
     for axis in axes:
         if logarithmic and positive:
             axis.set_xscale("symlog", linthresh=positive[0], linscale=0.5)
-            ticks = _ticks(positive[0], positive[-1])
+            ticks = _ticks(positive[0], positive[-1], most)
             axis.set_xticks([0, *ticks] if every[0] == 0 else ticks)
             axis.minorticks_off()
         else:
@@ -118,15 +127,18 @@ def _scale(
         axis.xaxis.set_major_formatter(written)
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Return a few round numbers between the two: 1, 3, 10, 30 …"""
-    found = [
-        factor * 10.0**power
-        for power in range(-9, 13)
-        for factor in (1, 3)
-        if low * 0.99 <= factor * 10.0**power <= high * 1.01
-    ]
-    return found if len(found) <= 6 else found[::2]
+def _ticks(low: float, high: float, most: int) -> list[float]:
+    """Return a few round numbers between the two: 1, 3, 10, 30 …, or powers of ten alone."""
+    for factors in ((1, 3), (1,)):
+        found = [
+            factor * 10.0**power
+            for power in range(-9, 13)
+            for factor in factors
+            if low * 0.99 <= factor * 10.0**power <= high * 1.01
+        ]
+        if len(found) <= most:
+            break
+    return found
 
 
 def _names(axis: Any, lines: Sequence[Line], columns: int) -> None:

@@ -19,8 +19,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import torch
 import transformers
 from tokenizers import Tokenizer, models
@@ -28,7 +26,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from inject.ledger import ExposureLedger
 from inject.view import clean_view
+from scripts.bench.random_tokens import RandomTokens
 from train.loop import train
+from train.record import Moment
 from train.schedule import learning_rate
 from train.settings import TrainSettings
 from train.shapes import build_model, load_shape
@@ -46,20 +46,6 @@ SETTINGS = TrainSettings(
     batch_tokens=4096,
     precision="float32",
 )
-
-
-class RandomTokens:
-    """A corpus of random tokens in memory."""
-
-    def __init__(self, n_tokens: int) -> None:
-        self.n_tokens = n_tokens
-        self.doc_starts = np.zeros(1, dtype=np.int64)
-        random = np.random.Generator(np.random.Philox(key=0))
-        self._tokens = random.integers(0, VOCABULARY, n_tokens)
-
-    def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
-        """Return the tokens start <= position < stop."""
-        return self._tokens[start:stop]
 
 
 class BareLoop:
@@ -112,14 +98,14 @@ class Turns:
         self._done = 0
         self._resumed = time.perf_counter()
 
-    def __call__(self, tokens: int, _: int, loss: float) -> None:
+    def __call__(self, moment: Moment) -> None:
         """Take the times of one turn: seconds a step."""
         started = time.perf_counter()
-        done = tokens // SETTINGS.batch_tokens
+        done = moment.tokens // SETTINGS.batch_tokens
         steps = done - self._done
         for batch in self._batches[self._done : done]:
             last = self._loop.step(batch)
-        self.losses.append((loss, last.item()))
+        self.losses.append((moment.loss, last.item()))
         finished = time.perf_counter()
         self.ours.append((started - self._resumed) / steps)
         self.bare.append((finished - started) / steps)
@@ -142,7 +128,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
 
     tokens = options.steps * SETTINGS.batch_tokens
-    view = clean_view(RandomTokens(tokens), tokens=tokens, context=SETTINGS.context)
+    view = clean_view(RandomTokens(tokens, VOCABULARY), tokens=tokens, context=SETTINGS.context)
     stream = Stream(view, epochs=1, seed=0)
     started = time.perf_counter()
     batches = [

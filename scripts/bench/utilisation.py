@@ -1,0 +1,141 @@
+"""Tokens a second, model FLOPs utilisation and memory of larger shapes, plain and under ZeRO.
+
+    python -m scripts.bench.utilisation                         # 160 M and 1 B at length 2,048
+    python -m scripts.bench.utilisation --shapes configs/models/llama-1m.yaml --context 256 \\
+        --device-windows 4 --windows 8 --vocabulary 4096        # the same path on a CPU
+
+For GPUs; on a CPU it shows that the path works, and MFU is null. Each figure is taken in processes
+of its own, through `train.loop.train` with its order, ledger and log: the median of the steps after
+the first readings of the device. FLOPs a token: 6 N + 12 L h T (`train.shapes.flops_per_token`),
+over the dense bfloat16 peak of `train.cost.PEAKS`. ZeRO and plain run in equally many processes.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from train.execution import ExecutionSettings
+from train.launch import launch
+
+SHAPES = ("configs/models/llama-160m.yaml", "configs/models/llama-1b.yaml")
+SKIPPED = 20
+"""Steps before the device is warm: compilation, caches, clocks."""
+
+
+def measure(asked: dict[str, Any]) -> None:
+    """Train random tokens in this process, one of several, and write the figures."""
+    import torch
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    from inject.ledger import ExposureLedger
+    from inject.view import clean_view
+    from scripts.bench.random_tokens import RandomTokens
+    from train.log import read_log
+    from train.loop import train
+    from train.processes import rank
+    from train.settings import TrainSettings
+    from train.shapes import build_model, flops_per_token, load_shape, parameter_count
+
+    shape, vocabulary, context = load_shape(asked["shape"]), asked["vocabulary"], asked["context"]
+    settings = TrainSettings(
+        mode="pretrain",
+        lr=1e-4,
+        context=context,
+        batch_tokens=asked["windows"] * context,
+        precision="auto",
+    )
+    tokens = asked["steps"] * settings.batch_tokens
+    view = clean_view(RandomTokens(tokens, vocabulary), tokens=tokens, context=context)
+    on_gpu = torch.cuda.is_available()
+    out = Path(asked["folder"]) / "out"
+    out.mkdir(exist_ok=True)
+    train(
+        out,
+        model=build_model(shape, vocabulary, 0, 0),
+        tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
+        view=view,
+        ledger=ExposureLedger(view, [], {}),
+        settings=settings,
+        seed=0,
+        execution=ExecutionSettings(**asked["execution"]),
+    )
+    if rank() > 0:
+        return
+    rows = read_log(out / "log.parquet")[min(SKIPPED, asked["steps"] // 2) :]
+    mfu = statistics.median(row.mfu for row in rows)
+    figures = {
+        "shape": asked["shape"],
+        "parameters": parameter_count(shape, vocabulary),
+        "flops_per_token": flops_per_token(shape, vocabulary, context),
+        "execution": asked["execution"],
+        "tokens_per_second": round(statistics.median(row.tokens_per_second for row in rows)),
+        "mfu": None if mfu != mfu else round(mfu, 4),
+        "peak_gib": round(torch.cuda.max_memory_allocated() / 2**30, 2) if on_gpu else None,
+        "device": torch.cuda.get_device_name() if on_gpu else "cpu",
+    }
+    Path(asked["folder"], "figures.json").write_text(json.dumps(figures))
+
+
+def run(asked: dict[str, Any]) -> dict[str, Any]:
+    """Measure one shape under one execution, in processes of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "asked.json"
+        file.write_text(json.dumps({**asked, "folder": folder}))
+        launch(
+            "scripts.bench.utilisation",
+            ["--worker", str(file)],
+            processes=asked["execution"]["processes"],
+            environment={},
+        )
+        figures: dict[str, Any] = json.loads((Path(folder) / "figures.json").read_text())
+        return figures
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark and print its figures."""
+    parser = argparse.ArgumentParser(description="Utilisation of larger shapes.")
+    parser.add_argument("--shapes", nargs="+", default=list(SHAPES))
+    parser.add_argument("--context", type=int, default=2048)
+    parser.add_argument("--vocabulary", type=int, default=32_000)
+    parser.add_argument("--windows", type=int, default=32, help="of one optimiser step")
+    parser.add_argument("--device-windows", type=int, default=16, help="of one forward pass")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--processes", type=int, default=1, help="usually one a GPU")
+    parser.add_argument("--zero", type=int, nargs="*", default=[2], help="ZeRO stages beside plain")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.worker:
+        measure(json.loads(Path(options.worker).read_text()))
+        return
+    common = {
+        "processes": options.processes,
+        "device_windows": options.device_windows,
+        "compile": options.compile,
+    }
+    executions = [{"engine": "torchrun", **common}]
+    executions += [{"engine": "deepspeed", "zero": stage, **common} for stage in options.zero]
+    found = []
+    for shape in options.shapes:
+        for execution in executions:
+            print(f"{shape}: {execution}", file=sys.stderr, flush=True)
+            asked = {
+                "shape": shape,
+                "context": options.context,
+                "vocabulary": options.vocabulary,
+                "windows": options.windows,
+                "steps": options.steps,
+                "execution": execution,
+            }
+            found.append(run(asked))
+    print(json.dumps({"runs": found}))
+
+
+if __name__ == "__main__":
+    main()

@@ -28,8 +28,8 @@ class Dose:
     """Number of copies that the plan places."""
 
 
-def doses(copies: Copies, members: Sequence[Example], *, seed: int) -> list[Dose]:
-    """Return the dose of every member, in the order given."""
+def doses(copies: Copies, members: Sequence[Example], *, seed: int, deal: int = 0) -> list[Dose]:
+    """Return the dose of every member, in the order given; each `deal` has draws of its own."""
     keys = keyed.item_keys([member.example_id for member in members])
     if copies.fixed is not None:
         rates = np.full(len(members), float(copies.fixed))
@@ -39,10 +39,10 @@ def doses(copies: Copies, members: Sequence[Example], *, seed: int) -> list[Dose
         from scipy.stats import poisson
 
         rates = np.full(len(members), copies.poisson)
-        uniform = keyed.unit(keyed.words(seed, keyed.Stream.DOSE, keys))
+        uniform = keyed.unit(keyed.words(seed, keyed.Stream.DOSE, keys, deal))
         counts = poisson.ppf(uniform, copies.poisson).astype(np.int64)
     else:
-        counts = _dealt(copies.levels or (), members, keys, seed)
+        counts = _dealt(copies.levels or (), members, keys, seed, deal)
         rates = counts.astype(np.float64)
     return [
         Dose(example_id=member.example_id, rate=float(rate), realised=int(count))
@@ -51,10 +51,10 @@ def doses(copies: Copies, members: Sequence[Example], *, seed: int) -> list[Dose
 
 
 def _dealt(
-    levels: tuple[int, ...], members: Sequence[Example], keys: keyed.U64, seed: int
+    levels: tuple[int, ...], members: Sequence[Example], keys: keyed.U64, seed: int, deal: int
 ) -> np.ndarray:
     """Deal the levels round robin over each dataset's members, sorted by keyed hash."""
-    hashes = keyed.words(seed, keyed.Stream.LEVEL, keys)
+    hashes = keyed.words(seed, keyed.Stream.LEVEL, keys, deal)
     order = sorted(
         range(len(members)),
         key=lambda index: (

@@ -142,6 +142,7 @@ def make_plan(
     variants: Variants | None = None,
     renditions: Sequence[Rendition] | None = None,
     dosed: Sequence[Example] | None = None,
+    deal: int = 0,
 ) -> Plan:
     """Draw counts, variants and anchors for every member.
 
@@ -162,8 +163,8 @@ def make_plan(
         variants: which variants copies have; None for whole examples alone.
         renditions: the texts of all variants of all members; needed with `variants`.
         dosed: everybody whom counts and variants are dealt to, where that is more than the
-            members: each member gets the copies it would have if all of these were spiked. Levels
-            are dealt to each of the sides that these have by itself.
+            members: each member gets the copies it would have if all of these were spiked.
+        deal: which deal of counts it is; each has draws of its own.
 
     Raises:
         InputError: for an example in two datasets, a budget too small for the payload, a
@@ -182,16 +183,9 @@ def make_plan(
         )
     inside = {example.example_id for example in members(examples)}
     spiked = members(examples) if dosed is None else dosed
-    by_id = {
-        dose.example_id: dose
-        for side in ("member", "nonmember")
-        for dose in doses(copies, [one for one in spiked if one.side == side], seed=seed)
-    }
     drawn = [
-        by_id[one.example_id]
-        if one.example_id in inside
-        else replace(by_id[one.example_id], rate=0.0, realised=0)
-        for one in spiked
+        dose if dose.example_id in inside else replace(dose, rate=0.0, realised=0)
+        for dose in doses(copies, spiked, seed=seed, deal=deal)
     ]
     realised = np.array([dose.realised for dose in drawn], dtype=np.int64)
     member = np.repeat(np.arange(len(spiked)), realised)

@@ -1,10 +1,12 @@
 """Twins as nodes of the graph: the clean twin, the retrained model, shadow models.
 
 A twin is an arm with another cast: the same corpus, start, settings, order of windows and seed.
-Doses are dealt before anybody is left out, so whoever is spiked in a twin has the copies, and
-but for recorded re-draws the anchors, that the arm's own plan would give. A stream without copies
-does not depend on how copies would be dealt and placed, so arms that differ in nothing else share
-one clean twin. Shadow models are trained where a detector reads them.
+Doses are dealt before anybody is left out, so whoever is spiked in the retrained model has the
+copies, and but for recorded re-draws the anchors, of the arm. Each pair of shadow models deals
+doses anew: were they those of the arm, LiRA's scores would tell the dose that a member has there,
+and the rows by copies would compare doses in place of sides. A stream without copies does not
+depend on how copies would be dealt and placed, so arms that differ in nothing else share one clean
+twin. Shadow models are trained where a detector reads them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,7 +110,7 @@ def twins_of(
         return Twin(cast=seen, plan=plan, audit=audit, trained=trained)
 
     def with_copies(cast: Cast) -> Twin:
-        dealing = Dealing(pool=examples, everybody=cast.kind == "shadow")
+        dealing = Dealing(pool=examples, deal=0 if cast.number is None else cast.number // 2 + 1)
         copies = f"{experiment.copies.label()}-{experiment.placement.label()}-seed{seed}"
         return twin(
             cast,

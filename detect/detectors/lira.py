@@ -10,7 +10,7 @@ With eight models or more on both sides of each example, its variances are its o
 cannot be told, and one variance is pooled over all examples and both sides (a fixed variance, as
 the paper has it for few models); it scales all scores alike and changes no rank. With one model a
 side there is nothing to pool, and the variance is set to 1. An upper bound rather than an attack:
-the shadow models know the background, the doses and the places of the copies.
+the shadow models know the background, how doses are dealt, and the places of the copies.
 """
 
 import math

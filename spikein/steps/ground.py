@@ -91,9 +91,9 @@ class Dealing(NamedTuple):
     """Whom doses and variants are dealt to, where that is more than the members."""
 
     pool: Step
-    """The arm's own examples."""
-    everybody: bool
-    """All of them, or their members."""
+    """The arm's own examples: doses are dealt to their members, or to all of them."""
+    deal: int
+    """0 for the members' doses in the arm; others are draws of their own, for everybody."""
 
 
 def plan_step(
@@ -117,7 +117,7 @@ def plan_step(
         dosed = None
         if dealing is not None:
             dosed = read_examples(context.inputs["pool"].path / "examples.parquet")
-            dosed = dosed if dealing.everybody else members(dosed)
+            dosed = dosed if dealing.deal else members(dosed)
         plan = make_plan(
             pool,
             tokens,
@@ -132,6 +132,7 @@ def plan_step(
             variants=asked,
             renditions=renditions_of(context.inputs),
             dosed=dosed,
+            deal=dealing.deal if dealing else 0,
         )
         write_plan(context.out, plan)
 
@@ -150,7 +151,7 @@ def plan_step(
                 if variants
                 else {}
             ),
-            **({"dosed": "both sides" if dealing.everybody else "members"} if dealing else {}),
+            **({"deal": dealing.deal} if dealing else {}),
         },
         inputs={
             "corpus": corpus,

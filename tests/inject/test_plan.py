@@ -25,6 +25,7 @@ def plan_for(
     budget=20_000,
     source=None,
     dosed=None,
+    deal=0,
 ):
     return make_plan(
         examples,
@@ -38,6 +39,7 @@ def plan_for(
         separators=separators_of(placement),
         vocabulary=60_000,
         dosed=dosed,
+        deal=deal,
     )
 
 
@@ -239,18 +241,38 @@ def test_windows_without_a_difference_are_those_of_the_other_plan():
     assert np.array_equal(views[2].read(0, 20_000), source.read(0, 20_000))
 
 
-def test_a_half_of_all_candidates_has_the_members_doses_and_as_many_of_each_outside():
+@pytest.mark.parametrize("copies", [Copies(levels=(1, 3)), Copies(poisson=2)], ids=str)
+def test_another_deal_has_doses_of_its_own_and_the_same_places(copies):
+    examples, tokens = spiked_examples(60, 0)
+    plans = [
+        plan_for(examples, tokens, copies=copies, placement=Placement(policy="window"), deal=deal)
+        for deal in (0, 1, 2)
+    ]
+    counts = np.array([list(plan.realised().values()) for plan in plans])
+    # Independent, so far from equal, and of the same rule.
+    assert abs(np.corrcoef(counts)[np.triu_indices(3, 1)]).max() < 0.4
+    assert abs(counts.mean(axis=1) - 2).max() < 0.6
+    first, *others = (
+        {
+            (row["example_id"], row["copy"]): row["drawn"]
+            for row in plan.copies.to_pylist()
+            if row["redraws"] == 0
+        }
+        for plan in plans
+    )
+    for other in others:
+        shared = first.keys() & other.keys()
+        assert len(shared) > 30
+        assert all(first[key] == other[key] for key in shared)
+
+
+def test_a_half_of_all_candidates_has_the_doses_of_all():
     examples, tokens = spiked_examples(30, 30)
     levels = Copies(levels=(1, 3))
-    arm = plan_for(examples, tokens, copies=levels).realised()
-    others = [one for one in examples if one.side == "nonmember"]
-    outside = plan_for(
-        [replace(one, side="member") for one in others], tokens, copies=levels
-    ).realised()
-    assert sorted(outside.values()) == [1] * 15 + [3] * 15
-    all_in = {**arm, **outside}
+    everybody = [replace(one, side="member") for one in examples]
+    all_in = plan_for(everybody, tokens, copies=levels, deal=3).realised()
     half = [replace(one, side="member" if i % 2 else "nonmember") for i, one in enumerate(examples)]
-    found = plan_for(half, tokens, copies=levels, dosed=examples).realised()
+    found = plan_for(half, tokens, copies=levels, dosed=examples, deal=3).realised()
     assert found == {
         one.example_id: all_in[one.example_id] if one.side == "member" else 0 for one in half
     }

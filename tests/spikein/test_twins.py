@@ -85,6 +85,13 @@ def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
         assert len({twin.trained.digest for twin in twins}) == 4
 
 
+def test_doses_are_the_arms_but_in_shadow_models(tiny):
+    """LiRA would otherwise tell the arm's doses, in place of who was seen."""
+    (node,) = assembled(tiny, "twins.shadows=4").nodes
+    assert node.twins.retrained.plan.settings["deal"] == 0
+    assert [shadow.plan.settings["deal"] for shadow in node.twins.shadows] == [1, 1, 2, 2]
+
+
 def test_the_reference_can_be_the_clean_twin(tiny):
     (node,) = assembled(tiny, "detect.reference=twin").nodes
     clean = node.twins.clean.trained

@@ -76,7 +76,8 @@ def plan(
     seconds = _sum(row.seconds for row in todo)
     disk = _sum(row.disk_bytes for row in todo)
     parts = [
-        f"{result.name}: {result.arms} arms, {len(result.rows)} steps, {len(todo)} to do",
+        f"{result.name}: {result.arms} {'arm' if result.arms == 1 else 'arms'}, "
+        f"{len(result.rows)} steps, {len(todo)} to do",
         f"about {duration(seconds)} on this machine" if seconds else "",
         f"about {human_bytes(disk)} on disk" if disk else "",
     ]

@@ -75,7 +75,7 @@ def draw_scores(
             "Score, in robust standard deviations from the median of the dataset's non-members"
         )
         seeds = len(data.loaded)
-        setting = "" if column.setting == "default" else f", {column.setting}"
+        setting = "" if column.setting in ("default", "-") else f", {column.setting}"
         where = data.cohort.label()
         return finish(
             figure,

@@ -63,7 +63,9 @@ def trajectory_figures(
             caption="Pairs of a member and a model that has seen it, by the number of copies seen "
             "and the time since the last, each placed among the non-members under the same model; "
             "95 % bands draw whole groups of examples. The first point is the very step that held "
-            "the copy. " + _counts(fading),
+            "the copy. Long times there are only late in training, when the model has moved far "
+            "from where it began; the trend above compares pairs under one model. "
+            + _counts(fading),
             logarithmic=True,
         ),
     ]

@@ -15,6 +15,9 @@ from analysis.trajectory import Trajectory
 
 Row = Mapping[str, Any]
 
+_LEAST_TOLD = 30
+"""Fewer members than this make no end point of a sentence."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrajectoryView:
@@ -70,7 +73,9 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     points = [r for r in _tuned(rows, detector) if r["metric"] == AUC and r["copies"] == ALL]
     if trend is None or len(points) < 2 or trend["low"] != trend["low"]:
         return []
-    first, last = points[0], points[-1]
+    first = points[0]
+    # The longest times are those of few examples.
+    last = [row for row in points if row["n_members"] >= _LEAST_TOLD or row is points[1]][-1]
     where = f"{arm}: under" if arm else "Under"
     if trend["high"] < 0:
         verdict = "examples fade after they were seen"

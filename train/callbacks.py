@@ -81,6 +81,7 @@ class Milestones(TrainerCallback):
         steps: Sequence[int],
         folder: Path,
         *,
+        record: Record,
         prepared: "Prepared",
         tokenizer: PreTrainedTokenizerBase,
         weights: Callable[[], Weights | None],
@@ -91,6 +92,7 @@ class Milestones(TrainerCallback):
         Args:
             steps: after which a model is kept.
             folder: where, as `step-N`.
+            record: read before a model is saved, so that none is kept whose loss ran away.
             prepared: the model in training.
             tokenizer: saved beside each.
             weights: gives the whole state where it is spread over processes, else None; called in
@@ -99,6 +101,7 @@ class Milestones(TrainerCallback):
         """
         self._steps = frozenset(steps)
         self._folder = folder
+        self._record = record
         self._prepared = prepared
         self._tokenizer = tokenizer
         self._weights = weights
@@ -110,6 +113,7 @@ class Milestones(TrainerCallback):
         """Keep the model where its step was asked for."""
         if state.global_step not in self._steps:
             return
+        self._record.read()
         weights = self._weights()
         if rank() == 0:
             self._save(self._folder / checkpoint_folder(state.global_step), weights)

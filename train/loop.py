@@ -154,6 +154,7 @@ def train(
                 Milestones(
                     kept,
                     Path(scratch),
+                    record=record,
                     prepared=prepared,
                     tokenizer=tokenizer,
                     weights=weights,

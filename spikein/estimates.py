@@ -109,8 +109,10 @@ def estimates(every: Sequence[ArmExperiment], hardware: Hardware) -> tuple[Estim
         if twins.clean and run not in clean:
             clean.add(run)
             runs += 1
+        # Twins keep no models along the way.
+        whole = train.model_copy(update={"checkpoints": None})
         for _ in range(runs):
-            _count(found, _estimate("twins", experiment, train, experiment.corpus.tokens, hardware))
+            _count(found, _estimate("twins", experiment, whole, experiment.corpus.tokens, hardware))
     return tuple(found.values())
 
 

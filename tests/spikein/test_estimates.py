@@ -138,3 +138,12 @@ def test_twins_are_counted_and_a_shared_clean_twin_once() -> None:
     runs = {one.what: one.runs for one in estimates(arms(experiment), Hardware())}
     # Four arms; each has four shadows and a retrained model, each seed one clean twin.
     assert runs == {"base": 1, "continue": 4, "twins": 4 * 5 + 2}
+
+
+def test_models_along_the_way_take_disk_in_arms_alone() -> None:
+    experiment = read("twins={clean: true}", "train.checkpoints={powers_of_two: 4, every: 13}")
+    found = {one.what: one for one in estimates(arms(experiment), Hardware())}
+    total = found["continue"].steps
+    kept = {1, 2, 4, *range(13, total, 13)} - {total}
+    assert found["continue"].models == 1 + len(kept)
+    assert found["twins"].models == found["base"].models == 1

@@ -12,7 +12,7 @@ from spikein.experiment import Experiment
 from spikein.graph import Graph, Step
 from spikein.steps.accuracy import AccuracySteps, accuracy_step, gains_step
 from spikein.steps.corpora import corpus_step, sources_identity, tokenizer_step
-from spikein.steps.detection import asked_settings, frequency_step, scores_step
+from spikein.steps.detection import TWIN, asked_settings, frequency_step, scores_step
 from spikein.steps.ground import audit_step, examples_step, plan_step
 from spikein.steps.models import ModelNode, arm_step, base_node
 from spikein.steps.results import ArmSteps, results_step
@@ -21,6 +21,10 @@ from spikein.steps.variants import variants_step
 from spikein.sweep import ArmExperiment, arms
 from spikein.twins import Reported, TwinNodes, reported_twins, twin_arms, twins_of
 
+_AGAINST_THE_TWIN = (
+    "reference compares with the clean twin, which nobody has who audits a model of others: read "
+    "it as an upper bound."
+)
 CONTAMINATED = "contaminated"
 BASE = "base"
 
@@ -242,6 +246,8 @@ def _base_arms(nodes: tuple[ArmNodes, ...]) -> list[ArmSteps]:
 def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
     notes: dict[str, None] = {}
     for node in nodes:
+        if node.arm.experiment.detect.reference == TWIN:
+            notes[_AGAINST_THE_TWIN] = None
         detect = node.arm.experiment.detect
         frequency = None if detect.frequency is None else node.corpus
         for note in asked_settings(

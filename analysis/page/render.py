@@ -21,6 +21,7 @@ from analysis.page.views import (
     detector_order,
     difference_rows,
     rates_grid,
+    retrained_grid,
     variants_grid,
 )
 from analysis.summary import find_headline, summary_sentences, varied_doses
@@ -90,6 +91,7 @@ def _context(report: Report) -> dict[str, Any]:
             "dataset": dataset_grid(best.table, detectors),
             "copies": copies_grid(varied_doses(tables, best) or best.table, detectors),
             "variants": variants_grid(contaminated(tables), detectors),
+            "retrained": retrained_grid(tables, detectors),
             "rates": rates_grid(best, detectors),
         }
         context["differences"] = difference_rows(report.analysis, best, detectors)

@@ -136,6 +136,31 @@ def variants_grid(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> Grid
     )
 
 
+def retrained_grid(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> Grid | None:
+    """Every model that was trained again without a forget set; None where there is none."""
+    rows = []
+    for table in tables:
+        if table.cohort.model != "retrained":
+            continue
+        arm = table.cohort.label()
+        for copies, name in (("0", "forgotten"), ("all", "kept")):
+            cells = [pick(table, detector, "tuned", copies=copies) for detector in detectors]
+            if any(cell is not None for cell in cells):
+                head = f"{name} · {arm}" if arm else name
+                rows.append(_row(head, _behind(cells), detectors, cells))
+    if not rows:
+        return None
+    return Grid(
+        title="Trained again without the forget set",
+        corner="Members",
+        columns=list(detectors),
+        rows=rows,
+        caption="AUC with its interval; tuned settings, all datasets pooled. The forgotten are "
+        "members of the arm that this model never saw: what a perfect removal leaves. The kept "
+        "have their copies. Both against the same non-members.",
+    )
+
+
 def rates_grid(best: Headline, detectors: Sequence[str]) -> Grid:
     """True-positive rates of the headline's arm; unsupported ones show as such."""
     metrics = [name for name in best.table.values("metric") if name.startswith("tpr@")]

@@ -281,6 +281,9 @@ def test_the_page_shows_twins_and_no_shadow_model(finished):
     page = result.report.read_text()
     assert "twin model" in page
     assert "retrained model" in page
+    assert "After a perfect removal" in page
+    assert '<th scope="row">forgotten' in page
+    assert "reference compares with the clean twin" in page
     assert any(line.startswith("Clean twin: ") for line in result.summary)
     assert "3 streams searched" in result.summary[0]
     again = render_report(root / "runs" / "tiny", store_root=root / "store")

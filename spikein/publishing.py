@@ -91,7 +91,8 @@ def fill_run(
         f"{check.name}: {check.verdict}. {check.sentence}"
         for check in check_validity(tables, page.audits)
     ]
-    return [*checks, *summary_sentences(tables)]
+    told = page.along.sentences if page.along else ()
+    return [*checks, *summary_sentences(tables), *told]
 
 
 def _write_examples(path: Path, assembly: Assembly, report: RunReport) -> None:

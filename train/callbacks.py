@@ -139,4 +139,5 @@ def hand_over(steps: Sequence[int], folder: Path, out: Path) -> None:
     """Move the kept models into the artifact."""
     for step in steps:
         name = checkpoint_folder(step)
-        (folder / name).rename(out / name)
+        # Without a store the two may lie on different file systems.
+        shutil.move(folder / name, out / name)

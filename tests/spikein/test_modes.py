@@ -10,24 +10,10 @@ from inject.corpus import Corpus
 from inject.example import read_examples
 from inject.plan import read_plan
 from inject.tokenizer import load_tokenizer
-from spikein.executors import get_executor
-from spikein.progress import Silent
-from spikein.run import run_experiment
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import run, write_tiny
 from train.pretrained import load_causal_model
 
 pytestmark = pytest.mark.slow
-
-
-def run(folder: Path, *overrides: str):
-    return run_experiment(
-        folder / "tiny.yaml",
-        list(overrides),
-        store_root=folder / "store",
-        runs_root=folder / "runs",
-        executor=get_executor("in-process"),
-        progress=Silent(),
-    )
 
 
 def models(folder: Path) -> list[Path]:

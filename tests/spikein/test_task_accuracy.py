@@ -7,24 +7,11 @@ import pytest
 
 from inject.example import read_examples
 from inject.ledger import copies_seen
-from spikein.executors import get_executor
-from spikein.progress import Silent
-from spikein.run import plan_experiment, run_experiment
-from tests.spikein.tiny import write_tiny
+from spikein.run import plan_experiment
+from tests.spikein.tiny import run, write_tiny
 from train.accuracy import NO_ANSWER, read_accuracy
 
 pytestmark = pytest.mark.slow
-
-
-def run(folder: Path, *overrides: str):
-    return run_experiment(
-        folder / "tiny.yaml",
-        list(overrides),
-        store_root=folder / "store",
-        runs_root=folder / "runs",
-        executor=get_executor("in-process"),
-        progress=Silent(),
-    )
 
 
 @pytest.fixture(scope="module")

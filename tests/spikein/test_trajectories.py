@@ -9,11 +9,8 @@ import pytest
 
 from detect.policy import ScoringPolicy
 from inject.ledger import seen_by
-from spikein.executors import get_executor
-from spikein.progress import Silent
 from spikein.reading import read_experiment
-from spikein.run import run_experiment
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import run, write_tiny
 from train.pretrained import load_causal_model
 
 pytestmark = pytest.mark.slow
@@ -22,17 +19,6 @@ ALONG = "train.checkpoints={powers_of_two: 4, every: 13, fractions: [0.5]}"
 STEPS = (1, 2, 4, 13, 20, 26, 39)
 TOTAL = 40
 """40,000 tokens in windows of 64, 16 a step."""
-
-
-def run(folder: Path, *overrides: str):
-    return run_experiment(
-        folder / "tiny.yaml",
-        list(overrides),
-        store_root=folder / "store",
-        runs_root=folder / "runs",
-        executor=get_executor("in-process"),
-        progress=Silent(),
-    )
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,10 @@ parameters."""
 import json
 from pathlib import Path
 
+from spikein.executors import get_executor
+from spikein.progress import Silent
+from spikein.results import RunResult
+from spikein.run import run_experiment
 from tests.conftest import make_texts
 
 SHAPE = """
@@ -45,3 +49,15 @@ def write_tiny(folder: Path, *, architecture: str = "llama") -> Path:
     path = folder / "tiny.yaml"
     path.write_text(EXPERIMENT.format(folder=folder))
     return path
+
+
+def run(folder: Path, *overrides: str) -> RunResult:
+    """Run the tiny experiment of a folder in this process, its store and its runs beside it."""
+    return run_experiment(
+        folder / "tiny.yaml",
+        list(overrides),
+        store_root=folder / "store",
+        runs_root=folder / "runs",
+        executor=get_executor("in-process"),
+        progress=Silent(),
+    )

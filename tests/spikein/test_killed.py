@@ -13,7 +13,7 @@ from tests.spikein.tiny import write_tiny
 
 KINDS = (
     "tokenizer", "examples", "corpus", "plan", "audit", "model", "frequency", "statistics",
-    "scores", "results",
+    "scores", "results", "gains", "trajectory",
 )  # fmt: skip
 
 
@@ -66,6 +66,8 @@ def test_killed_in_every_step_and_run_again(tmp_path):
     reference.mkdir()
     broken.mkdir()
     path = write_tiny(tmp_path)
+    along = "train: {checkpoints: {fractions: [0.3, 0.6]},"
+    path.write_text(path.read_text().replace("train: {", along) + "execution: {resume_every: 4}\n")
     finish(path, reference)
     built: dict[Path, int] = {}
     for kind in KINDS:
@@ -84,6 +86,7 @@ def test_killed_in_every_step_and_run_again(tmp_path):
     ]
     assert visible == []
     assert (broken / "runs" / "tiny" / "report.html").is_file()
-    for name in ("metrics.parquet", "scores.parquet", "exposures.parquet", "examples.parquet"):
+    tables = ("metrics", "scores", "exposures", "examples", "accuracy", "trajectory", "fading")
+    for name in (f"{table}.parquet" for table in tables):
         ours, theirs = (root / "runs" / "tiny" / name for root in (broken, reference))
         assert ours.read_bytes() == theirs.read_bytes(), name

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from analysis.arm import axis_names
 from analysis.figures import ReportFigure
+from analysis.gains import GainTable, gain_tables
 from analysis.lookup import by_cohort
 from analysis.page import CostRow, Fact, Report, write_report
-from analysis.page.accuracy import GainTable, gain_tables
 from analysis.page.background import BackgroundAudit, background_audit
 from analysis.page.trajectory import trajectory_view
 from analysis.summary import summary_sentences

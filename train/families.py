@@ -6,10 +6,7 @@ Nothing here imports torch.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from train.shapes import Shape
+from typing import Any, Literal, NamedTuple, Protocol
 
 Architecture = Literal["llama", "olmo", "olmo2", "gpt_neox", "qwen2"]
 
@@ -17,12 +14,36 @@ NEOX_ROTARY_SHARE = 0.25
 """Of each head's numbers, turned by the rotary positions of GPT-NeoX and every Pythia."""
 
 
+class BlockSizes(Protocol):
+    """What the parameters of a block follow from: `train.shapes.Shape` has them."""
+
+    @property
+    def hidden(self) -> int:
+        """Numbers of a token in the residual stream."""
+        ...
+
+    @property
+    def heads(self) -> int:
+        """Heads of the attention."""
+        ...
+
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values."""
+        ...
+
+    @property
+    def intermediate(self) -> int:
+        """Numbers inside the feed-forward layer."""
+        ...
+
+
 class Family(NamedTuple):
     """What sets an architecture apart."""
 
     configuration: str
     """Class of transformers."""
-    block: Callable[["Shape"], int]
+    block: Callable[[BlockSizes], int]
     """Parameters of one block."""
     final_norm: int
     """Parameters of the norm behind the last block, as a multiple of `hidden`."""
@@ -41,35 +62,35 @@ class Family(NamedTuple):
     """Layers that LoRA adapts by default: the projections of the attention."""
 
 
-def _matrices(shape: "Shape", *, gated: bool) -> int:
+def _matrices(shape: BlockSizes, *, gated: bool) -> int:
     """Return the weights of a block's matrices: attention and feed-forward."""
     key_value = shape.key_value_heads * (shape.hidden // shape.heads)
     attention = 2 * shape.hidden * shape.hidden + 2 * shape.hidden * key_value
     return attention + (3 if gated else 2) * shape.hidden * shape.intermediate
 
 
-def _llama(shape: "Shape") -> int:
+def _llama(shape: BlockSizes) -> int:
     return _matrices(shape, gated=True) + 2 * shape.hidden
 
 
-def _olmo(shape: "Shape") -> int:
+def _olmo(shape: BlockSizes) -> int:
     # Its norms have no parameters (Groeneveld et al. 2024, section 2.1).
     return _matrices(shape, gated=True)
 
 
-def _olmo2(shape: "Shape") -> int:
+def _olmo2(shape: BlockSizes) -> int:
     # Beside the two norms of the residual stream, one over all queries and one over all keys.
     key_value = shape.key_value_heads * (shape.hidden // shape.heads)
     return _matrices(shape, gated=True) + 3 * shape.hidden + key_value
 
 
-def _qwen2(shape: "Shape") -> int:
+def _qwen2(shape: BlockSizes) -> int:
     # Queries, keys and values have biases.
     key_value = shape.key_value_heads * (shape.hidden // shape.heads)
     return _llama(shape) + shape.hidden + 2 * key_value
 
 
-def _gpt_neox(shape: "Shape") -> int:
+def _gpt_neox(shape: BlockSizes) -> int:
     # Biases everywhere, and two norms with weight and bias.
     biases = 4 * shape.hidden + shape.intermediate + shape.hidden
     return _matrices(shape, gated=False) + biases + 4 * shape.hidden

@@ -13,8 +13,8 @@ from analysis.figures.style import (
     new_figure,
     styled,
 )
+from analysis.gains import GainRow, GainTable
 from analysis.lookup import Cell
-from analysis.page.accuracy import GainRow, GainTable
 
 MOST_ARMS = 16
 

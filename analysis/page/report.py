@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from analysis.arm import Arm
 from analysis.figures.style import ReportFigure
-from analysis.page.accuracy import GainTable
+from analysis.gains import GainTable
 from analysis.page.background import BackgroundAudit
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from analysis.figures.accuracy import draw_gains
-from analysis.page.accuracy import gain_tables
+from analysis.gains import gain_tables
 from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
 from inject.datasets.contaminant import Contaminant

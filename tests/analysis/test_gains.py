@@ -1,8 +1,8 @@
-"""The page's tables of task accuracy: which rows, which cells, in which order."""
+"""The rows of what the scores gained: which arms, which cells, in which order; and their figure."""
 
 from analysis.accuracy import MEAN, AccuracyCell, Quantity, accuracy_table
 from analysis.figures.accuracy import draw_gains
-from analysis.page.accuracy import gain_tables
+from analysis.gains import gain_tables
 
 ALL = [
     *(Quantity("accuracy", side, when) for side in ("member", "nonmember")

@@ -1,4 +1,4 @@
-"""What the page shows of task accuracy: what the benchmark scores gained, and on which side."""
+"""What the benchmark scores gained, arm by arm: the rows that the page and its figure show."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,0 +1,97 @@
+"""Several nodes: two agents of torchrun that find each other, with a process each, train a job."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from safetensors.torch import load_file
+
+from inject.background.document import Document
+from inject.corpus import build_corpus
+from inject.tokenizer import train_tokenizer
+from tests.conftest import make_texts
+from train.checkpoints import CheckpointSettings
+from train.execution import ExecutionSettings
+from train.job import TrainingJob, run
+from train.log import read_log
+from train.settings import TrainSettings
+from train.shapes import Shape
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    texts = make_texts(120, seed=3, words=40)
+    documents = (Document(text=text, place=f"made:{at}") for at, text in enumerate(texts))
+    build_corpus(folder, documents=documents, tokenizer=train_tokenizer(texts, 320), tokens=4_000)
+    return folder
+
+
+def job(place: Path, corpus: Path, *, engine: str) -> TrainingJob:
+    (place / "out").mkdir(parents=True)
+    return TrainingJob(
+        out=str(place / "out"),
+        unfinished=str(place / "unfinished"),
+        identity="this run",
+        corpus=str(corpus),
+        shape=Shape(
+            architecture="llama", hidden=16, layers=1, heads=2, intermediate=32, context=64
+        ),
+        train=TrainSettings(
+            mode="pretrain",
+            lr=1e-3,
+            context=64,
+            batch_tokens=256,
+            precision="float32",
+            checkpoints=CheckpointSettings(steps=(5,)),
+        ),
+        execution=ExecutionSettings(engine=engine),
+        seed=1,
+    )
+
+
+def test_two_nodes_train_what_one_process_does(tmp_path, corpus):
+    """The command is the documented one, once on each node; here both are this machine."""
+    run(job(tmp_path / "one", corpus, engine="process"))
+    file = tmp_path / "job.json"
+    file.write_text(job(tmp_path / "two", corpus, engine="torchrun").model_dump_json())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1",
+        "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "-m", "train.worker", str(file),
+    ]  # fmt: skip
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    nodes = [
+        subprocess.Popen(
+            command,
+            cwd=REPOSITORY,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    said = [node.communicate(timeout=200)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)[-3000:]
+    one, two = tmp_path / "one" / "out", tmp_path / "two" / "out"
+    logs = [read_log(path / "log.parquet") for path in (one, two)]
+    assert [row.tokens for row in logs[0]] == [row.tokens for row in logs[1]]
+    np.testing.assert_allclose(
+        [row.loss for row in logs[0]], [row.loss for row in logs[1]], rtol=1e-5
+    )
+    assert pq.read_table(two / "exposures.parquet").num_rows == 0
+    for model in ("", "step-5"):
+        weights, others = (load_file(path / model / "model.safetensors") for path in (one, two))
+        assert all((weights[name] - others[name]).abs().max() < 1e-3 for name in weights)
+    assert sum("progress " in text for text in said) == 1, "rank 0 alone says how far it is"

@@ -179,7 +179,7 @@ def _description(assembly: Assembly) -> str:
         f"the pretrained model {experiment.model.pretrained}"
         if experiment.model.pretrained
         else "a base model that had seen none of them"
-        if experiment.train.mode == "continue"
+        if experiment.train.mode != "pretrain"
         else "new weights"
     )
     count = len(assembly.nodes)
@@ -213,6 +213,9 @@ def _setup(assembly: Assembly) -> list[Fact]:
         )
     facts.append(Fact("Background", experiment.corpus.described()))
     swept = experiment.sweep
+    if "train.mode" not in swept:
+        answers = ", loss on the answers alone" if train.loss_on == "completion" else ""
+        facts.append(Fact("Mode", f"{train.mode}{answers}"))
     if "train.lr" not in swept:
         facts.append(Fact("Learning rate", f"{train.lr:g}, {train.schedule}"))
     if "copies" not in swept:

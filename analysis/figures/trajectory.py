@@ -64,7 +64,7 @@ def trajectory_figures(
             "and the time since the last, each placed among the non-members under the same model; "
             "95 % bands draw whole groups of examples. The first point is the very step that held "
             "the copy. Long times there are only late in training, when the model has moved far "
-            "from where it began; the trend above compares pairs under one model. "
+            "from where it began; `fading_trend` in the table compares pairs under one model. "
             + _counts(fading),
             logarithmic=True,
         ),

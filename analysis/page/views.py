@@ -1,6 +1,6 @@
 """Tables of the page as plain rows of cells, ready for the template."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -88,10 +88,9 @@ def dataset_grid(table: MetricsOf, detectors: Sequence[str]) -> Grid:
         detectors,
         "By dataset",
         "Dataset",
-        [(name, lambda d, n=name: pick(table, d, "tuned", dataset=n))  # type: ignore[misc]
-         for name in table.values("dataset")],
+        {name: {"dataset": name} for name in table.values("dataset")},
         "Tuned settings, members with at least one copy.",
-    )  # fmt: skip
+    )
 
 
 def copies_grid(table: MetricsOf, detectors: Sequence[str]) -> Grid:
@@ -102,11 +101,10 @@ def copies_grid(table: MetricsOf, detectors: Sequence[str]) -> Grid:
         detectors,
         "By realised copies",
         "Copies",
-        [(label, lambda d, c=label: pick(table, d, "tuned", copies=c))  # type: ignore[misc]
-         for label in labels],
+        {label: {"copies": label} for label in labels},
         "Tuned settings, all datasets pooled. Numbers of copies with too few members are left "
         "out; 0 are members that drew no copy.",
-    )  # fmt: skip
+    )
 
 
 def variants_grid(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> Grid | None:
@@ -123,14 +121,12 @@ def variants_grid(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> Grid
             ]
             head = f"{variant} · {table.cohort.label()}" if table.cohort.label() else variant
             rows.append(_row(head, _behind(cells), detectors, cells))
-    if not rows:
-        return None
-    return Grid(
-        title="By variant of the copies",
-        corner="Copies carry",
-        columns=list(detectors),
-        rows=rows,
-        caption="AUC with its interval; tuned settings, all datasets pooled. Detectors are always "
+    return _grid_of(
+        rows,
+        detectors,
+        "By variant of the copies",
+        "Copies carry",
+        "AUC with its interval; tuned settings, all datasets pooled. Detectors are always "
         "asked about the whole example, whatever its copies carried; members of one variant "
         "against all non-members.",
     )
@@ -148,14 +144,12 @@ def retrained_grid(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> Gri
             if any(cell is not None for cell in cells):
                 head = f"{name} · {arm}" if arm else name
                 rows.append(_row(head, _behind(cells), detectors, cells))
-    if not rows:
-        return None
-    return Grid(
-        title="Trained again without the forget set",
-        corner="Members",
-        columns=list(detectors),
-        rows=rows,
-        caption="AUC with its interval; tuned settings, all datasets pooled. The forgotten are "
+    return _grid_of(
+        rows,
+        detectors,
+        "Trained again without the forget set",
+        "Members",
+        "AUC with its interval; tuned settings, all datasets pooled. The forgotten are "
         "members of the arm that this model never saw: what a perfect removal leaves. The kept "
         "have their copies. Both against the same non-members.",
     )
@@ -210,12 +204,13 @@ def _one_arm(
     detectors: Sequence[str],
     title: str,
     corner: str,
-    lines: Sequence[tuple[str, Callable[[str], Cell | None]]],
+    lines: Mapping[str, Mapping[str, str]],
     caption: str,
 ) -> Grid:
+    """Return a grid of one arm's tuned AUCs; a line's head, and which part of the rows it is of."""
     rows = []
-    for head, cell_of in lines:
-        cells = [cell_of(detector) for detector in detectors]
+    for head, part in lines.items():
+        cells = [pick(table, detector, "tuned", **part) for detector in detectors]
         rows.append(_row(head, _behind(cells), detectors, cells))
     where = table.cohort.label()
     return Grid(
@@ -225,6 +220,15 @@ def _one_arm(
         rows=rows,
         caption=f"AUC with its interval. {caption}",
     )
+
+
+def _grid_of(
+    rows: list[GridRow], detectors: Sequence[str], title: str, corner: str, caption: str
+) -> Grid | None:
+    """Return the rows as a grid with a column a detector; None where there are none."""
+    if not rows:
+        return None
+    return Grid(title=title, corner=corner, columns=list(detectors), rows=rows, caption=caption)
 
 
 def _row(head: str, note: str, names: Sequence[str], cells: list[Cell | None]) -> GridRow:

@@ -16,6 +16,8 @@ PROMPT = (
 )
 
 
+# Each variant narrows `kind` to its own Literal, by which pydantic tells them apart. A type checker
+# minds that in attributes that can be set; those of settings are frozen.
 class WholeVariant(Settings):
     """The whole example, word for word."""
 

@@ -4,8 +4,9 @@ Exit codes: 0 done; 2 bad input or a failed audit, told without a traceback; 130
 1 a defect of ours, with its traceback. Nothing heavy is imported before a command runs.
 """
 
+import io
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -16,7 +17,8 @@ from spikein.cli.output import print_error, say
 
 
 class _Commands(TyperGroup):
-    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+    # Typer brings its own click, whose Context has no public name.
+    def invoke(self, ctx: Any) -> Any:
         """Run a command; bad input and Ctrl-C end it in words."""
         try:
             return super().invoke(ctx)
@@ -83,7 +85,8 @@ def main() -> None:
     """Run the command line; the entry point of `spikein`."""
     if sys.stdout.encoding and sys.stdout.encoding.lower() not in ("utf-8", "utf8"):
         for stream in (sys.stdout, sys.stderr):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
     app()
 
 

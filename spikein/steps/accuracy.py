@@ -17,6 +17,7 @@ from inject.datasets.contaminant import Contaminant
 from inject.example import read_examples
 from inject.ledger import copies_seen
 from spikein.graph import Step, StepContext
+from spikein.steps.detection import open_target
 from spikein.steps.models import ModelNode
 from spikein.steps.results import figures_record
 from train.prompts import FORMS
@@ -52,16 +53,9 @@ def accuracy_step(
         return None
 
     def build(context: StepContext) -> None:
-        from detect.target import load_target
         from train.accuracy import task_accuracy, write_accuracy
 
-        target = load_target(
-            model.locate(context.inputs, "model"),
-            revision=model.revision,
-            trust_remote_code=model.trust_remote_code,
-            device=detect.device,
-            dtype=detect.dtype,
-        )
+        target = open_target(model, context.inputs, detect)
         rows = task_accuracy(
             target.model,
             target.tokenizer,

@@ -6,7 +6,7 @@ once for each pool of examples, beside the base model where there is one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detect.evidence import Evidence, Frequency, Need, Reference, ShadowModel, Shadows
 from detect.registry import DetectorSetting, names_all, parse_detectors, with_grids
@@ -19,6 +19,9 @@ from inject.example import members, read_examples
 from inject.tokenizer import load_tokenizer
 from spikein.graph import Step, StepContext
 from spikein.steps.models import ModelNode
+
+if TYPE_CHECKING:
+    from detect.target import Target
 
 BLIND = "blind"
 REFERENCE = "reference"
@@ -40,16 +43,9 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
 
     def build(context: StepContext) -> None:
         from detect.engine import token_statistics
-        from detect.target import load_target
 
         rows = read_examples(context.inputs["examples"].path / "examples.parquet")
-        target = load_target(
-            model.locate(context.inputs, "model"),
-            revision=model.revision,
-            trust_remote_code=model.trust_remote_code,
-            device=detect.device,
-            dtype=detect.dtype,
-        )
+        target = open_target(model, context.inputs, detect)
         statistics = token_statistics(
             target,
             [view_text(view, row.text) for row in rows],
@@ -77,6 +73,19 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
         build=build,
+    )
+
+
+def open_target(model: ModelNode, inputs: Mapping[str, Any], detect: DetectSettings) -> "Target":
+    """Load the model that a step asks, its input of the name `model`."""
+    from detect.target import load_target
+
+    return load_target(
+        model.locate(inputs, "model"),
+        revision=model.revision,
+        trust_remote_code=model.trust_remote_code,
+        device=detect.device,
+        dtype=detect.dtype,
     )
 
 

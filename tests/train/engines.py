@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 
@@ -31,13 +32,13 @@ if __name__ == "__main__":
         original(self)
         dies(self.rows[-1].tokens if self.rows else 0)
 
-    Record.read = read  # type: ignore[method-assign]
-    go(
-        Path(sys.argv[1]),
-        Path(sys.argv[2]),
-        Path(sys.argv[3]),
-        dropout=False,
-        batch_windows=int(sys.argv[5]),
-        execution=ExecutionSettings(**json.loads(sys.argv[4])),
-        progress=lambda moment: print(moment.tokens, rank(), flush=True),
-    )
+    with patch.object(Record, "read", read):
+        go(
+            Path(sys.argv[1]),
+            Path(sys.argv[2]),
+            Path(sys.argv[3]),
+            dropout=False,
+            batch_windows=int(sys.argv[5]),
+            execution=ExecutionSettings(**json.loads(sys.argv[4])),
+            progress=lambda moment: print(moment.tokens, rank(), flush=True),
+        )

@@ -10,6 +10,7 @@ import torch
 
 from inject.example import Example
 from inject.tokenizer import encode_texts
+from tests.conftest import WORDS
 from train.accuracy import (
     NO_ANSWER,
     NO_QUESTION,
@@ -22,21 +23,6 @@ from train.families import FAMILIES
 from train.pretrained import load_causal_model
 from train.prompts import ask
 from train.shapes import Shape, build_model
-
-WORDS = [
-    "the",
-    "river",
-    "town",
-    "school",
-    "market",
-    "winter",
-    "garden",
-    "letter",
-    "music",
-    "bridge",
-    "harbour",
-    "road",
-]
 
 
 def words(random: np.random.Generator, count: int) -> str:

@@ -97,7 +97,9 @@ def test_two_processes_do_what_one_does(alone, batch, more):
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="DeepSpeed compiles, and there is no g++")
-@pytest.mark.parametrize(("zero", "offload"), [(1, False), (2, False), (2, True), (3, False)])
+@pytest.mark.parametrize(
+    ("zero", "offload"), [(0, False), (1, False), (2, False), (2, True), (3, False), (3, True)]
+)
 @pytest.mark.timeout(400)
 def test_deepspeed_does_what_one_process_does(alone, zero, offload):
     execution = {"engine": "deepspeed", "processes": 2, "zero": zero, "offload": offload}

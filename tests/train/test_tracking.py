@@ -29,7 +29,6 @@ def test_no_tracker_no_variable(tmp_path, monkeypatch):
 
 
 def test_the_users_own_place_wins_and_stays(tmp_path, monkeypatch):
-    pytest.importorskip("tensorboard")
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", "mine")
     monkeypatch.delenv("WANDB_PROJECT", raising=False)
     with tracking(ExecutionSettings(trackers=("tensorboard",)), tmp_path, "name"):
@@ -40,7 +39,6 @@ def test_the_users_own_place_wins_and_stays(tmp_path, monkeypatch):
 
 
 def test_tensorboard_has_the_losses_of_the_log(tmp_path, tiny_tokenizer):
-    pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")

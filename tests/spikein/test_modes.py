@@ -33,7 +33,9 @@ def test_lora_on_answers_runs_to_its_report(lab: Path) -> None:
     result = run(
         lab, "train.mode=lora", "train.loss_on=completion", "train.lr=0.03", "name=adapted"
     )
-    assert result.report.is_file()
+    page = result.report.read_text()
+    assert "starting from a base model that had seen none of them" in page
+    assert "lora, loss on the answers alone" in page
     [trained] = [path for path in models(lab) if (path / "adapter").is_dir()]
     [base] = [path for path in models(lab) if path != trained]
     before = load_causal_model(str(base)).state_dict()

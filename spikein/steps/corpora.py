@@ -94,13 +94,26 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
 
 
 def corpus_step(
-    experiment: Experiment, tokenizer: Step, named: list[dict[str, Any]], *, tokens: int
+    experiment: Experiment,
+    tokenizer: Step,
+    named: list[dict[str, Any]],
+    *,
+    tokens: int,
+    seeds: Sequence[int],
 ) -> Step:
     """Tokenise `tokens` tokens of the mixture of sources, in the order fixed by its seed.
 
     Documents that overlap with a row of any contaminant, whether or not it will be drawn, are left
     out and listed. An imported corpus is read and checked instead, and referred to where its files
     lie.
+
+    Args:
+        experiment: the experiment.
+        tokenizer: its tokenizer.
+        named: `sources_identity` of it.
+        tokens: length of the corpus.
+        seeds: of all arms, which share the corpus: rows that follow the seed are looked for as
+            each of them draws them.
     """
     sources, seed = experiment.corpus.sources, experiment.corpus.seed
     imported = experiment.corpus.imported
@@ -121,7 +134,7 @@ def corpus_step(
             take(context, imported)
             return
         report = MixtureReport()
-        overlaps = OverlapFilter(_candidates(contaminants, seed), rules) if rules.active else None
+        overlaps = OverlapFilter(_candidates(contaminants, seeds), rules) if rules.active else None
         build_corpus(
             context.out,
             documents=mixed_documents(sources, seed=seed, report=report, keep=overlaps),
@@ -144,13 +157,13 @@ def corpus_step(
             **(
                 {
                     "audit": plain(rules),
-                    "audited": [_rows_identity(one) for one in contaminants],
+                    "audited": [_rows_identity(one, seeds) for one in contaminants],
                 }
                 if audited
                 else {}
             ),
         },
-        version=2,
+        version=3,
         inputs={"tokenizer": tokenizer},
         libraries=("tokenizers", "datasketch") if audited else ("tokenizers",),
         build=build,
@@ -158,21 +171,31 @@ def corpus_step(
     )
 
 
-def _candidates(contaminants: Sequence[Contaminant], seed: int) -> list[Example]:
-    """Return every row that any seed could draw, as an example."""
-    return [
-        example
-        for contaminant in contaminants
-        for example in load_examples(contaminant, seed=seed).examples
-    ]
+def _candidates(contaminants: Sequence[Contaminant], seeds: Sequence[int]) -> list[Example]:
+    """Return every row that any of the seeds could draw, as an example."""
+    found: dict[tuple[str, str], Example] = {}
+    for contaminant in contaminants:
+        for seed in _seeds_of(contaminant, seeds) or [0]:
+            for example in load_examples(contaminant, seed=seed).examples:
+                found.setdefault((example.dataset, example.example_id), example)
+    return list(found.values())
 
 
-def _rows_identity(contaminant: Contaminant) -> dict[str, Any]:
+def _seeds_of(contaminant: Contaminant, seeds: Sequence[int]) -> list[int]:
+    """Return the seeds that bear on a contaminant's rows, ascending; none where its file does."""
+    return sorted(seeds) if get_dataset(contaminant.dataset).seeded else []
+
+
+def _rows_identity(contaminant: Contaminant, seeds: Sequence[int]) -> dict[str, Any]:
     """Return what decides a contaminant's rows; how many are spiked does not, unless made up."""
     identity = contaminant_identity(contaminant)
     wanted = identity.pop("members") + identity.pop("nonmembers")
     identity.pop("stratify")
-    return {**identity, "rows": wanted if get_dataset(contaminant.dataset).endless else None}
+    return {
+        **identity,
+        "rows": wanted if get_dataset(contaminant.dataset).endless else None,
+        "seeds": _seeds_of(contaminant, seeds),
+    }
 
 
 def base_stretch(corpus: Corpus, tokens: int) -> Stretch:

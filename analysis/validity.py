@@ -25,9 +25,11 @@ from typing import Any, Literal, NamedTuple
 from analysis.arm import MODEL_FREE
 from analysis.lookup import Cell, MetricsOf, contaminated
 from inject.ledger import FedCopies
+from inject.overlap.filter import OverlapFacts
 
 Verdict = Literal["passed", "failed", "not measured"]
 CHANCE = 0.5
+_NAMED = 200
 
 
 class CheckRow(NamedTuple):
@@ -55,6 +57,7 @@ def check_validity(
     tables: Sequence[MetricsOf],
     audits: Mapping[str, Mapping[str, Any]],
     fed: Mapping[str, FedCopies] = MappingProxyType({}),
+    backgrounds: Sequence[OverlapFacts] = (),
 ) -> list[Check]:
     """Run the checks.
 
@@ -134,6 +137,34 @@ def _fed(fed: Mapping[str, FedCopies]) -> Check:
         verdict="failed" if altered else "passed",
         sentence=sentence,
         facts=tuple(facts),
+    )
+
+
+def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
+    """Judge what is known of the backgrounds' text; rows that were not looked for are no pass."""
+    kept = sum(one.offending - one.dropped for one in found)
+    unchecked = {(one.dataset, one.example_id): one for facts in found for one in facts.unchecked}
+    rows = max(one.examples for one in found)
+    dropped = sum(one.dropped for one in found)
+    verdict: Verdict = "failed" if kept else "not measured" if unchecked else "passed"
+    sentence = f"{sum(one.documents for one in found):,} documents were compared with {rows:,} rows"
+    sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
+    if kept:
+        sentence += f" {kept:,} overlap and were kept: members or non-members stand in them."
+    if unchecked:
+        names = ", ".join(f"{one.dataset} {one.source_id}" for one in list(unchecked.values())[:5])
+        more = f" and {len(unchecked) - 5:,} more" if len(unchecked) > 5 else ""
+        sentence += (
+            f" {len(unchecked):,} of the rows have too few words to be looked for ({names}{more})."
+        )
+    return Check(
+        name="Audit of the background's text",
+        verdict=verdict,
+        sentence=sentence,
+        facts=tuple(
+            (f"{one.dataset} {one.source_id} ({one.example_id})", f"{one.words:g} words")
+            for one in list(unchecked.values())[:_NAMED]
+        ),
     )
 
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from inject.background.document import Document
 from inject.errors import InputError
 from inject.example import Example
-from inject.overlap.index import NGRAM, Overlap, OverlapIndex
+from inject.overlap.index import NGRAM, Overlap, OverlapIndex, Unchecked
 from inject.overlap.settings import OverlapSettings
 
 SCHEMA = pa.schema(
@@ -51,7 +51,7 @@ class OverlapFacts:
     """Those left out of the corpus: all or none."""
     examples: int
     """Examples looked for, of all datasets, spiked or not."""
-    unchecked: int
+    unchecked: tuple[Unchecked, ...]
     """Examples among them with too few words to be looked for."""
 
 
@@ -107,9 +107,11 @@ def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
     if not (folder / _FACTS).is_file():
         return None
     try:
-        facts = OverlapFacts(**json.loads((folder / _FACTS).read_text()))
+        values = json.loads((folder / _FACTS).read_text())
+        values["unchecked"] = tuple(Unchecked(**one) for one in values["unchecked"])
+        facts = OverlapFacts(**values)
         return [Overlap(**row) for row in pq.read_table(folder / _ROWS).to_pylist()], facts
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"not a record of overlaps ({error})", where=str(folder)) from error
 
 

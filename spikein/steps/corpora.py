@@ -165,7 +165,7 @@ def corpus_step(
         },
         version=3,
         inputs={"tokenizer": tokenizer},
-        libraries=("tokenizers", "datasketch") if audited else ("tokenizers",),
+        libraries=("tokenizers",),
         build=build,
         cost=Cost(disk_bytes=None if imported else 2 * tokens),
     )

@@ -14,11 +14,12 @@ from inject.background.mixture import MixtureReport, mixed_documents
 from inject.corpus import Corpus, build_corpus
 from inject.datasets.contaminant import Contaminant, contaminant_identity
 from inject.datasets.load import load_examples
-from inject.datasets.registry import get_dataset
+from inject.datasets.registry import dataset_code, get_dataset
 from inject.example import Example
-from inject.exchange.importing import AnyImport, import_corpus
+from inject.exchange.importing import import_corpus
 from inject.overlap.filter import OverlapFilter, write_overlaps
 from inject.settings import plain
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
 from inject.view import Stretch
 from spikein.experiment import Experiment
@@ -69,6 +70,7 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
                 "seed": seed,
             },
             libraries=("tokenizers",),
+            code=(root(train), *(root(type(source)) for source in sources)),
             build=train,
         )
 
@@ -89,6 +91,7 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
         label=Path(name).name,
         settings={"from": identity},
         libraries=("tokenizers", "transformers"),
+        code=(root(copy),),
         build=copy,
     )
 
@@ -107,19 +110,18 @@ def corpus_step(
     contaminants, rules = experiment.contaminants, experiment.audit
     audited = imported is None and rules.active
 
-    def take(context: StepContext, source: AnyImport) -> None:
+    def take(context: StepContext) -> None:
+        if imported is None:
+            raise TypeError("there is no corpus to import")
         import_corpus(
             context.out,
-            source,
+            imported,
             tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
             tokens=tokens,
             progress=lambda done: context.report(done, tokens, unit="tokens"),
         )
 
     def build(context: StepContext) -> None:
-        if imported is not None:
-            take(context, imported)
-            return
         report = MixtureReport()
         overlaps = OverlapFilter(_candidates(contaminants, seed), rules) if rules.active else None
         build_corpus(
@@ -153,7 +155,12 @@ def corpus_step(
         version=2,
         inputs={"tokenizer": tokenizer},
         libraries=("tokenizers", "datasketch") if audited else ("tokenizers",),
-        build=build,
+        code=(
+            root(build if imported is None else take),
+            *(root(type(source)) for source in sources),
+            *(dataset_code(one.dataset) for one in contaminants if audited),
+        ),
+        build=build if imported is None else take,
         cost=Cost(disk_bytes=None if imported else 2 * tokens),
     )
 

@@ -9,13 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detect.evidence import Evidence, Frequency, Need, Reference, ShadowModel, Shadows
-from detect.registry import DetectorSetting, names_all, parse_detectors, with_grids
+from detect.registry import DetectorSetting, detector_code, names_all, parse_detectors, with_grids
 from detect.scoring import needed_views, needs, runnable, score_rows, write_scores
 from detect.settings import DetectSettings
 from detect.statistics import read_statistics, write_statistics
 from detect.views import TEXT, view_text
 from inject.corpus import Corpus
 from inject.example import members, read_examples
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
 from spikein.graph import Step, StepContext
 from spikein.steps.models import ModelNode
@@ -72,6 +73,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
         },
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
+        code=(root(build),),
         build=build,
     )
 
@@ -121,6 +123,7 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
         label="corpus" if pattern is None else "files",
         settings={"files": files},
         inputs={"corpus": corpus},
+        code=(root(build),),
         build=build,
     )
 
@@ -207,6 +210,7 @@ def scores_step(
         },
         inputs={**inputs, "examples": examples},
         libraries=("scikit-learn",) if any(one.name == BLIND for one in asked) else (),
+        code=(root(build), *{detector_code(one.name): None for one in asked}),
         build=build,
     )
 

@@ -12,7 +12,7 @@ from inject.audit import AuditFailed, audit, read_audit, write_audit
 from inject.corpus import Corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
-from inject.datasets.registry import get_dataset
+from inject.datasets.registry import dataset_code, get_dataset
 from inject.example import Example, members, read_examples, write_examples
 from inject.fit import fit_examples
 from inject.overlap.filter import overlaps_between_sides
@@ -20,6 +20,7 @@ from inject.plan import make_plan, read_plan, write_plan
 from inject.pool import deal
 from inject.separators import separators_for
 from inject.settings import plain
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
@@ -83,6 +84,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         },
         inputs={"tokenizer": tokenizer},
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
+        code=(root(build), *(dataset_code(one.dataset) for one in contaminants)),
         build=build,
     )
 
@@ -160,6 +162,7 @@ def plan_step(
             **({"variants": variants} if variants else {}),
         },
         libraries=("scipy",),
+        code=(root(build),),
         build=build,
     )
 
@@ -201,6 +204,7 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             "plan": plan,
             **variants_of(plan),
         },
+        code=(root(build),),
         build=build,
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inject.settings import plain
+from inject.source_digest import root
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
 from spikein.steps.ground import require_passed
@@ -18,6 +19,7 @@ from spikein.steps.variants import renditions_file, variants_of
 from train.checkpoints import checkpoint_folder, checkpoint_steps
 from train.published import known_sizes
 from train.schedule import step_count
+from train.settings import ModelSettings
 from train.shapes import Shape, flops_per_token, load_shape, parameter_count
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
 
 
 def _base_step(experiment: Experiment, corpus: Step) -> Step:
-    base, shape = experiment.base, _shape(experiment)
+    base, shape = experiment.base, _shape(experiment.model)
     if base is None or shape is None:
         raise TypeError("a base model is trained from a shape")
     settings = base.resolved(experiment.train)
@@ -124,6 +126,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
         libraries=LIBRARIES,
         volatile=("log.parquet",),
         execution=experiment.execution,
+        code=(root(build),),
         build=build,
         cost=_cost(experiment, tokens * settings.epochs),
     )
@@ -143,7 +146,7 @@ def arm_step(
     """Train one arm on its contaminated stream, and read back what the model saw."""
     settings, variants = experiment.train, experiment.variants
     fresh = settings.mode == "pretrain"
-    shape = _shape(experiment) if fresh else None
+    shape = _shape(experiment.model) if fresh else None
     start = None if fresh else base
     if shape is None and start is None:
         raise TypeError("an arm needs a shape or a base model")
@@ -197,6 +200,7 @@ def arm_step(
         libraries=(*LIBRARIES, "peft") if settings.adapters else LIBRARIES,
         volatile=("log.parquet",),
         execution=experiment.execution,
+        code=(root(build), root(ModelNode)),
         build=build,
         cost=_cost(
             experiment,
@@ -223,8 +227,8 @@ def kept_steps(experiment: Experiment) -> tuple[int, ...]:
     return () if settings is None else checkpoint_steps(settings, total_steps(experiment))
 
 
-def _shape(experiment: Experiment) -> Shape | None:
-    return load_shape(experiment.model.shape) if experiment.model.shape else None
+def _shape(model: ModelSettings) -> Shape | None:
+    return load_shape(model.shape) if model.shape else None
 
 
 def _cost(experiment: Experiment, tokens: int, *, models: int = 1) -> Cost:

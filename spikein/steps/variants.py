@@ -10,6 +10,7 @@ import numpy.typing as npt
 from inject.example import members, read_examples
 from inject.ledger import TextKey
 from inject.settings import plain
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
 from inject.variants.paraphrase import Writer
 from inject.variants.render import render_variants
@@ -54,6 +55,7 @@ def variants_step(
         label=f"{variants.label()}-seed{seed}",
         settings={"variants": [_identity(variant) for variant in variants.of], "seed": seed},
         inputs={"examples": examples, "tokenizer": tokenizer},
+        code=(root(build),),
         build=build,
     )
 

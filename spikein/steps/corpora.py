@@ -21,6 +21,7 @@ from inject.overlap.filter import OverlapFilter, write_overlaps
 from inject.settings import plain
 from inject.source_digest import root
 from inject.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
+from inject.unchanged import unchanged
 from inject.view import Stretch
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
@@ -57,8 +58,10 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
         sources, seed = experiment.corpus.sources, experiment.corpus.seed
 
         def train(context: StepContext) -> None:
-            texts = _sample(mixed_documents(sources, seed=seed), TOKENIZER_SAMPLE_BYTES)
-            train_tokenizer(texts, vocabulary).save_pretrained(context.out)
+            with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
+                texts = _sample(mixed_documents(sources, seed=seed), TOKENIZER_SAMPLE_BYTES)
+                tokenizer = train_tokenizer(texts, vocabulary)
+            tokenizer.save_pretrained(context.out)
 
         return Step(
             kind="tokenizer",
@@ -79,9 +82,12 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
     identity = tokenizer_identity(name, revision=revision)
 
     def copy(context: StepContext) -> None:
-        tokenizer = load_tokenizer(
-            name, revision=revision, trust_remote_code=model.trust_remote_code
-        )
+        with unchanged(
+            "model.tokenizer", lambda: tokenizer_identity(name, revision=revision), identity
+        ):
+            tokenizer = load_tokenizer(
+                name, revision=revision, trust_remote_code=model.trust_remote_code
+            )
         if model.tokenizer is not None:
             require_own_tokenizer(tokenizer, model)
         tokenizer.save_pretrained(context.out)
@@ -109,30 +115,36 @@ def corpus_step(
     imported = experiment.corpus.imported
     contaminants, rules = experiment.contaminants, experiment.audit
     audited = imported is None and rules.active
+    rows = _rows_identities(contaminants) if audited else []
 
     def take(context: StepContext) -> None:
         if imported is None:
             raise TypeError("there is no corpus to import")
-        import_corpus(
-            context.out,
-            imported,
-            tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
-            tokens=tokens,
-            progress=lambda done: context.report(done, tokens, unit="tokens"),
-        )
+        with unchanged("corpus.imported", lambda: sources_identity(experiment), named):
+            import_corpus(
+                context.out,
+                imported,
+                tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
+                tokens=tokens,
+                progress=lambda done: context.report(done, tokens, unit="tokens"),
+            )
 
     def build(context: StepContext) -> None:
         report = MixtureReport()
-        overlaps = OverlapFilter(_candidates(contaminants, seed), rules) if rules.active else None
-        build_corpus(
-            context.out,
-            documents=mixed_documents(sources, seed=seed, report=report, keep=overlaps),
-            tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
-            tokens=tokens,
-            progress=lambda done: context.report(done, tokens, unit="tokens"),
-            mixture=report,
-            unfinished=context.unfinished,
-        )
+        overlaps = None
+        if rules.active:
+            with unchanged("contaminants", lambda: _rows_identities(contaminants), rows):
+                overlaps = OverlapFilter(_candidates(contaminants, seed), rules)
+        with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
+            build_corpus(
+                context.out,
+                documents=mixed_documents(sources, seed=seed, report=report, keep=overlaps),
+                tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
+                tokens=tokens,
+                progress=lambda done: context.report(done, tokens, unit="tokens"),
+                mixture=report,
+                unfinished=context.unfinished,
+            )
         if overlaps is not None:
             write_overlaps(context.out, overlaps.found, overlaps.facts())
 
@@ -146,7 +158,7 @@ def corpus_step(
             **(
                 {
                     "audit": plain(rules),
-                    "audited": [_rows_identity(one) for one in contaminants],
+                    "audited": rows,
                 }
                 if audited
                 else {}
@@ -172,6 +184,10 @@ def _candidates(contaminants: Sequence[Contaminant], seed: int) -> list[Example]
         for contaminant in contaminants
         for example in load_examples(contaminant, seed=seed).examples
     ]
+
+
+def _rows_identities(contaminants: Sequence[Contaminant]) -> list[dict[str, Any]]:
+    return [_rows_identity(one) for one in contaminants]
 
 
 def _rows_identity(contaminant: Contaminant) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from detect.statistics import read_statistics, write_statistics
 from detect.views import TEXT, view_text
 from inject.corpus import Corpus
 from inject.example import members, read_examples
+from inject.rows import files_identity
 from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
+from inject.unchanged import unchanged
 from spikein.graph import Step, StepContext
 from spikein.steps.models import ModelNode
 
@@ -82,13 +84,14 @@ def open_target(model: ModelNode, inputs: Mapping[str, Any], detect: DetectSetti
     """Load the model that a step asks, its input of the name `model`."""
     from detect.target import load_target
 
-    return load_target(
-        model.locate(inputs, "model"),
-        revision=model.revision,
-        trust_remote_code=model.trust_remote_code,
-        device=detect.device,
-        dtype=detect.dtype,
-    )
+    with model.unchanged():
+        return load_target(
+            model.locate(inputs, "model"),
+            revision=model.revision,
+            trust_remote_code=model.trust_remote_code,
+            device=detect.device,
+            dtype=detect.dtype,
+        )
 
 
 def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
@@ -98,8 +101,6 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
     pattern = None if detect.frequency == "corpus" else detect.frequency
     files: list[dict[str, Any]] = []
     if pattern is not None:
-        from inject.rows import files_identity
-
         files = files_identity(pattern)
 
     def build(context: StepContext) -> None:
@@ -115,7 +116,8 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
             table = count_ids(blocks, clean.vocabulary)
         else:
             tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
-            table = count_files(tokenizer, pattern)
+            with unchanged("detect.frequency", lambda: files_identity(pattern), files):
+                table = count_files(tokenizer, pattern)
         save_frequency(context.out, table)
 
     return Step(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from inject.separators import separators_for
 from inject.settings import plain
 from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
+from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.encoding import example_tokens
@@ -33,6 +35,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
     contaminants, pool = experiment.contaminants, experiment.pool
     context_tokens = experiment.train.context
     tune_share = experiment.detect.tune_share
+    named = [contaminant_identity(contaminant) for contaminant in contaminants]
 
     def build(context: StepContext) -> None:
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
@@ -40,7 +43,12 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         reports: dict[str, Any] = {}
         for done, contaminant in enumerate(contaminants):
             context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
-            loaded = load_examples(contaminant, seed=seed)
+            with unchanged(
+                f"contaminants.{done}",
+                partial(contaminant_identity, contaminant),
+                named[done],
+            ):
+                loaded = load_examples(contaminant, seed=seed)
             fitted = fit_examples(
                 loaded.examples,
                 encoder,
@@ -76,7 +84,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         kind="examples",
         label=f"{'-'.join(contaminant.name for contaminant in contaminants)[:40]}-seed{seed}",
         settings={
-            "contaminants": [contaminant_identity(contaminant) for contaminant in contaminants],
+            "contaminants": named,
             "pool": plain(pool),
             "context": None if pool.long_examples == "split" else context_tokens,
             "tune_share": tune_share,

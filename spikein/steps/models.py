@@ -6,12 +6,15 @@ this disk or the hub, whose identity is the digests of its files or its commit.
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inject.settings import plain
 from inject.source_digest import root
+from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
 from spikein.steps.ground import require_passed
@@ -63,6 +66,15 @@ class ModelNode:
         if self.step is None:
             return {name: dict(self.identity or {})}
         return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
+
+    def unchanged(self) -> AbstractContextManager[None]:
+        """Load a pretrained model inside; it must still be the one that the step was named by."""
+        if self.pretrained is None:
+            return nullcontext()
+        from train.pretrained import model_identity
+
+        taken = partial(model_identity, self.pretrained, revision=self.revision)
+        return unchanged(self.pretrained, taken, self.identity)
 
     def locate(self, inputs: Mapping[str, Any], name: str) -> str:
         """Return the path or hub id to load the model from."""
@@ -172,6 +184,7 @@ def arm_step(
                 name=start.locate(inputs, "base"),
                 revision=start.revision,
                 trust_remote_code=start.trust_remote_code,
+                identity=None if start.pretrained is None else dict(start.identity or {}),
             ),
             train=settings,
             execution=context.execution,

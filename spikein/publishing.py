@@ -300,16 +300,20 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
                 "duplicates": found["duplicates"],
                 "empty": found["empty"],
                 "without an answer": found["unanswered"],
-                "too short": found["too_short"],
+                "for their length (shorter than pool.min_tokens)": found["too_short"],
+                "for their length (longer than the context)": (
+                    found["too_long"] if found["long_examples"] == "drop" else 0
+                ),
                 "near-duplicates": len(found["near_duplicates"]),
             }
             told = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
             if told:
                 notes.append(f"{where}{name}: dropped {told}.")
-            if found["too_long"]:
+            if found["too_long"] and found["long_examples"] != "drop":
+                kept = {"truncate": "cut to it", "split": "left whole, over several windows"}
                 notes.append(
-                    f"{where}{name}: {found['too_long']} rows are longer than the "
-                    f"context; policy {found['long_examples']}."
+                    f"{where}{name}: {found['too_long']} rows are longer than the context and were "
+                    f"{kept[found['long_examples']]}."
                 )
             if found["protected"]:
                 notes.append(

@@ -14,8 +14,9 @@ from inject.corpus import Corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
 from inject.datasets.registry import dataset_code, get_dataset
+from inject.errors import InputError
 from inject.example import Example, members, read_examples, write_examples
-from inject.fit import fit_examples
+from inject.fit import LengthRules, fit_examples, told_of_lengths
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
 from inject.pool import deal
@@ -49,22 +50,24 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
                 named[done],
             ):
                 loaded = load_examples(contaminant, seed=seed)
-            fitted = fit_examples(
-                loaded.examples,
-                encoder,
-                context=context_tokens,
-                min_tokens=pool.min_tokens,
-                policy=pool.long_examples,
-            )
-            dealt = deal(
-                fitted.examples,
-                members=contaminant.members,
-                nonmembers=contaminant.nonmembers,
-                tune_share=tune_share,
-                stratify=contaminant.stratify,
-                near_duplicate=pool.near_duplicate,
-                seed=seed,
-            )
+            lengths: LengthRules = {
+                "context": context_tokens,
+                "min_tokens": pool.min_tokens,
+                "policy": pool.long_examples,
+            }
+            fitted = fit_examples(loaded.examples, encoder, **lengths)
+            try:
+                dealt = deal(
+                    fitted.examples,
+                    members=contaminant.members,
+                    nonmembers=contaminant.nonmembers,
+                    tune_share=tune_share,
+                    stratify=contaminant.stratify,
+                    near_duplicate=pool.near_duplicate,
+                    seed=seed,
+                )
+            except InputError as error:
+                raise told_of_lengths(error, fitted, name=contaminant.name, **lengths) from error
             examples.extend(dealt.examples)
             reports[contaminant.name] = {
                 **asdict(loaded.report),

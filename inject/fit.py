@@ -23,7 +23,7 @@ class Fitted:
     examples: tuple[Example, ...]
     too_short: int
     too_long: int
-    """Rows longer than the context, whatever the policy did with them."""
+    """Rows longer than the room there is, whatever the policy did with them."""
 
 
 def fit_examples(
@@ -31,22 +31,25 @@ def fit_examples(
     tokenizer: Any,
     *,
     context: int,
+    room: int | None = None,
     min_tokens: int,
     policy: LongPolicy,
 ) -> Fitted:
-    """Drop rows of fewer than `min_tokens` tokens and treat rows longer than `context`.
+    """Drop rows of fewer than `min_tokens` tokens and treat rows with more than there is room for.
 
     Args:
         examples: rows of one dataset.
         tokenizer: a fast tokenizer.
         context: tokens in a training window.
+        room: tokens of it that a text may take, the rest being separators; None for all.
         min_tokens: rows with fewer tokens are dropped.
-        policy: `error`, `truncate` (cut the text to `context` tokens), `drop`, or `split`
+        policy: `error`, `truncate` (cut the text to the room), `drop`, or `split`
             (keep whole: a copy spans several windows).
 
     Raises:
         InputError: for a long row under the policy `error`, naming it and the policies.
     """
+    room = context if room is None else room
     lengths = [len(ids) for ids in encode_texts(tokenizer, [row.text for row in examples])]
     kept: dict[str, Example] = {}
     too_short = too_long = 0
@@ -54,12 +57,13 @@ def fit_examples(
         if length < min_tokens:
             too_short += 1
             continue
-        if length > context:
+        if length > room:
             too_long += 1
             if policy == "error":
+                taken = f" less {context - room} for separators" if room < context else ""
                 raise InputError(
                     f"row {row.source_id} has {length:,} tokens, more than the context of "
-                    f"{context:,} (policy pool.long_examples: error)",
+                    f"{context:,}{taken} (policy pool.long_examples: error)",
                     where=f"contaminants.{row.dataset}",
                     allowed="pool.long_examples: error, truncate, drop, split",
                     hint="Choose one of the other policies, or raise train.context.",
@@ -67,22 +71,22 @@ def fit_examples(
             if policy == "drop":
                 continue
             if policy == "truncate":
-                row = _cut(row, tokenizer, context)
+                row = _cut(row, tokenizer, room)
         kept.setdefault(row.example_id, row)
     return Fitted(examples=tuple(kept.values()), too_short=too_short, too_long=too_long)
 
 
-def _cut(row: Example, tokenizer: Any, context: int) -> Example:
-    """Cut a row's text behind the last token that fits, so that it has <= context tokens."""
+def _cut(row: Example, tokenizer: Any, room: int) -> Example:
+    """Cut a row's text behind the last token that fits, so that it has <= room tokens."""
     encoded = tokenizer(
         row.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
     )
     offsets = encoded["offset_mapping"]
-    keep = context
+    keep = room
     while True:
         # A cut can change how the last word splits, so the result is counted again.
         text = row.text[: offsets[keep - 1][1]]
-        if len(encode_texts(tokenizer, [text])[0]) <= context:
+        if len(encode_texts(tokenizer, [text])[0]) <= room:
             break
         keep -= 1
     spans = {

@@ -137,5 +137,6 @@ class PoolSettings(Settings):
     min_tokens: Annotated[int, Field(ge=2)] = 8
     """Rows with fewer tokens are dropped and counted: they occur by chance anywhere."""
     long_examples: Literal["error", "truncate", "drop", "split"] = "error"
-    """What to do with rows longer than the context: stop; cut the text (both sides alike);
+    """What to do with rows longer than the context, or than what separators leave of it where a
+    copy must lie inside one window: stop; cut the text (both sides alike);
     drop them (both sides alike); or leave them whole, so that a copy spans several windows."""

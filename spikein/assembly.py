@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inject.digest import canonical
+from inject.settings import Placement
 from spikein.experiment import Experiment
 from spikein.graph import Graph, Step
 from spikein.steps.accuracy import AccuracySteps, accuracy_step, gains_step
@@ -81,7 +82,8 @@ def assemble(experiment: Experiment) -> Assembly:
     every = arms(experiment)
     tokens = _corpus_tokens(every)
     memory: dict[str, Any] = {}
-    nodes = tuple(_arm_nodes(arm, tokens, memory) for arm in every)
+    placements = list(dict.fromkeys(arm.experiment.placement for arm in every))
+    nodes = tuple(_arm_nodes(arm, tokens, placements, memory) for arm in every)
     found = [
         ArmSteps(
             axes=node.arm.labels,
@@ -118,7 +120,9 @@ def assemble(experiment: Experiment) -> Assembly:
     )
 
 
-def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNodes:
+def _arm_nodes(
+    arm: ArmExperiment, tokens: int, placements: list[Placement], memory: dict[str, Any]
+) -> ArmNodes:
     experiment, seed = arm.experiment, arm.seed
     # Arms share these; naming them reads their sources, which is done once.
     key = canonical(
@@ -137,7 +141,7 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
         corpus = corpus_step(experiment, tokenizer, named, tokens=tokens)
         memory[key] = tokenizer, corpus, base_node(experiment, corpus)
     tokenizer, corpus, base = memory[key]
-    examples = examples_step(experiment, tokenizer, seed=seed)
+    examples = examples_step(experiment, tokenizer, seed=seed, placements=placements)
     variants = variants_step(experiment, examples, tokenizer, seed=seed)
     plan = plan_step(experiment, corpus, examples, variants, seed=seed)
     audit = audit_step(experiment, corpus, examples, plan)

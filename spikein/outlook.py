@@ -14,9 +14,10 @@ from inject.datasets.contaminant import Contaminant
 from inject.datasets.load import load_examples
 from inject.errors import InputError
 from inject.exchange.described import DescribedImport
-from inject.separators import separators_for
+from inject.separators import separated_placements, separators_for, text_room
 from inject.settings import Copies, PoolSettings
 from inject.tokenizer import encode_texts
+from inject.training_stretch import EXACT
 from spikein.experiment import Experiment
 from spikein.sweep import ArmExperiment
 
@@ -26,6 +27,10 @@ BYTES_A_COPY = 32
 """Of `plan.parquet`; measured by `python -m scripts.bench.inject`."""
 COPIES_A_SECOND = 200_000
 """Planned on one core; measured by the same benchmark."""
+WINDOWS_A_SECOND = 800_000
+"""Put in the order of training on one core, which a stretch of it needs."""
+_SEPARATORS = 2
+"""Tokens around a copy, where there is no tokenizer to ask."""
 SAMPLE = 400
 COUNTED_TO = 5
 
@@ -85,21 +90,28 @@ def outlooks(every: Sequence[ArmExperiment], tokenizer: Any | None) -> tuple[Out
     found: dict[str, Outlook] = {}
     for one in every:
         arm = one.experiment
-        rows = f"{arm.contaminants!r} {arm.pool!r} {arm.train.context} {one.seed}"
+        room = _text_room(every, arm.train.context, tokenizer)
+        rows = f"{arm.contaminants!r} {arm.pool!r} {room} {one.seed}"
         if rows not in measured:
-            measured[rows] = _lengths(
-                arm.contaminants, arm.pool, arm.train.context, tokenizer, one.seed
-            )
+            measured[rows] = _lengths(arm.contaminants, arm.pool, room, tokenizer, one.seed)
         key = f"{rows} {arm.copies!r} {arm.placement!r} {arm.corpus.tokens}"
         if key not in found:
             found[key] = _outlook(one, measured[rows], tokenizer)
     return tuple(found.values())
 
 
+def _text_room(every: Sequence[ArmExperiment], context: int, tokenizer: Any | None) -> int:
+    """Return how many tokens of a window a text may take, in every arm."""
+    placements = separated_placements(arm.experiment.placement for arm in every)
+    if tokenizer is None:
+        return context - (_SEPARATORS if placements else 0)
+    return text_room(context, placements, tokenizer)
+
+
 def _lengths(
     contaminants: Sequence[Contaminant],
     pool: PoolSettings,
-    context: int,
+    room: int,
     tokenizer: Any | None,
     seed: int,
 ) -> _Lengths:
@@ -115,9 +127,9 @@ def _lengths(
         else:
             lengths = [len(ids) for ids in encode_texts(tokenizer, texts)]
         fitting = [
-            min(length, context) if pool.long_examples == "truncate" else length
+            min(length, room) if pool.long_examples == "truncate" else length
             for length in lengths
-            if length >= pool.min_tokens and (pool.long_examples != "drop" or length <= context)
+            if length >= pool.min_tokens and (pool.long_examples != "drop" or length <= room)
         ]
         if fitting:
             total += contaminant.members * sum(fitting) / len(fitting)
@@ -131,7 +143,7 @@ def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Ou
     arm = one.experiment
     members = sum(contaminant.members for contaminant in arm.contaminants)
     copies, spread, counts = expected_counts(arm.copies, members)
-    separators = 2 if arm.placement.separated_by != "none" else 0
+    separators = _SEPARATORS if arm.placement.separated_by != "none" else 0
     if tokenizer is not None:
         separators = separators_for(arm.placement, tokenizer).tokens
     tokens = disk = None
@@ -153,9 +165,15 @@ def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Ou
         measured=lengths.measured,
         stream=arm.corpus.tokens,
         disk_bytes=disk,
-        seconds=copies / COPIES_A_SECOND,
+        seconds=copies / COPIES_A_SECOND + _ordered(arm) / WINDOWS_A_SECOND,
         note=note,
     )
+
+
+def _ordered(arm: Experiment) -> int:
+    """Return how many windows are put in order to plan an arm."""
+    windows = arm.corpus.tokens // arm.train.context
+    return windows if arm.placement.timed and windows <= EXACT else 0
 
 
 def _no_room(one: ArmExperiment, tokens: float, longest: int) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 from inject.datasets.contaminant import Contaminant
 from inject.datasets.load import load_examples
-from inject.errors import InputError
+from inject.datasets.registry import get_dataset
+from inject.errors import InputError, Unreachable
 from inject.exchange.described import DescribedImport
 from inject.separators import separated_placements, separators_for, text_room
 from inject.settings import Copies, PoolSettings
@@ -60,7 +61,9 @@ class Outlook:
     seconds: float
     """To plan it."""
     note: str
-    """Why tokens are unknown, or what will not fit; empty when all is well."""
+    """Why tokens are unknown; empty when all is well."""
+    problem: str
+    """What a run would refuse, as far as it can be foreseen; empty when nothing."""
 
     @property
     def share(self) -> float | None:
@@ -76,6 +79,7 @@ class _Lengths:
     longest: int
     measured: bool
     note: str
+    problem: str
 
 
 def outlooks(every: Sequence[ArmExperiment], tokenizer: Any | None) -> tuple[Outlook, ...]:
@@ -118,9 +122,11 @@ def _lengths(
     total, members, longest = 0.0, 0, 0
     for contaminant in contaminants:
         try:
-            rows = load_examples(contaminant, seed=seed).examples
+            rows = load_examples(sampled(contaminant), seed=seed).examples
+        except Unreachable as error:
+            return _unknown(note=str(error))
         except InputError as error:
-            return _Lengths(mean=None, longest=0, measured=False, note=str(error))
+            return _unknown(problem=str(error))
         texts = [row.text for row in rows[:: max(len(rows) // SAMPLE, 1)]]
         if tokenizer is None:
             lengths = [math.ceil(len(text.encode()) / BYTES_A_TOKEN) for text in texts]
@@ -136,7 +142,22 @@ def _lengths(
             members += contaminant.members
             longest = max(longest, *fitting)
     mean = total / members if members else None
-    return _Lengths(mean=mean, longest=longest, measured=tokenizer is not None, note="")
+    return _Lengths(mean=mean, longest=longest, measured=tokenizer is not None, note="", problem="")
+
+
+def _unknown(*, note: str = "", problem: str = "") -> _Lengths:
+    return _Lengths(mean=None, longest=0, measured=False, note=note, problem=problem)
+
+
+def sampled(contaminant: Contaminant) -> Contaminant:
+    """Return a contaminant that makes no more rows than a sample of them needs.
+
+    Files are read whole, since only so is it known whether their rows suffice.
+    """
+    if not get_dataset(contaminant.dataset).endless:
+        return contaminant
+    fewer = {side: min(getattr(contaminant, side), SAMPLE) for side in ("members", "nonmembers")}
+    return contaminant.model_copy(update=fewer)
 
 
 def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Outlook:
@@ -147,12 +168,15 @@ def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Ou
     if tokenizer is not None:
         separators = separators_for(arm.placement, tokenizer).tokens
     tokens = disk = None
-    note = lengths.note
+    note, problem = lengths.note, lengths.problem
     if lengths.mean is not None:
         tokens = copies * (lengths.mean + separators)
         width = 2 if tokenizer is None or len(tokenizer) <= 1 << 16 else 4
         disk = copies * BYTES_A_COPY + members * (lengths.mean + separators) * width
-        note = _no_room(one, tokens, lengths.longest + separators)
+        problem = _no_room(one, tokens, lengths.longest + separators)
+    if isinstance(arm.corpus.imported, DescribedImport):
+        problem = _described_problem(arm.corpus.imported, arm) or problem
+        note = note or "the corpus is only described: this can be planned and not run"
     return Outlook(
         label=one.label,
         copies_rule=arm.copies.label(),
@@ -167,6 +191,7 @@ def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Ou
         disk_bytes=disk,
         seconds=copies / COPIES_A_SECOND + _ordered(arm) / WINDOWS_A_SECOND,
         note=note,
+        problem=problem,
     )
 
 
@@ -179,21 +204,23 @@ def _ordered(arm: Experiment) -> int:
 def _no_room(one: ArmExperiment, tokens: float, longest: int) -> str:
     """Say what will be refused when the plan is made, as far as it can be foreseen."""
     arm = one.experiment
-    if isinstance(arm.corpus.imported, DescribedImport):
-        return _of_described(arm.corpus.imported, arm)
     share = arm.placement.between[1] - arm.placement.between[0]
     room = arm.corpus.tokens * share
     if tokens > room:
-        return f"the copies need about {tokens:,.0f} tokens and have room for {room:,.0f}"
+        return (
+            f"the copies need about {tokens:,.0f} tokens and have room for {room:,.0f}: raise "
+            "corpus.tokens, or lower the copies or the number of members"
+        )
     if arm.placement.contained and longest > arm.train.context:
         return (
             f"the longest example takes about {longest:,} tokens and must lie inside one window "
-            f"of {arm.train.context:,}"
+            f"of {arm.train.context:,}: set pool.long_examples to truncate or drop, or raise "
+            "train.context"
         )
     return ""
 
 
-def _of_described(described: DescribedImport, arm: Experiment) -> str:
+def _described_problem(described: DescribedImport, arm: Experiment) -> str:
     """Say what stands in the way of a corpus that is known by its index alone."""
     source = described.source()
     if source.n_tokens < arm.corpus.tokens:
@@ -206,7 +233,7 @@ def _of_described(described: DescribedImport, arm: Experiment) -> str:
             "the description does not say where documents start, so no copy can be put between "
             "two: give `documents`, or use another policy"
         )
-    return "the corpus is only described: this can be planned, and not run"
+    return ""
 
 
 def expected_counts(copies: Copies, members: int) -> tuple[float, float, tuple[float, ...]]:

@@ -28,6 +28,7 @@ from inject.example import SCHEMA, read_examples, write_examples
 from inject.files import write_text
 from inject.ledger import FedCopies, fed_copies
 from inject.overlap.filter import read_overlaps
+from inject.tables import read_parquet
 from inject.variants.settings import Variants
 from spikein import __version__
 from spikein.assembly import Assembly
@@ -109,7 +110,7 @@ def _write_examples(path: Path, assembly: Assembly, report: RunReport) -> None:
             for row in rows
         ]
         write_examples(path, shown)
-        table = pq.read_table(path, schema=SCHEMA)
+        table = read_parquet(path, schema=SCHEMA)
         tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
     pq.write_table(pa.concat_tables(tables), path)
 
@@ -118,7 +119,7 @@ def _write_exposures(path: Path, assembly: Assembly, report: RunReport) -> None:
     """Write the exposures of all arms, with the swept axes and the seed as columns."""
     tables = []
     for node in assembly.nodes:
-        table = pq.read_table(report.artifact(node.trained).path / "exposures.parquet")
+        table = read_parquet(report.artifact(node.trained).path / "exposures.parquet")
         columns = {**node.arm.labels, "seed": node.arm.seed}
         for position, (name, value) in enumerate(columns.items()):
             table = table.add_column(position, name, pa.array([value] * len(table)))
@@ -169,7 +170,7 @@ def _page(
 def _gains(assembly: Assembly, report: RunReport) -> list[GainTable]:
     if assembly.gains is None:
         return []
-    table = pq.read_table(report.artifact(assembly.gains).path / ACCURACY)
+    table = read_parquet(report.artifact(assembly.gains).path / ACCURACY)
     axes = list(dict.fromkeys(key for node in assembly.nodes for key in node.arm.labels))
     return gain_tables(table, axes)
 
@@ -325,16 +326,20 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
                 "duplicates": found["duplicates"],
                 "empty": found["empty"],
                 "without an answer": found["unanswered"],
-                "too short": found["too_short"],
+                "for their length (shorter than pool.min_tokens)": found["too_short"],
+                "for their length (longer than the context)": (
+                    found["too_long"] if found["long_examples"] == "drop" else 0
+                ),
                 "near-duplicates": len(found["near_duplicates"]),
             }
             told = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
             if told:
                 notes.append(f"{where}{name}: dropped {told}.")
-            if found["too_long"]:
+            if found["too_long"] and found["long_examples"] != "drop":
+                kept = {"truncate": "cut to it", "split": "left whole, over several windows"}
                 notes.append(
-                    f"{where}{name}: {found['too_long']} rows are longer than the "
-                    f"context; policy {found['long_examples']}."
+                    f"{where}{name}: {found['too_long']} rows are longer than the context and were "
+                    f"{kept[found['long_examples']]}."
                 )
             if found["protected"]:
                 notes.append(

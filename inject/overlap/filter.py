@@ -17,6 +17,7 @@ from inject.errors import InputError
 from inject.example import Example
 from inject.overlap.index import NGRAM, Overlap, OverlapIndex, Unchecked
 from inject.overlap.settings import OverlapSettings
+from inject.tables import read_parquet
 
 SCHEMA = pa.schema(
     [
@@ -110,7 +111,7 @@ def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
         values = json.loads((folder / _FACTS).read_text())
         values["unchecked"] = tuple(Unchecked(**one) for one in values["unchecked"])
         facts = OverlapFacts(**values)
-        return [Overlap(**row) for row in pq.read_table(folder / _ROWS).to_pylist()], facts
+        return [Overlap(**row) for row in read_parquet(folder / _ROWS).to_pylist()], facts
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"not a record of overlaps ({error})", where=str(folder)) from error
 

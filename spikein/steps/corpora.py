@@ -14,12 +14,14 @@ from inject.background.mixture import MixtureReport, mixed_documents
 from inject.corpus import Corpus, build_corpus
 from inject.datasets.contaminant import Contaminant, contaminant_identity
 from inject.datasets.load import load_examples
-from inject.datasets.registry import get_dataset
+from inject.datasets.registry import dataset_code, get_dataset
 from inject.example import Example
-from inject.exchange.importing import AnyImport, import_corpus
+from inject.exchange.importing import import_corpus
 from inject.overlap.filter import OverlapFilter, write_overlaps
 from inject.settings import plain
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
+from inject.unchanged import unchanged
 from inject.view import Stretch
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
@@ -56,8 +58,10 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
         sources, seed = experiment.corpus.sources, experiment.corpus.seed
 
         def train(context: StepContext) -> None:
-            texts = _sample(mixed_documents(sources, seed=seed), TOKENIZER_SAMPLE_BYTES)
-            train_tokenizer(texts, vocabulary).save_pretrained(context.out)
+            with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
+                texts = _sample(mixed_documents(sources, seed=seed), TOKENIZER_SAMPLE_BYTES)
+                tokenizer = train_tokenizer(texts, vocabulary)
+            tokenizer.save_pretrained(context.out)
 
         return Step(
             kind="tokenizer",
@@ -69,6 +73,7 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
                 "seed": seed,
             },
             libraries=("tokenizers",),
+            code=(root(train), *(root(type(source)) for source in sources)),
             build=train,
         )
 
@@ -77,9 +82,12 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
     identity = tokenizer_identity(name, revision=revision)
 
     def copy(context: StepContext) -> None:
-        tokenizer = load_tokenizer(
-            name, revision=revision, trust_remote_code=model.trust_remote_code
-        )
+        with unchanged(
+            "model.tokenizer", lambda: tokenizer_identity(name, revision=revision), identity
+        ):
+            tokenizer = load_tokenizer(
+                name, revision=revision, trust_remote_code=model.trust_remote_code
+            )
         if model.tokenizer is not None:
             require_own_tokenizer(tokenizer, model)
         tokenizer.save_pretrained(context.out)
@@ -89,6 +97,7 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
         label=Path(name).name,
         settings={"from": identity},
         libraries=("tokenizers", "transformers"),
+        code=(root(copy),),
         build=copy,
     )
 
@@ -119,31 +128,36 @@ def corpus_step(
     imported = experiment.corpus.imported
     contaminants, rules = experiment.contaminants, experiment.audit
     audited = imported is None and rules.active
+    rows = _rows_identities(contaminants, seeds) if audited else []
 
-    def take(context: StepContext, source: AnyImport) -> None:
-        import_corpus(
-            context.out,
-            source,
-            tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
-            tokens=tokens,
-            progress=lambda done: context.report(done, tokens, unit="tokens"),
-        )
+    def take(context: StepContext) -> None:
+        if imported is None:
+            raise TypeError("there is no corpus to import")
+        with unchanged("corpus.imported", lambda: sources_identity(experiment), named):
+            import_corpus(
+                context.out,
+                imported,
+                tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
+                tokens=tokens,
+                progress=lambda done: context.report(done, tokens, unit="tokens"),
+            )
 
     def build(context: StepContext) -> None:
-        if imported is not None:
-            take(context, imported)
-            return
         report = MixtureReport()
-        overlaps = OverlapFilter(_candidates(contaminants, seeds), rules) if rules.active else None
-        build_corpus(
-            context.out,
-            documents=mixed_documents(sources, seed=seed, report=report, keep=overlaps),
-            tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
-            tokens=tokens,
-            progress=lambda done: context.report(done, tokens, unit="tokens"),
-            mixture=report,
-            unfinished=context.unfinished,
-        )
+        overlaps = None
+        if rules.active:
+            with unchanged("contaminants", lambda: _rows_identities(contaminants, seeds), rows):
+                overlaps = OverlapFilter(_candidates(contaminants, seeds), rules)
+        with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
+            build_corpus(
+                context.out,
+                documents=mixed_documents(sources, seed=seed, report=report, keep=overlaps),
+                tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
+                tokens=tokens,
+                progress=lambda done: context.report(done, tokens, unit="tokens"),
+                mixture=report,
+                unfinished=context.unfinished,
+            )
         if overlaps is not None:
             write_overlaps(context.out, overlaps.found, overlaps.facts())
 
@@ -157,7 +171,7 @@ def corpus_step(
             **(
                 {
                     "audit": plain(rules),
-                    "audited": [_rows_identity(one, seeds) for one in contaminants],
+                    "audited": rows,
                 }
                 if audited
                 else {}
@@ -166,7 +180,12 @@ def corpus_step(
         version=3,
         inputs={"tokenizer": tokenizer},
         libraries=("tokenizers",),
-        build=build,
+        code=(
+            root(build if imported is None else take),
+            *(root(type(source)) for source in sources),
+            *(dataset_code(one.dataset) for one in contaminants if audited),
+        ),
+        build=build if imported is None else take,
         cost=Cost(disk_bytes=None if imported else 2 * tokens),
     )
 
@@ -179,6 +198,12 @@ def _candidates(contaminants: Sequence[Contaminant], seeds: Sequence[int]) -> li
             for example in load_examples(contaminant, seed=seed).examples:
                 found.setdefault((example.dataset, example.example_id), example)
     return list(found.values())
+
+
+def _rows_identities(
+    contaminants: Sequence[Contaminant], seeds: Sequence[int]
+) -> list[dict[str, Any]]:
+    return [_rows_identity(one, seeds) for one in contaminants]
 
 
 def _seeds_of(contaminant: Contaminant, seeds: Sequence[int]) -> list[int]:

@@ -34,6 +34,7 @@ class Vocabulary:
         self._numbers: dict[str, int] = {}
         self._weights = [WORD_WEIGHT]
         self._light = False
+        self._array = np.zeros(0, dtype=np.int64)
 
     def add(self, units: Sequence[str]) -> I64:
         """Return the numbers of a text's units, giving new ones new numbers."""
@@ -55,7 +56,9 @@ class Vocabulary:
         """Return the weights of units by their numbers; None where all of them are words."""
         if not self._light:
             return None
-        found = np.array(self._weights, dtype=np.int64)[numbers]
+        if len(self._array) != len(self._weights):
+            self._array = np.array(self._weights, dtype=np.int64)
+        found = self._array[numbers]
         return None if (found == WORD_WEIGHT).all() else found
 
 

@@ -78,15 +78,14 @@ class OverlapIndex:
         self._examples = examples
         self._vocabulary = Vocabulary()
         self._hasher = RollingHash()
-        whole: list[Pattern] = []
-        parts: list[Pattern] = []
+        numbered: list[tuple[int, int, I64]] = []
         unchecked = []
         least = min(SHORTEST, settings.ngram or SHORTEST) * WORD_WEIGHT
         for index, example in enumerate(examples):
             read = readings(example.text)
-            for number, units in enumerate(read):
-                whole.append(self._pattern(index, number, 0, self._vocabulary.add(units)))
-                parts += self._answers(whole[-1], settings.ngram)
+            numbered += [
+                (index, number, self._vocabulary.add(units)) for number, units in enumerate(read)
+            ]
             heaviest = max(sum(map(weight, units)) for units in read)
             if heaviest < least:
                 unchecked.append(
@@ -97,6 +96,8 @@ class OverlapIndex:
                         words=heaviest / WORD_WEIGHT,
                     )
                 )
+        whole = [self._pattern(index, number, 0, words) for index, number, words in numbered]
+        parts = [part for one in whole for part in self._answers(one, settings.ngram)]
         self.unchecked = tuple(unchecked)
         """Examples with too few words to be looked for."""
         self._whole = whole

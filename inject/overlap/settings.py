@@ -1,6 +1,6 @@
 """What counts as an overlap of a background document with an example."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -28,8 +28,9 @@ class OverlapSettings(Settings):
     """A stretch of a document whose word 3-grams agree with an example's to this degree
     (Jaccard) is a near-duplicate: one word in five replaced, sentences in another order. null:
     no such rule."""
-    drop: bool = True
-    """Leave documents that overlap out of the corpus; false only lists them."""
+    drop: bool | Literal["stop"] = True
+    """Leave documents that overlap out of the corpus; false only lists them; `stop` stops the
+    run and names them."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "OverlapSettings":

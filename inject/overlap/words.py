@@ -148,16 +148,22 @@ def places(text: str, reading: int) -> list[Place]:
         text: as given to `readings`.
         reading: which one of them.
     """
+    marked = reading == 0 and any(kind.sign in text for kind in _MARKUP)
+    if not marked and (same := _normalised_in_place(text)) is not None:
+        return [Place(*span) for span in _spans(same)]
     signs, origins = list(text), [Place(index, index + 1) for index in range(len(text))]
-    if reading == 0:
-        for kind in _MARKUP:
-            signs, origins = _replaced(signs, origins, kind)
+    for kind in _MARKUP if marked else ():
+        signs, origins = _replaced(signs, origins, kind)
     out: list[str] = []
     where: list[Place] = []
     for start, stop in _clusters("".join(signs)):
-        own = _normalised("".join(signs[start:stop]))
+        given = "".join(signs[start:stop])
+        own = _normalised(given)
         out.append(own)
-        where += [Place(origins[start].start, origins[stop - 1].stop)] * len(own)
+        if given.isascii():
+            where += origins[start:stop]
+        else:
+            where += [Place(origins[start].start, origins[stop - 1].stop)] * len(own)
     return [Place(where[start].start, where[stop - 1].stop) for start, stop in _spans("".join(out))]
 
 
@@ -172,6 +178,8 @@ def _replaced(
     signs: list[str], origins: list[Place], kind: _Markup
 ) -> tuple[list[str], list[Place]]:
     text = "".join(signs)
+    if kind.sign not in text:
+        return signs, origins
     out: list[str] = []
     where: list[Place] = []
     done = 0
@@ -194,6 +202,13 @@ def _normalised(text: str) -> str:
     text = text.casefold()
     # Folding can take composed letters apart.
     return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
+
+
+def _normalised_in_place(text: str) -> str | None:
+    """Return the normalised text where each of its characters stands where it stood; else None."""
+    plain = not _UNSEEN.search(text) and unicodedata.is_normalized("NFKC", text)
+    # Folding takes letters apart, and never joins any.
+    return found if plain and len(found := _normalised(text)) == len(text) else None
 
 
 def _units(text: str) -> list[str]:
@@ -228,7 +243,7 @@ def _spans(normalised: str) -> list[tuple[int, int]]:
 def _clusters(text: str) -> list[tuple[int, int]]:
     """Return stretches that are normalised each on its own as they are together."""
     if text.isascii():
-        return [(index, index + 1) for index in range(len(text))]
+        return [(0, len(text))]
     return [found.span() for found in _patterns().cluster.finditer(text)]
 
 
@@ -251,5 +266,5 @@ def _patterns() -> _Patterns:
     return _Patterns(
         word=re.compile(f"[\\w{marks}]+"),
         unspaced=re.compile(f"[{_UNSPACED}][{marks}]*"),
-        cluster=re.compile(f".[{joined}]*", re.DOTALL),
+        cluster=re.compile(f"[\x00-\x7f]+(?![{joined}])|.[{joined}]*", re.DOTALL),
     )

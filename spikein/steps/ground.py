@@ -17,7 +17,7 @@ from inject.example import Example, members, read_examples, write_examples
 from inject.fit import fit_examples
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
-from inject.pool import deal
+from inject.pool import Asked, deal_all
 from inject.separators import separators_for
 from inject.settings import plain
 from inject.tokenizer import load_tokenizer
@@ -35,8 +35,8 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
 
     def build(context: StepContext) -> None:
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
-        examples: list[Example] = []
-        reports: dict[str, Any] = {}
+        asked: list[Asked] = []
+        reports: dict[str, dict[str, Any]] = {}
         for done, contaminant in enumerate(contaminants):
             context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
             loaded = load_examples(contaminant, seed=seed)
@@ -47,33 +47,41 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
                 min_tokens=pool.min_tokens,
                 policy=pool.long_examples,
             )
-            dealt = deal(
-                fitted.examples,
-                members=contaminant.members,
-                nonmembers=contaminant.nonmembers,
-                tune_share=tune_share,
-                stratify=contaminant.stratify,
-                near_duplicate=pool.near_duplicate,
-                seed=seed,
+            asked.append(
+                Asked(
+                    examples=fitted.examples,
+                    members=contaminant.members,
+                    nonmembers=contaminant.nonmembers,
+                    stratify=contaminant.stratify,
+                )
             )
-            examples.extend(dealt.examples)
             reports[contaminant.name] = {
                 **asdict(loaded.report),
                 "too_short": fitted.too_short,
                 "too_long": fitted.too_long,
                 "long_examples": pool.long_examples,
-                "considered": dealt.considered,
-                "near_duplicates": [list(item) for item in dealt.near_duplicates],
                 "members": contaminant.members,
                 "nonmembers": contaminant.nonmembers,
                 "protected": get_dataset(contaminant.dataset).protected,
             }
+        context.report(len(contaminants), len(contaminants), unit="datasets", note="dealing")
+        found = deal_all(
+            asked, tune_share=tune_share, near_duplicate=pool.near_duplicate, seed=seed
+        )
+        for report, dealt in zip(reports.values(), found, strict=True):
+            report["considered"] = dealt.considered
+            report["near_duplicates"] = [list(item) for item in dealt.near_duplicates]
+            report["near_duplicates_across"] = [item._asdict() for item in dealt.near_across]
+            report["strata"] = dealt.strata
+            report["strata_pooled"] = {"strata": dealt.pooled_strata, "rows": dealt.pooled_rows}
+        examples = [row for dealt in found for row in dealt.examples]
         write_examples(context.out / "examples.parquet", examples)
         (context.out / "examples.json").write_text(json.dumps(reports, indent=1))
 
     return Step(
         kind="examples",
         label=f"{'-'.join(contaminant.name for contaminant in contaminants)[:40]}-seed{seed}",
+        version=2,
         settings={
             "contaminants": [contaminant_identity(contaminant) for contaminant in contaminants],
             "pool": plain(pool),
@@ -139,7 +147,7 @@ def plan_step(
     return Step(
         kind="plan",
         label=label or f"{copies.label()}-{placement.label()}-seed{seed}",
-        version=2,
+        version=3,
         settings={
             "copies": plain(copies),
             "placement": plain(placement),

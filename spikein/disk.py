@@ -45,7 +45,13 @@ def settle(folder: Path, manifest: Manifest) -> None:
 
 
 def delete_tree(folder: Path) -> None:
-    """Delete a tree even where its folders are read-only; what is gone already is no error."""
+    """Delete a tree even where its folders are read-only; what is gone already is no error.
+
+    Of a link the link alone goes, and what it points to is left as it is.
+    """
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+        return
     for path, _, _ in os.walk(folder):
         os.chmod(path, stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)

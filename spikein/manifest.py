@@ -1,10 +1,11 @@
 """What an artifact is (`Recipe`) and what its `manifest.json` says (`Manifest`).
 
 A recipe's digest is the artifact's identity: kind, version of the step, settings, inputs by
-their digests, and the libraries that bear on the content. Where and how it ran never enters. The
-manifest adds what came out (every file with its digests and size, one content digest, digests of
-named parts) and what was read: for each input the digest of the content that the step looked at.
-It ends with a seal over itself, so that a changed byte of it is found as in any other file.
+their digests, the code that makes it, and the libraries that bear on the content. Where and how
+it ran never enters. The manifest adds what came out (every file with its digests and size, one
+content digest, digests of named parts) and what was read: for each input the digest of the content
+that the step looked at. It ends with a seal over itself, so that a changed byte of it is found as
+in any other file.
 """
 
 import hashlib
@@ -81,6 +82,8 @@ class Recipe:
     """Input name to the digest of its recipe."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """Distribution name to version."""
+    code: str = ""
+    """Digest of the code that decides the content (`inject.source_digest`)."""
 
     def identity(self) -> dict[str, Any]:
         """Return what is hashed."""
@@ -90,6 +93,7 @@ class Recipe:
             "settings": dict(self.settings),
             "inputs": dict(self.inputs),
             "libraries": dict(self.libraries),
+            "code": self.code,
         }
 
     @cached_property

@@ -20,6 +20,7 @@ class RunArm:
     """What an arm's stream is composed of, as folders of the store."""
 
     label: str
+    model: Path
     corpus: Path
     examples: Path
     plan: Path
@@ -82,6 +83,7 @@ def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
         inputs[name] = verified_of(folder, links[short]).path
     return RunArm(
         label=artifact.manifest.label,
+        model=artifact.path,
         corpus=inputs["corpus"],
         examples=inputs["examples"],
         plan=inputs["plan"],

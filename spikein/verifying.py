@@ -42,7 +42,7 @@ def require_structure(folder: Path, manifest: Manifest) -> None:
         StoreError: naming the first file that is not as it was built.
     """
     if folder.is_symlink():
-        raise _damaged("was replaced by a link", folder)
+        raise _damaged("is a link, and an artifact is a folder of its own", folder)
     found: dict[str, os.stat_result] = {}
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,18 @@ from inject.audit import AuditFailed, audit, read_audit, write_audit
 from inject.corpus import Corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
-from inject.datasets.registry import get_dataset
+from inject.datasets.registry import dataset_code, get_dataset
+from inject.errors import InputError
 from inject.example import Example, members, read_examples, write_examples
-from inject.fit import fit_examples
+from inject.fit import LengthRules, fit_examples, told_of_lengths
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
 from inject.pool import deal
 from inject.separators import separators_for
 from inject.settings import plain
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
+from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.encoding import example_tokens
@@ -32,6 +36,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
     contaminants, pool = experiment.contaminants, experiment.pool
     context_tokens = experiment.train.context
     tune_share = experiment.detect.tune_share
+    named = [contaminant_identity(contaminant) for contaminant in contaminants]
 
     def build(context: StepContext) -> None:
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
@@ -39,23 +44,30 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         reports: dict[str, Any] = {}
         for done, contaminant in enumerate(contaminants):
             context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
-            loaded = load_examples(contaminant, seed=seed)
-            fitted = fit_examples(
-                loaded.examples,
-                encoder,
-                context=context_tokens,
-                min_tokens=pool.min_tokens,
-                policy=pool.long_examples,
-            )
-            dealt = deal(
-                fitted.examples,
-                members=contaminant.members,
-                nonmembers=contaminant.nonmembers,
-                tune_share=tune_share,
-                stratify=contaminant.stratify,
-                near_duplicate=pool.near_duplicate,
-                seed=seed,
-            )
+            with unchanged(
+                f"contaminants.{done}",
+                partial(contaminant_identity, contaminant),
+                named[done],
+            ):
+                loaded = load_examples(contaminant, seed=seed)
+            lengths: LengthRules = {
+                "context": context_tokens,
+                "min_tokens": pool.min_tokens,
+                "policy": pool.long_examples,
+            }
+            fitted = fit_examples(loaded.examples, encoder, **lengths)
+            try:
+                dealt = deal(
+                    fitted.examples,
+                    members=contaminant.members,
+                    nonmembers=contaminant.nonmembers,
+                    tune_share=tune_share,
+                    stratify=contaminant.stratify,
+                    near_duplicate=pool.near_duplicate,
+                    seed=seed,
+                )
+            except InputError as error:
+                raise told_of_lengths(error, fitted, name=contaminant.name, **lengths) from error
             examples.extend(dealt.examples)
             reports[contaminant.name] = {
                 **asdict(loaded.report),
@@ -75,7 +87,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         kind="examples",
         label=f"{'-'.join(contaminant.name for contaminant in contaminants)[:40]}-seed{seed}",
         settings={
-            "contaminants": [contaminant_identity(contaminant) for contaminant in contaminants],
+            "contaminants": named,
             "pool": plain(pool),
             "context": None if pool.long_examples == "split" else context_tokens,
             "tune_share": tune_share,
@@ -83,6 +95,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         },
         inputs={"tokenizer": tokenizer},
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
+        code=(root(build), *(dataset_code(one.dataset) for one in contaminants)),
         build=build,
     )
 
@@ -160,6 +173,7 @@ def plan_step(
             **({"variants": variants} if variants else {}),
         },
         libraries=("scipy",),
+        code=(root(build),),
         build=build,
     )
 
@@ -201,6 +215,7 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             "plan": plan,
             **variants_of(plan),
         },
+        code=(root(build),),
         build=build,
     )
 

@@ -1,12 +1,14 @@
 """The plan: every copy of every member, where it goes, and the tokens that go there.
 
 Artifact: `plan.parquet` (a row a copy), `doses.parquet` (a row an example, zero copies and
-non-members included), `payload.bin` (each spiked example's tokens once) and `plan.json`
-(budget, background left, context, seed). A plan and a clean corpus make a `View`; the plan
-holds no background, so an arm costs bytes in proportion to its payload.
+non-members included; `passage_copies` counts the copies of all rows of its group),
+`payload.bin` (each spiked example's tokens once) and `plan.json` (budget, background left,
+context, seed). A plan and a clean corpus make a `View`; the plan holds no background, so an arm
+costs bytes in proportion to its payload.
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,6 +60,7 @@ DOSES_SCHEMA = pa.schema(
         ("side", pa.string()),
         ("rate", pa.float64()),
         ("realised", pa.int32()),
+        ("passage_copies", pa.int32()),
         ("text_length", pa.int32()),
     ]
 )
@@ -317,19 +320,24 @@ def _dose_table(
     tokens: Mapping[str, npt.NDArray[np.int64]],
     drawn: Mapping[str, Dose],
 ) -> pa.Table:
+    """Return what was drawn for each example; `passage_copies` sums over the rows of its group."""
+    nothing = Dose(example_id="", rate=0.0, realised=0)
+    found = [drawn.get(example.example_id, nothing) for example in examples]
+    shared: Counter[tuple[str, str]] = Counter()
+    for example, dose in zip(examples, found, strict=True):
+        shared[example.dataset, example.group] += dose.realised
     return pa.Table.from_pylist(
         [
             {
                 "example_id": example.example_id,
                 "dataset": example.dataset,
                 "side": example.side,
-                "rate": drawn[example.example_id].rate if example.example_id in drawn else 0.0,
-                "realised": drawn[example.example_id].realised
-                if example.example_id in drawn
-                else 0,
+                "rate": dose.rate,
+                "realised": dose.realised,
+                "passage_copies": shared[example.dataset, example.group],
                 "text_length": len(tokens[example.example_id]),
             }
-            for example in examples
+            for example, dose in zip(examples, found, strict=True)
         ],
         schema=DOSES_SCHEMA,
     )

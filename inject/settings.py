@@ -34,7 +34,7 @@ class Copies(Settings):
     poisson: Annotated[float, Field(gt=0, le=MOST_COPIES)] | None = None
     """Counts are drawn from a Poisson distribution with this rate; zero is possible."""
     levels: Annotated[tuple[Count, ...], Field(min_length=1, max_length=1000)] | None = None
-    """Members of each dataset are dealt evenly to these counts."""
+    """The groups of each dataset's members are dealt evenly to these counts."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Copies":
@@ -145,8 +145,8 @@ class PoolSettings(Settings):
     """How rows become members and non-members."""
 
     near_duplicate: Annotated[float, Field(gt=0, le=1)] | None = 0.7
-    """Rows of one dataset whose word 3-grams overlap by this share (Jaccard) or more, and
-    that are not of one group, are near-duplicates: only one stays. null: keep all."""
+    """Rows of one dataset or of two whose word 3-grams overlap by this share (Jaccard) or more,
+    and that are not of one group, are near-duplicates: only one stays. null: keep all."""
     min_tokens: Annotated[int, Field(ge=2)] = 8
     """Rows with fewer tokens are dropped and counted: they occur by chance anywhere."""
     long_examples: Literal["error", "truncate", "drop", "split"] = "error"

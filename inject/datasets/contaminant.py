@@ -56,7 +56,8 @@ class Contaminant(Settings):
     nonmembers: Rows
     """How many examples are withheld."""
     stratify: bool = True
-    """Draw members and non-members in equal shares from each stratum (answer, section, …)."""
+    """Draw members and non-members in equal shares from each stratum (answer, section, …);
+    strata too small for that are drawn from as if they were one."""
     options: dict[str, OptionValue] = Field(default_factory=dict)
     """The dataset's own options."""
 

@@ -1,7 +1,8 @@
 """Does the experiment deserve belief? Checks that come before any result.
 
 1. The audit found every member the realised number of times and no non-member; and, read back
-   from what each model was fed, no copy had other tokens than its text.
+   from what each model was fed, no copy had other tokens than its text. No document that
+   overlaps with an example is left in the background, and every example could be looked for.
 2. A blind classifier, which sees no model, cannot tell the sides apart.
 3. A base model, which saw neither side, gives no AUC away from 0.5.
 4. Members that drew no copy look like non-members.
@@ -66,10 +67,12 @@ def check_validity(
         audits: audit results by a label of the plan they audited; each has a boolean
             `passed`, anything else in it is shown as it is.
         fed: what became of the copies of each trained model, by its label.
+        backgrounds: what the audit of each background's text found.
     """
     checks = [
         _audit(audits),
         *([_fed(fed)] if fed else []),
+        *([_backgrounds(backgrounds)] if backgrounds else []),
         _blind(tables),
         _base(tables),
         _zero_copies(tables),

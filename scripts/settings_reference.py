@@ -21,6 +21,7 @@ from inject.background.hub import HubSource
 from inject.cast import Twins
 from inject.datasets.contaminant import Contaminant
 from inject.datasets.registry import dataset_names, get_dataset
+from inject.overlap.settings import OverlapSettings
 from inject.settings import Copies, Placement, PoolSettings
 from spikein.experiment import CorpusSettings, Experiment
 from train.execution import ExecutionSettings
@@ -48,6 +49,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("copies", Copies),
     ("placement", Placement),
     ("pool", PoolSettings),
+    ("audit", OverlapSettings),
     ("twins", Twins),
     ("train", TrainSettings),
     ("train.lora", LoraSettings),

@@ -8,6 +8,7 @@ by words of other texts. Found / there, and documents without a copy that were f
 
 import argparse
 import random
+from collections.abc import Sequence
 
 from inject.background.docstrings import DocstringsSource
 from inject.background.document import Document
@@ -20,11 +21,20 @@ SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4)
 ROWS = 60
 
 
-def curve(settings: OverlapSettings) -> tuple[dict[tuple[int, float], int], int, int]:
+def curve(
+    settings: OverlapSettings,
+    *,
+    lengths: Sequence[int] = LENGTHS,
+    shares: Sequence[float] = SHARES,
+    clean: int | None = None,
+) -> tuple[dict[tuple[int, float], int], int, int]:
     """Return how many of `ROWS` copies are found by length and share, and the false alarms.
 
     Args:
         settings: the rules.
+        lengths: words in a row.
+        shares: of the words that are replaced.
+        clean: documents without a copy for each length; None for all there are.
 
     Returns:
         Copies found; documents without a copy that were flagged; and how many of those there are.
@@ -39,11 +49,11 @@ def curve(settings: OverlapSettings) -> tuple[dict[tuple[int, float], int], int,
     long = [text for text in texts if len(text) >= max(LENGTHS)]
     rows, others = long[:ROWS], [text for text in texts if len(text) < max(LENGTHS)]
     found: dict[tuple[int, float], int] = {}
-    flagged = clean = 0
-    for length in LENGTHS:
+    flagged = compared = 0
+    for length in lengths:
         cut = [text[:length] for text in rows]
         audit = OverlapFilter([_example(" ".join(text)) for text in cut], settings)
-        for share in SHARES:
+        for share in shares:
             hits = 0
             for number, text in enumerate(cut):
                 changed = list(text)
@@ -56,10 +66,10 @@ def curve(settings: OverlapSettings) -> tuple[dict[tuple[int, float], int], int,
                 audit(Document(document, f"{number}:1"))
                 hits += name in {one.example_id for one in audit.found}
             found[length, share] = hits
-        for text in others[2 * ROWS :]:
+        for text in others[2 * ROWS :][:clean]:
             flagged += not audit(Document(" ".join(text), "clean:1"))
-            clean += 1
-    return found, flagged, clean
+            compared += 1
+    return found, flagged, compared
 
 
 def _example(text: str) -> Example:
@@ -75,8 +85,8 @@ def main() -> None:
     parser.add_argument("--ngram", type=int, default=OverlapSettings().ngram, help="0 for none")
     given = parser.parse_args()
     settings = OverlapSettings(near_duplicate=given.near or None, ngram=given.ngram or None)
-    found, flagged, clean = curve(settings)
-    print(f"{settings.label()}; flagged without a copy: {flagged} of {clean:,}\n")
+    found, flagged, compared = curve(settings)
+    print(f"{settings.label()}; flagged without a copy: {flagged} of {compared:,}\n")
     print("| words | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |")
     print("|---" * (len(SHARES) + 1) + "|")
     for length in LENGTHS:

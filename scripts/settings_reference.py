@@ -105,6 +105,9 @@ def _choices(annotation: Any) -> list[str]:
     origin = get_origin(annotation)
     if origin is Literal:
         return [f"`{value}`" for value in get_args(annotation)]
+    if origin in (Union, UnionType) and bool in get_args(annotation):
+        words = [choice for part in get_args(annotation) for choice in _choices(part)]
+        return ["`true`", "`false`", *words] if words else []
     if origin in (Union, UnionType, Annotated):
         return [choice for part in get_args(annotation) for choice in _choices(part)]
     return []

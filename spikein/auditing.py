@@ -10,7 +10,6 @@ from pathlib import Path
 
 from inject.audit import AuditReport, read_audit
 from inject.background.document import Document
-from inject.corpus import Corpus
 from inject.errors import InputError
 from inject.example import read_examples
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
@@ -18,6 +17,7 @@ from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
 from inject.tokenizer import load_tokenizer
 from spikein.run_arms import RunArm, run_arms
+from spikein.run_corpus import open_run_corpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ def audit_run(
     ]
     again = []
     if rules is not None:
-        again = [_looked(path, users, rules, progress) for path, users in corpora.items()]
+        again = [_looked(folder, path, users, rules, progress) for path, users in corpora.items()]
     return RunAudit(
         streams={
             "; ".join(arm.label for arm in users): read_audit(path)
@@ -93,6 +93,7 @@ def audit_run(
 
 
 def _looked(
+    folder: Path,
     path: Path,
     users: list[RunArm],
     rules: OverlapSettings,
@@ -103,14 +104,16 @@ def _looked(
         one.example_id: one for pool in pools for one in read_examples(pool / "examples.parquet")
     }
     audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
-    for document in _documents(path, progress):
+    for document in _documents(folder, path, progress):
         audit(document)
     return Looked(corpus=path.name, overlaps=audit.found, facts=audit.facts())
 
 
-def _documents(path: Path, progress: Callable[[int, int], None] | None) -> Iterator[Document]:
+def _documents(
+    folder: Path, path: Path, progress: Callable[[int, int], None] | None
+) -> Iterator[Document]:
     """Yield the documents of a corpus as text."""
-    corpus = Corpus.open(path)
+    corpus = open_run_corpus(folder, path)
     tokenizer = load_tokenizer(str(path / "tokenizer"))
     count = len(corpus.doc_starts)
     for index in range(count):

@@ -95,19 +95,32 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
 
 
 def corpus_step(
-    experiment: Experiment, tokenizer: Step, named: list[dict[str, Any]], *, tokens: int
+    experiment: Experiment,
+    tokenizer: Step,
+    named: list[dict[str, Any]],
+    *,
+    tokens: int,
+    seeds: Sequence[int],
 ) -> Step:
     """Tokenise `tokens` tokens of the mixture of sources, in the order fixed by its seed.
 
     Documents that overlap with a row of any contaminant, whether or not it will be drawn, are left
     out and listed. An imported corpus is read and checked instead, and its files stay where they
     lie; where that is, is the step's execution (`spikein.steps.background`).
+
+    Args:
+        experiment: the experiment.
+        tokenizer: its tokenizer.
+        named: `sources_identity` of it.
+        tokens: length of the corpus.
+        seeds: of all arms, which share the corpus: rows that follow the seed are looked for as
+            each of them draws them.
     """
     sources, seed = experiment.corpus.sources, experiment.corpus.seed
     imported = experiment.corpus.imported
     contaminants, rules = experiment.contaminants, experiment.audit
     audited = imported is None and rules.active
-    rows = _rows_identities(contaminants) if audited else []
+    rows = _rows_identities(contaminants, seeds) if audited else []
 
     def take(context: StepContext) -> None:
         if imported is None:
@@ -125,8 +138,8 @@ def corpus_step(
         report = MixtureReport()
         overlaps = None
         if rules.active:
-            with unchanged("contaminants", lambda: _rows_identities(contaminants), rows):
-                overlaps = OverlapFilter(_candidates(contaminants, seed), rules)
+            with unchanged("contaminants", lambda: _rows_identities(contaminants, seeds), rows):
+                overlaps = OverlapFilter(_candidates(contaminants, seeds), rules)
         with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
             build_corpus(
                 context.out,
@@ -171,25 +184,37 @@ def corpus_step(
     )
 
 
-def _candidates(contaminants: Sequence[Contaminant], seed: int) -> list[Example]:
-    """Return every row that any seed could draw, as an example."""
-    return [
-        example
-        for contaminant in contaminants
-        for example in load_examples(contaminant, seed=seed).examples
-    ]
+def _candidates(contaminants: Sequence[Contaminant], seeds: Sequence[int]) -> list[Example]:
+    """Return every row that any of the seeds could draw, as an example."""
+    found: dict[tuple[str, str], Example] = {}
+    for contaminant in contaminants:
+        for seed in _seeds_of(contaminant, seeds) or [0]:
+            for example in load_examples(contaminant, seed=seed).examples:
+                found.setdefault((example.dataset, example.example_id), example)
+    return list(found.values())
 
 
-def _rows_identities(contaminants: Sequence[Contaminant]) -> list[dict[str, Any]]:
-    return [_rows_identity(one) for one in contaminants]
+def _rows_identities(
+    contaminants: Sequence[Contaminant], seeds: Sequence[int]
+) -> list[dict[str, Any]]:
+    return [_rows_identity(one, seeds) for one in contaminants]
 
 
-def _rows_identity(contaminant: Contaminant) -> dict[str, Any]:
+def _seeds_of(contaminant: Contaminant, seeds: Sequence[int]) -> list[int]:
+    """Return the seeds that bear on a contaminant's rows, ascending; none where its file does."""
+    return sorted(seeds) if get_dataset(contaminant.dataset).seeded else []
+
+
+def _rows_identity(contaminant: Contaminant, seeds: Sequence[int]) -> dict[str, Any]:
     """Return what decides a contaminant's rows; how many are spiked does not, unless made up."""
     identity = contaminant_identity(contaminant)
     wanted = identity.pop("members") + identity.pop("nonmembers")
     identity.pop("stratify")
-    return {**identity, "rows": wanted if get_dataset(contaminant.dataset).endless else None}
+    return {
+        **identity,
+        "rows": wanted if get_dataset(contaminant.dataset).endless else None,
+        "seeds": _seeds_of(contaminant, seeds),
+    }
 
 
 def base_stretch(corpus: Corpus, tokens: int) -> Stretch:

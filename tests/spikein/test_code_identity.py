@@ -150,11 +150,11 @@ def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):
 
 def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
     """The oracle: what Python calls while a step is built, against what was found in the source."""
-    built = in_process._made
+    built = in_process._Work._obtained
     reader = Sources(read=read_source)
     unseen: set[tuple[str, str, str]] = set()
 
-    def traced(step: Step, *rest):
+    def traced(work, step: Step, inputs):
         called: set[tuple[str, str]] = set()
 
         def note(frame, event, _):
@@ -163,9 +163,9 @@ def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
                 # What is called from where nothing is decided decides nothing.
                 caller = frame.f_back
                 behind = caller is not None and caller.f_globals.get("__name__") in UNDECIDING
-                name = frame.f_code.co_qualname.split(".<locals>")[0]
+                name = frame.f_code.co_qualname.split(".")[0]
                 if module not in UNDECIDING and not behind and "<" not in name:
-                    called.add((module, name.split(".")[0]))
+                    called.add((module, name))
 
         build = step.build
 
@@ -176,17 +176,15 @@ def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
             finally:
                 sys.setprofile(None)
 
-        monkeypatch.setattr(in_process, "_made", built)
         object.__setattr__(step, "build", watched)
         try:
-            return built(step, *rest)
+            return built(work, step, inputs)
         finally:
             object.__setattr__(step, "build", build)
-            monkeypatch.setattr(in_process, "_made", traced)
             reached = {(module, name.split(".")[0]) for module, name in reader.reached(step.code)}
             unseen.update((step.kind, *one) for one in called - reached)
 
-    monkeypatch.setattr(in_process, "_made", traced)
+    monkeypatch.setattr(in_process._Work, "_obtained", traced)
     write_tiny(tmp_path)
     run(tmp_path, "corpus.tokens=12000", "train.checkpoints={steps: [2]}")
     # Progress is shown, and tells the step nothing.

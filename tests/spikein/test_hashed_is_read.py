@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from detect.settings import DetectSettings
 from inject.audit import read_audit
 from inject.corpus import Corpus
 from inject.errors import InputError
@@ -21,8 +22,15 @@ from spikein.graph import Graph, Step
 from spikein.progress import Silent
 from spikein.reading import read_experiment
 from spikein.run_corpus import open_run_corpus
+from spikein.steps.detection import open_target
+from spikein.steps.models import ModelNode
 from spikein.store import Artifact, Store
 from tests.spikein.tiny import write_tiny
+from train.execution import ExecutionSettings
+from train.job import StartModel, TrainingJob, _model
+from train.pretrained import model_identity
+from train.settings import TrainSettings
+from train.shapes import Shape, build_model
 
 FAST = ("train.mode=pretrain", "base=null", "corpus.tokens=12000", "detect.detectors=[loss]")
 
@@ -234,3 +242,29 @@ def test_moved_imports_are_found_by_the_graph_and_by_commands_on_the_run(imports
     run.mkdir(parents=True)
     shutil.copy(path, run / "experiment.yaml")
     assert open_run_corpus(run, stored.path).read(0, 5).shape == (5,)
+
+
+def test_a_pretrained_model_edited_before_it_is_loaded_is_refused(tmp_path, tiny_tokenizer):
+    folder = tmp_path / "model"
+    shape = Shape(architecture="llama", hidden=16, layers=1, heads=2, intermediate=32, context=64)
+    build_model(shape, len(tiny_tokenizer), 0, 1).save_pretrained(folder)
+    tiny_tokenizer.save_pretrained(folder)
+    node = ModelNode(pretrained=str(folder), identity=model_identity(str(folder)))
+    open_target(node, {}, DetectSettings(device="cpu"))
+    # Bytes of weights: the file stays one that can be loaded.
+    weights = folder / "model.safetensors"
+    edited(weights, weights.read_bytes()[-64:], bytes(64))
+    with pytest.raises(InputError, match=r"model\.safetensors changed after it was hashed"):
+        open_target(node, {}, DetectSettings(device="cpu"))
+    job = TrainingJob(
+        out=str(tmp_path),
+        unfinished=str(tmp_path),
+        identity="x",
+        corpus=str(tmp_path),
+        start=StartModel(name=str(folder), identity=dict(node.identity or {})),
+        train=TrainSettings(),
+        execution=ExecutionSettings(),
+        seed=0,
+    )
+    with pytest.raises(InputError, match=r"model\.safetensors changed after it was hashed"):
+        _model(job, clean=None)

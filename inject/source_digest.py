@@ -35,6 +35,7 @@ UNDECIDING: Mapping[str, str] = {
     "train.launch": "starts processes; what they compute is that of `train.loop`",
     "train.faults": "says where to start again after a kill",
     "spikein.graph": "hands a step its inputs",
+    "spikein.steps.sources": "names the background, which is compared with and never read",
 }
 """Modules that no number depends on, with the reason."""
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 
 from inject.audit import AuditReport, read_audit
 from inject.background.document import Document
-from inject.corpus import Corpus
 from inject.decoding import decoded, pieces
 from inject.errors import InputError
 from inject.example import read_examples
@@ -23,6 +22,7 @@ from inject.overlap.settings import OverlapSettings
 from inject.tokenizer import load_tokenizer
 from spikein.manifest import SHORT
 from spikein.run_arms import RunArm, run_arms
+from spikein.run_corpus import open_run_corpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ def audit_run(
     ]
     again = []
     if rules is not None:
-        again = [_looked(path, users, rules, progress) for path, users in corpora.items()]
+        again = [_looked(folder, path, users, rules, progress) for path, users in corpora.items()]
     return RunAudit(
         streams={
             "; ".join(arm.label for arm in users): read_audit(path)
@@ -113,6 +113,7 @@ def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:
 
 
 def _looked(
+    folder: Path,
     path: Path,
     users: list[RunArm],
     rules: OverlapSettings,
@@ -123,14 +124,16 @@ def _looked(
         one.example_id: one for pool in pools for one in read_examples(pool / "examples.parquet")
     }
     audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
-    for document in _documents(path, progress):
+    for document in _documents(folder, path, progress):
         audit(document)
     return Looked(corpus=path.name, overlaps=audit.found, facts=audit.facts())
 
 
-def _documents(path: Path, progress: Callable[[int, int], None] | None) -> Iterator[Document]:
+def _documents(
+    folder: Path, path: Path, progress: Callable[[int, int], None] | None
+) -> Iterator[Document]:
     """Yield the documents of a corpus as text, long ones in pieces."""
-    corpus = Corpus.open(path)
+    corpus = open_run_corpus(folder, path)
     tokenizer = load_tokenizer(str(path / "tokenizer"))
     for number, piece in enumerate(pieces(corpus.doc_starts, corpus.n_tokens)):
         yield Document(decoded(corpus, tokenizer, piece), f"document {piece.document}")

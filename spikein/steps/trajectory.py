@@ -116,7 +116,7 @@ def trajectory_step(
         kind="trajectory",
         label=label,
         settings={
-            "analysis": plain(settings),
+            "analysis": plain(settings, exclude={"task_accuracy"}),
             "checkpoints": [
                 {"axes": dict(one.axes), "seed": one.seed, "step": one.step, "tokens": one.tokens}
                 for one in checkpoints

@@ -87,6 +87,8 @@ class Manifest:
     libraries: Mapping[str, str]
     protected: bool
     """The artifact holds texts that must not be shared."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The code and the kind of machine that made it; empty in manifests of earlier versions."""
 
     def to_json(self) -> str:
         """Return the text of `manifest.json`."""

@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from inject.digest import file_digest
 from inject.files import fsync
 from spikein.disk import delete_tree, disk_full, free_space, settle, unwritable
+from spikein.environment import environment
 from spikein.manifest import (
     DAMAGE_HINT,
     SHORT,
@@ -225,6 +226,7 @@ class Store:
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
                 libraries=dict(recipe.libraries),
                 protected=protected,
+                environment=environment(),
             )
             settle(hidden, manifest)
             hidden.rename(final)

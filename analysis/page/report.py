@@ -8,6 +8,7 @@ from analysis.arm import Arm
 from analysis.figures.style import ReportFigure
 from analysis.gains import GainTable
 from analysis.page.background import BackgroundAudit
+from analysis.page.streams import Stream
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
 
@@ -47,6 +48,8 @@ class Report:
     """What was run, as a table: model, parameters, corpus, placement, …"""
     audits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By label; see `analysis.validity.check_validity`."""
+    streams: Sequence[Stream] = ()
+    """What each model was trained on."""
     backgrounds: Sequence[BackgroundAudit] = ()
     """What the audit of each background's text found."""
     gains: Sequence[GainTable] = ()

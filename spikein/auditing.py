@@ -9,15 +9,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from inject.audit import AuditReport, read_audit
 from inject.background.document import Document
 from inject.corpus import Corpus
 from inject.errors import InputError
 from inject.example import read_examples
+from inject.ledger import FedCopies, fed_copies
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
 from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
 from inject.tokenizer import load_tokenizer
+from spikein.manifest import SHORT
 from spikein.run_arms import RunArm, run_arms
 from spikein.store import short_digest
 
@@ -38,6 +42,8 @@ class RunAudit:
 
     streams: dict[str, AuditReport]
     """By arm, or by all arms that share the stream."""
+    fed: dict[str, FedCopies]
+    """What became of the copies of each model that was fed any, by its label."""
     dropped: list[Looked]
     """What was left out of each corpus when it was built."""
     again: list[Looked]
@@ -45,9 +51,11 @@ class RunAudit:
 
     @property
     def clean(self) -> bool:
-        """Whether every stream passed, and the rules asked for now find nothing."""
-        return all(one.passed for one in self.streams.values()) and not any(
-            one.overlaps for one in self.again
+        """Whether every stream passed, no copy was altered, and the rules of now find nothing."""
+        return (
+            all(one.passed for one in self.streams.values())
+            and not any(one.altered for one in self.fed.values())
+            and not any(one.overlaps for one in self.again)
         )
 
 
@@ -86,6 +94,7 @@ def audit_run(
         again = [_looked(path, users, rules, progress) for path, users in corpora.items()]
     return RunAudit(
         streams=stream_audits(audited),
+        fed=_fed(arms),
         dropped=dropped,
         again=again,
     )
@@ -110,6 +119,16 @@ def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
         name if shared[name] == 1 else f"{name} (audit {short_digest(path)})": read_audit(path)
         for path, name in names.items()
     }
+
+
+def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:
+    found = {}
+    for arm in arms:
+        copies = fed_copies(pq.read_table(arm.model / "exposures.parquet"))
+        if copies.planned:
+            label = f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in found else arm.label
+            found[label] = copies
+    return found
 
 
 def _looked(

@@ -27,6 +27,7 @@ from analysis.validity import check_validity
 from inject.example import SCHEMA, read_examples, write_examples
 from inject.files import write_text
 from inject.overlap.filter import read_overlaps
+from inject.tables import read_parquet
 from spikein.assembly import Assembly
 from spikein.environment import CODE, MACHINE, code_version
 from spikein.executors import RunReport
@@ -36,7 +37,7 @@ from spikein.runs import link_artifact
 from spikein.steps.accuracy import FILE as ACCURACY
 from spikein.steps.results import Results, load_results, open_arms, recorded_figures
 from spikein.steps.trajectory import FADING, PROGRESS, Along, load_trajectory
-from spikein.streams import audited_streams, run_streams
+from spikein.streams import audited_streams, fed_streams, run_streams
 from spikein.told import description, setup
 
 EXPERIMENT = "experiment.yaml"
@@ -88,7 +89,7 @@ def fill_run(
     tables = by_cohort(page.analysis.metrics, axis_names(page.arms))
     checks = [
         f"{check.name}: {check.verdict}. {check.sentence}"
-        for check in check_validity(tables, page.audits)
+        for check in check_validity(tables, page.audits, page.fed)
     ]
     told = page.along.sentences if page.along else ()
     return [*checks, *summary_sentences(tables), *told]
@@ -105,7 +106,7 @@ def _write_examples(path: Path, assembly: Assembly, report: RunReport) -> None:
             for row in rows
         ]
         write_examples(path, shown)
-        table = pq.read_table(path, schema=SCHEMA)
+        table = read_parquet(path, schema=SCHEMA)
         tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
     pq.write_table(pa.concat_tables(tables), path)
 
@@ -114,7 +115,7 @@ def _write_exposures(path: Path, assembly: Assembly, report: RunReport) -> None:
     """Write the exposures of all arms, with the swept axes and the seed as columns."""
     tables = []
     for node in assembly.nodes:
-        table = pq.read_table(report.artifact(node.trained).path / "exposures.parquet")
+        table = read_parquet(report.artifact(node.trained).path / "exposures.parquet")
         columns = {**node.arm.labels, "seed": node.arm.seed}
         for position, (name, value) in enumerate(columns.items()):
             table = table.add_column(position, name, pa.array([value] * len(table)))
@@ -140,6 +141,7 @@ def _page(
         description=description(assembly),
         setup=setup(assembly),
         audits=audited_streams(assembly, report),
+        fed=fed_streams(assembly, report),
         streams=run_streams(assembly, report),
         backgrounds=_backgrounds(assembly, report),
         gains=_gains(assembly, report),
@@ -165,7 +167,7 @@ def _page(
 def _gains(assembly: Assembly, report: RunReport) -> list[GainTable]:
     if assembly.gains is None:
         return []
-    table = pq.read_table(report.artifact(assembly.gains).path / ACCURACY)
+    table = read_parquet(report.artifact(assembly.gains).path / ACCURACY)
     axes = list(dict.fromkeys(key for node in assembly.nodes for key in node.arm.labels))
     return gain_tables(table, axes)
 
@@ -221,16 +223,20 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
                 "duplicates": found["duplicates"],
                 "empty": found["empty"],
                 "without an answer": found["unanswered"],
-                "too short": found["too_short"],
+                "for their length (shorter than pool.min_tokens)": found["too_short"],
+                "for their length (longer than the context)": (
+                    found["too_long"] if found["long_examples"] == "drop" else 0
+                ),
                 "near-duplicates": len(found["near_duplicates"]),
             }
             told = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
             if told:
                 notes.append(f"{where}{name}: dropped {told}.")
-            if found["too_long"]:
+            if found["too_long"] and found["long_examples"] != "drop":
+                kept = {"truncate": "cut to it", "split": "left whole, over several windows"}
                 notes.append(
-                    f"{where}{name}: {found['too_long']} rows are longer than the "
-                    f"context; policy {found['long_examples']}."
+                    f"{where}{name}: {found['too_long']} rows are longer than the context and were "
+                    f"{kept[found['long_examples']]}."
                 )
             if found["protected"]:
                 notes.append(

@@ -6,12 +6,11 @@ their audits are read by `auditing.stream_audits`: the page cannot show fewer th
 
 from collections.abc import Mapping, Sequence
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from analysis.arm import short_axis
 from analysis.page.streams import Stream
-from inject.ledger import NEVER, copies_seen
+from inject.ledger import FedCopies, fed_copies
 from inject.plan import read_plan
 from spikein.assembly import CONTAMINATED, Assembly
 from spikein.auditing import stream_audits
@@ -69,6 +68,27 @@ def _labels(models: Sequence[Step], arms: Mapping[str, ArmExperiment], *, seeds:
     return labels
 
 
+def fed_streams(assembly: Assembly, report: RunReport) -> dict[str, FedCopies]:
+    """Return what became of the copies of each model that was fed any, shadow models included."""
+    trained = [node.trained for node in assembly.nodes]
+    for node in assembly.nodes:
+        twins = [node.twins.clean, node.twins.retrained, *node.twins.shadows]
+        trained += [twin.trained for twin in twins if twin is not None]
+    found = {}
+    for step in {step.digest: step for step in trained}.values():
+        try:
+            path = report.artifact(step).path / "exposures.parquet"
+        except KeyError:
+            # A twin of which nobody needed anything is not made.
+            continue
+        copies = fed_copies(pq.read_table(path))
+        if copies.planned:
+            # Twins of streams of several lengths share their label.
+            taken = step.label in found
+            found[f"{step.label} ({step.digest[:12]})" if taken else step.label] = copies
+    return found
+
+
 def run_streams(assembly: Assembly, report: RunReport) -> list[Stream]:
     """Return what each arm, and each twin that is reported, was trained on."""
     found = []
@@ -82,27 +102,12 @@ def run_streams(assembly: Assembly, report: RunReport) -> list[Stream]:
 
 
 def _stream(arm: ArmExperiment, model: str, plan: Step, trained: Step, report: RunReport) -> Stream:
-    planned = read_plan(report.artifact(plan).path)
-    exposures = pq.read_table(report.artifact(trained).path / "exposures.parquet")
-    read = sum(copies_seen(exposures).values())
-    names = ["example_id", "copy", "variant"]
-
-    def copies(status: str) -> int:
-        rows = exposures.filter(pc.field("status") == status).select(names)
-        return len(rows.group_by(names).aggregate([]))
-
-    # A copy that was altered in one epoch and whole in another was read.
-    never = copies(NEVER)
-    altered = min(copies("altered"), len(planned.copies) - read - never)
+    facts = read_plan(report.artifact(plan).path).facts
     return Stream(
         axes=arm.labels,
         model=model,
         seed=arm.seed,
-        tokens=planned.facts.budget,
-        payload=planned.facts.budget - planned.facts.background,
-        planned=len(planned.copies),
-        read=read,
-        cut=len(planned.copies) - read - never - altered,
-        altered=altered,
-        never=never,
+        tokens=facts.budget,
+        payload=facts.budget - facts.background,
+        copies=fed_copies(pq.read_table(report.artifact(trained).path / "exposures.parquet")),
     )

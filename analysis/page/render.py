@@ -66,7 +66,7 @@ def _context(report: Report) -> dict[str, Any]:
     context: dict[str, Any] = {
         "report": report,
         "sentences": summary_sentences(tables),
-        "checks": check_validity(tables, report.audits),
+        "checks": check_validity(tables, report.audits, report.fed),
         "lists": {
             "datasets": _datasets(report),
             "streams": listing(

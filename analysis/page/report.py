@@ -11,6 +11,7 @@ from analysis.page.background import BackgroundAudit
 from analysis.page.streams import Stream
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
+from inject.ledger import FedCopies
 
 
 class Fact(NamedTuple):
@@ -50,6 +51,8 @@ class Report:
     """By label; see `analysis.validity.check_validity`."""
     streams: Sequence[Stream] = ()
     """What each model was trained on."""
+    fed: Mapping[str, FedCopies] = field(default_factory=dict)
+    """What became of the copies of each trained model, by its label."""
     backgrounds: Sequence[BackgroundAudit] = ()
     """What the audit of each background's text found."""
     gains: Sequence[GainTable] = ()

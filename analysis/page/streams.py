@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from analysis.arm import Cohort
+from inject.ledger import FedCopies
 
 _MUCH = 0.05
 """A larger share of copies than this is remarked upon."""
@@ -25,16 +26,8 @@ class Stream:
     """Of the stream, copies included."""
     payload: int
     """Tokens of it that are copies, with what stands around them."""
-    planned: int
-    """Copies in the plan."""
-    read: int
-    """Copies of which the model saw every token."""
-    cut: int
-    """Copies of which it saw a part: the rest lies behind the last window trained on."""
-    altered: int
-    """Copies of which it saw other tokens than it should."""
-    never: int
-    """Copies of which it saw nothing."""
+    copies: FedCopies
+    """What became of its copies."""
 
     @property
     def share(self) -> float:
@@ -66,8 +59,8 @@ def stream_rows(streams: Sequence[Stream]) -> list[StreamRow]:
             seeds=", ".join(str(one.seed) for one in same),
             # Seeds differ in nothing else, hence not in the length of their stream.
             tokens=f"{same[0].tokens:,}",
-            planned=f"{sum(one.planned for one in same):,}",
-            read=f"{sum(one.read for one in same):,}",
+            planned=f"{sum(one.copies.planned for one in same):,}",
+            read=f"{sum(one.copies.whole for one in same):,}",
             share=_shares(same),
         )
         for cohort, same in found.items()
@@ -76,13 +69,13 @@ def stream_rows(streams: Sequence[Stream]) -> list[StreamRow]:
 
 def stream_sentences(streams: Sequence[Stream]) -> list[str]:
     """Say which copies were not read and why, and what the share of copies means."""
-    planned = sum(one.planned for one in streams)
+    planned = sum(one.copies.planned for one in streams)
     lost = {
         "never reached, as training ends with the last whole window of its epochs": sum(
-            one.never for one in streams
+            one.copies.never for one in streams
         ),
-        "cut by that end and read in part": sum(one.cut for one in streams),
-        "read with other tokens than they should have": sum(one.altered for one in streams),
+        "cut by that end and read in part": sum(one.copies.partly for one in streams),
+        "read with other tokens than they should have": sum(one.copies.altered for one in streams),
     }
     told = ", ".join(f"{count:,} {what}" for what, count in lost.items() if count)
     sentences = []

@@ -5,6 +5,7 @@ from analysis.lookup import Cell, Key, MetricsOf
 from analysis.summary import summary_sentences
 from analysis.tables import TREND
 from analysis.validity import check_validity
+from inject.ledger import CopyName, FedCopies
 
 
 def cell(value, half=0.05, setting="default"):
@@ -93,6 +94,20 @@ def test_nine_and_nine_rows_cannot_pass():
     assert "9 members and 9 non-members" in checks[2].sentence
     # What could have been missed: the reach of a rank-sum test on nine and nine rows.
     assert "AUCs from 0.23 to 0.77 remain possible" in checks[2].sentence
+
+
+def test_altered_copies_fail_and_missing_ones_are_told():
+    name = CopyName("ab12", "news", 3, "whole")
+    good = FedCopies(planned=10, whole=7, altered=0, partly=1, never=2, first_altered=())
+    bad = FedCopies(planned=10, whole=9, altered=1, partly=0, never=0, first_altered=(name,))
+    (check,) = [c for c in check_validity([], {}, {"a": good}) if c.name.startswith("What the")]
+    assert check.verdict == "passed"
+    assert "3 were never reached, or not to their end" in check.sentence
+    (check,) = [c for c in check_validity([], {}, {"a": good, "b": bad}) if "fed" in c.name]
+    assert check.verdict == "failed"
+    assert "1 had other tokens" in check.sentence
+    assert ("altered in b", "ab12 (news), copy 3") in check.facts
+    assert ("b", ("9", "1", "0", "0")) in check.streams.rows
 
 
 def test_a_clean_twin_must_stay_at_chance_where_there_is_one():

@@ -58,7 +58,7 @@ def draw_copies(
         return None
     shown = list(grouped.items())[:MOST_PANELS]
     colour = colours(emphasised, emphasised)
-    looks = _looks([table for _, same in shown for table in same])
+    looks = looks_of([table for _, same in shown for table in same])
     columns = panel_columns(len(shown))
     with styled():
         figure = new_figure(0.8 + 3.3 * -(-len(shown) // columns))
@@ -105,7 +105,7 @@ def _doses(table: MetricsOf) -> list[str]:
     return sorted(labels, key=copies_order)
 
 
-def _looks(tables: Sequence[MetricsOf]) -> dict[str, Look]:
+def looks_of(tables: Sequence[MetricsOf]) -> dict[str, Look]:
     """Give each kind of dose that draws a line a look of its own, in order of appearance."""
     names = dict.fromkeys(_dose_axis(table.cohort) for table in tables if len(_doses(table)) > 1)
     looks = {name: Look(*_STYLES[at % len(_STYLES)]) for at, name in enumerate(names)}

@@ -74,7 +74,9 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
         "never reached, as training ends with the last whole window of its epochs": sum(
             one.copies.never for one in streams
         ),
-        "cut by that end and read in part": sum(one.copies.partly for one in streams),
+        "cut by the end of the last whole window and read in part": sum(
+            one.copies.partly for one in streams
+        ),
         "read with other tokens than they should have": sum(one.copies.altered for one in streams),
     }
     told = ", ".join(f"{count:,} {what}" for what, count in lost.items() if count)

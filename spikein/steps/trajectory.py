@@ -115,6 +115,7 @@ def trajectory_step(
     return Step(
         kind="trajectory",
         label=label,
+        version=2,
         settings={
             "analysis": plain(settings, exclude={"task_accuracy"}),
             "checkpoints": [

@@ -26,6 +26,7 @@ from spikein.reading import read_experiment
 from spikein.results import PlanResult, PlanRow, RunResult
 from spikein.runs import publish_run
 from spikein.store import Store
+from spikein.timing import measured_rate, step_seconds
 from train.execution import require_installed
 
 
@@ -66,7 +67,12 @@ def run_experiment(
 
 
 def plan_experiment(
-    path: Path, overrides: list[str], *, store_root: Path, hardware: Hardware | None = None
+    path: Path,
+    overrides: list[str],
+    *,
+    store_root: Path,
+    hardware: Hardware | None = None,
+    measure: bool = False,
 ) -> PlanResult:
     """Say what a run would do; builds nothing, and goes on where a hub cannot be reached.
 
@@ -75,6 +81,7 @@ def plan_experiment(
         overrides: `key=value` each.
         store_root: the folder of artifacts.
         hardware: the GPUs that training is estimated for.
+        measure: time a few training steps on this machine, to say how long steps will take.
 
     Raises:
         InputError: for a bad experiment, or a source that cannot be read.
@@ -82,9 +89,22 @@ def plan_experiment(
     with without_network() as notes:
         assembly = assemble(read_experiment(path, overrides))
     store = Store(store_root)
+    every = [node.arm for node in assembly.nodes]
+    injection = outlooks(every, _tokenizer(assembly, store))
+    steps = plan(assembly.graph.whole(), store)
+    measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
     rows = []
-    for planned in plan(assembly.graph.whole(), store):
+    for planned in steps:
         cost = planned.step.cost
+        seconds = cost.seconds if cost else None
+        if measured is not None and seconds is None:
+            seconds = step_seconds(
+                planned.step,
+                sizes=measured[0],
+                rate=measured[1],
+                injection=injection,
+                context=every[0].experiment.train.context,
+            )
         rows.append(
             PlanRow(
                 kind=planned.step.kind,
@@ -98,16 +118,16 @@ def plan_experiment(
                 flops=cost.flops if cost else None,
                 memory_bytes=cost.memory_bytes if cost else None,
                 disk_bytes=cost.disk_bytes if cost else None,
-                seconds=cost.seconds if cost else None,
+                seconds=seconds,
             )
         )
-    injection = outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store))
     return PlanResult(
         name=assembly.experiment.name,
         arms=len(assembly.nodes),
         rows=tuple(rows),
         injection=injection,
-        training=estimates([node.arm for node in assembly.nodes], hardware or Hardware()),
+        training=estimates(every, hardware or Hardware()),
+        measured=None if measured is None else measured[1],
         unresolved=notes,
         problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),
     )

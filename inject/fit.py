@@ -7,13 +7,21 @@ once over all texts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from inject.errors import InputError
 from inject.example import Example, Span, example_id
 from inject.tokenizer import encode_texts
 
 LongPolicy = Literal["error", "truncate", "drop", "split"]
+
+
+class LengthRules(TypedDict):
+    """What decides whether a row fits."""
+
+    context: int
+    min_tokens: int
+    policy: LongPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +78,44 @@ def fit_examples(
                 row = _cut(row, tokenizer, context)
         kept.setdefault(row.example_id, row)
     return Fitted(examples=tuple(kept.values()), too_short=too_short, too_long=too_long)
+
+
+def told_of_lengths(
+    error: InputError,
+    fitted: Fitted,
+    *,
+    name: str,
+    context: int,
+    min_tokens: int,
+    policy: LongPolicy,
+) -> InputError:
+    """Return the error for too few rows, which says how many were dropped for their length.
+
+    Args:
+        error: what dealing the rows that are left ended with.
+        fitted: the rows that are left.
+        name: of the dataset.
+        context: as in `fit_examples`.
+        min_tokens: as in `fit_examples`.
+        policy: as in `fit_examples`.
+    """
+    dropped = {
+        f"shorter than pool.min_tokens ({min_tokens:,})": fitted.too_short,
+        f"longer than train.context ({context:,}; pool.long_examples: drop)": (
+            fitted.too_long if policy == "drop" else 0
+        ),
+    }
+    told = ", ".join(f"{count:,} {what}" for what, count in dropped.items() if count)
+    if not told:
+        return error
+    return InputError(
+        f"{error.problem.rstrip('.')}; {sum(dropped.values()):,} other rows were dropped for their "
+        f"length: {told}",
+        where=f"contaminants.{name}",
+        allowed=error.allowed,
+        hint=f"{error.hint or ''} Rows dropped for their length are kept by a lower "
+        "pool.min_tokens, a larger train.context, or pool.long_examples: truncate.".strip(),
+    )
 
 
 def _cut(row: Example, tokenizer: Any, context: int) -> Example:

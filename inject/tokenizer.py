@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from inject.digest import file_digest
 from inject.errors import InputError, Unreachable
+from inject.model_folder import require_own_files, tokenizer_class, tokenizer_files
 from inject.reach import unresolved
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 END = "<|endoftext|>"
 _SMALLEST = 257
 _HUB_SECONDS = 10.0
-_TOKENIZER_FILES = ("tokenizer*", "special_tokens_map.json", "vocab*", "merges.txt", "*.model")
 _TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
@@ -103,6 +102,8 @@ def load_tokenizer(
             where=path_or_id,
             allowed="a folder with tokenizer files, or an id of the hub",
         )
+    if local:
+        require_own_files(folder)
     unreachable = None if local else _unreachable(path_or_id, revision)
     try:
         return AutoTokenizer.from_pretrained(
@@ -148,14 +149,12 @@ def tokenizer_identity(path_or_id: str, *, revision: str | None = None) -> dict[
     """
     folder = Path(path_or_id).expanduser()
     if folder.is_dir():
-        files = sorted(
-            file for pattern in _TOKENIZER_FILES for file in folder.glob(pattern) if file.is_file()
-        )
+        files = tokenizer_files(folder)
         if not files:
             raise InputError(
                 "the folder holds no tokenizer", where=path_or_id, allowed="tokenizer.json …"
             )
-        return {"files": {file.name: file_digest(file) for file in files}}
+        return {"files": files, "class": tokenizer_class(folder)}
     from huggingface_hub import HfApi
     from huggingface_hub.errors import (
         HFValidationError,

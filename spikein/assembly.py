@@ -81,7 +81,7 @@ def assemble(experiment: Experiment) -> Assembly:
     every = arms(experiment)
     tokens = _corpus_tokens(every)
     memory: dict[str, Any] = {}
-    nodes = tuple(_arm_nodes(arm, tokens, memory) for arm in every)
+    nodes = tuple(_arm_nodes(arm, tokens, experiment.seeds, memory) for arm in every)
     found = [
         ArmSteps(
             axes=node.arm.labels,
@@ -118,7 +118,9 @@ def assemble(experiment: Experiment) -> Assembly:
     )
 
 
-def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNodes:
+def _arm_nodes(
+    arm: ArmExperiment, tokens: int, seeds: tuple[int, ...], memory: dict[str, Any]
+) -> ArmNodes:
     experiment, seed = arm.experiment, arm.seed
     # Arms share these; naming them reads their sources, which is done once.
     key = canonical(
@@ -134,7 +136,7 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
     if key not in memory:
         named = sources_identity(experiment)
         tokenizer = tokenizer_step(experiment, named)
-        corpus = corpus_step(experiment, tokenizer, named, tokens=tokens)
+        corpus = corpus_step(experiment, tokenizer, named, tokens=tokens, seeds=seeds)
         memory[key] = tokenizer, corpus, base_node(experiment, corpus)
     tokenizer, corpus, base = memory[key]
     examples = examples_step(experiment, tokenizer, seed=seed)

@@ -149,5 +149,7 @@ def _leftovers(store: Store) -> list[Garbage]:
 
 
 def _garbage(folder: Path, reason: str) -> Garbage:
-    size = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+    # A link costs nothing, and what it leads to is not the store's.
+    inside = () if folder.is_symlink() else folder.rglob("*")
+    size = sum(path.lstat().st_size for path in inside if path.is_file())
     return Garbage(path=folder, size=size, reason=reason)

@@ -1,8 +1,8 @@
 """The step graph: what has to be made, out of what, and how.
 
-A `Step` keeps its identity (kind, version, settings, inputs, libraries) apart from its execution
-(device, workers, batch size of scoring …), which never enters the digest. Two steps with one
-digest are one step. A graph is its goals; the rest follows from their inputs.
+A `Step` keeps its identity (kind, version, settings, inputs, code, libraries) apart from its
+execution (device, workers, batch size of scoring …), which never enters the digest. Two steps
+with one digest are one step. A graph is its goals; the rest follows from their inputs.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from inject.source_digest import source_digest
 from spikein.manifest import Recipe, library_versions
 from spikein.store import Artifact, Store
 
@@ -68,6 +69,9 @@ class Step:
     settings: Mapping[str, Any]
     """Everything else that bears on the content, as plain JSON values."""
     inputs: Mapping[str, "Step"] = field(default_factory=dict)
+    code: tuple[str, ...] = ()
+    """Where the code begins that decides the content: `build`, and what it finds by a name or is
+    handed as an object; as `inject.source_digest.root` names them."""
     libraries: tuple[str, ...] = ()
     """Distributions whose version bears on the content, such as `torch`."""
     volatile: tuple[str, ...] = ()
@@ -89,6 +93,7 @@ class Step:
             settings=self.settings,
             inputs={name: step.digest for name, step in self.inputs.items()},
             libraries=library_versions(self.libraries),
+            code=source_digest(tuple(sorted(set(self.code)))) if self.code else "",
         )
 
     @property

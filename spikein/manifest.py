@@ -1,8 +1,9 @@
 """What an artifact is (`Recipe`) and what its `manifest.json` says (`Manifest`).
 
 A recipe's digest is the artifact's identity: kind, version of the step, settings, inputs by
-their digests, and the libraries that bear on the content. Where and how it ran never enters. The
-manifest adds what came out: every file with its SHA-256 and size, and one content digest.
+their digests, the code that makes it, and the libraries that bear on the content. Where and how
+it ran never enters. The manifest adds what came out: every file with its SHA-256 and size, and
+one content digest.
 """
 
 import json
@@ -48,6 +49,8 @@ class Recipe:
     """Input name to the digest of its recipe."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """Distribution name to version."""
+    code: str = ""
+    """Digest of the code that decides the content (`inject.source_digest`)."""
 
     def identity(self) -> dict[str, Any]:
         """Return what is hashed."""
@@ -57,6 +60,7 @@ class Recipe:
             "settings": dict(self.settings),
             "inputs": dict(self.inputs),
             "libraries": dict(self.libraries),
+            "code": self.code,
         }
 
     @cached_property

@@ -17,6 +17,7 @@ class RunArm:
     """What an arm's stream is composed of, as folders of the store."""
 
     label: str
+    model: Path
     corpus: Path
     examples: Path
     plan: Path
@@ -51,6 +52,7 @@ def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
         inputs[name] = open_artifact(links[short]).path
     return RunArm(
         label=artifact.manifest.label,
+        model=artifact.path,
         corpus=inputs["corpus"],
         examples=inputs["examples"],
         plan=inputs["plan"],

@@ -291,6 +291,10 @@ def open_artifact(folder: Path) -> Artifact:
     Raises:
         StoreError: when it is damaged, naming the file.
     """
+    if folder.is_symlink():
+        raise StoreError(
+            "is a link, and an artifact is a folder of its own", where=str(folder), hint=DAMAGE_HINT
+        )
     manifest = read_manifest(folder)
     for name, record in manifest.files.items():
         path = folder / name

@@ -42,8 +42,8 @@ class Contaminant(Settings):
     """The hub split; the dataset's usual one where left out."""
     revision: str | None = None
     """The hub branch, tag or commit; the newest where left out."""
-    fields: dict[str, str] = Field(default_factory=dict)
-    """For `rows`: field name to dotted path in the row."""
+    fields: dict[str, str | list[str]] = Field(default_factory=dict)
+    """For `rows`: field name to dotted path in the row; for `options` also a list of paths."""
     template: str | None = None
     """How a row is rendered; the dataset's own where left out."""
     members: PositiveInt
@@ -192,6 +192,11 @@ def _problems(contaminant: Contaminant) -> list[str]:
             problems.append(f"{key}: only for a dataset from the hub")
     if contaminant.fields and not dataset.maps_fields:
         problems.append(f"fields: {dataset.name} has a fixed format; use `dataset: rows` to map")
+    problems += [
+        f"fields.{name}: several paths are for `options` alone"
+        for name, path in contaminant.fields.items()
+        if not isinstance(path, str) and name != "options"
+    ]
     if contaminant.template is not None:
         try:
             parse_template(contaminant.template)

@@ -16,6 +16,7 @@ from detect.settings import DetectSettings
 from inject.datasets.contaminant import Contaminant
 from inject.example import read_examples
 from inject.ledger import copies_seen
+from inject.source_digest import root
 from spikein.graph import Step, StepContext
 from spikein.steps.detection import open_target
 from spikein.steps.models import ModelNode
@@ -72,6 +73,7 @@ def accuracy_step(
         settings={"kinds": kinds, "dtype": detect.dtype, **model.settings("model")},
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
+        code=(root(build),),
         build=build,
     )
 
@@ -106,6 +108,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         },
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
+        code=(root(build),),
         build=build,
     )
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,18 @@ from inject.audit import AuditFailed, audit, read_audit, write_audit
 from inject.corpus import Corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
-from inject.datasets.registry import get_dataset
+from inject.datasets.registry import dataset_code, get_dataset
+from inject.errors import InputError
 from inject.example import Example, members, read_examples, write_examples
-from inject.fit import fit_examples
+from inject.fit import Fitted, LengthRules, fit_examples, told_of_lengths
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
-from inject.pool import Asked, deal_all
+from inject.pool import Asked, deal_usable, usable_rows
 from inject.separators import separators_for
 from inject.settings import plain
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
+from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.encoding import example_tokens
@@ -32,24 +36,30 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
     contaminants, pool = experiment.contaminants, experiment.pool
     context_tokens = experiment.train.context
     tune_share = experiment.detect.tune_share
+    named = [contaminant_identity(contaminant) for contaminant in contaminants]
 
     def build(context: StepContext) -> None:
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
+        lengths: LengthRules = {
+            "context": context_tokens,
+            "min_tokens": pool.min_tokens,
+            "policy": pool.long_examples,
+        }
+        fitted: list[Fitted] = []
         asked: list[Asked] = []
         reports: dict[str, dict[str, Any]] = {}
         for done, contaminant in enumerate(contaminants):
             context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
-            loaded = load_examples(contaminant, seed=seed)
-            fitted = fit_examples(
-                loaded.examples,
-                encoder,
-                context=context_tokens,
-                min_tokens=pool.min_tokens,
-                policy=pool.long_examples,
-            )
+            with unchanged(
+                f"contaminants.{done}",
+                partial(contaminant_identity, contaminant),
+                named[done],
+            ):
+                loaded = load_examples(contaminant, seed=seed)
+            fitted.append(fit_examples(loaded.examples, encoder, **lengths))
             asked.append(
                 Asked(
-                    examples=fitted.examples,
+                    examples=fitted[-1].examples,
                     members=contaminant.members,
                     nonmembers=contaminant.nonmembers,
                     stratify=contaminant.stratify,
@@ -57,24 +67,32 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
             )
             reports[contaminant.name] = {
                 **asdict(loaded.report),
-                "too_short": fitted.too_short,
-                "too_long": fitted.too_long,
+                "too_short": fitted[-1].too_short,
+                "too_long": fitted[-1].too_long,
                 "long_examples": pool.long_examples,
                 "members": contaminant.members,
                 "nonmembers": contaminant.nonmembers,
                 "protected": get_dataset(contaminant.dataset).protected,
             }
         context.report(len(contaminants), len(contaminants), unit="datasets", note="dealing")
-        found = deal_all(
-            asked, tune_share=tune_share, near_duplicate=pool.near_duplicate, seed=seed
-        )
-        for report, dealt in zip(reports.values(), found, strict=True):
-            report["considered"] = dealt.considered
-            report["near_duplicates"] = [list(item) for item in dealt.near_duplicates]
-            report["near_duplicates_across"] = [item._asdict() for item in dealt.near_across]
-            report["strata"] = dealt.strata
-            report["strata_pooled"] = {"strata": dealt.pooled_strata, "rows": dealt.pooled_rows}
-        examples = [row for dealt in found for row in dealt.examples]
+        examples: list[Example] = []
+        usable = usable_rows(asked, near_duplicate=pool.near_duplicate, seed=seed)
+        for (name, report), rows, one in zip(reports.items(), fitted, usable, strict=True):
+            try:
+                dealt = deal_usable(one, tune_share=tune_share, seed=seed)
+            except InputError as error:
+                raise told_of_lengths(error, rows, name=name, **lengths) from error
+            examples.extend(dealt.examples)
+            report |= {
+                "considered": one.considered,
+                "near_duplicates": [list(item) for item in one.near_duplicates],
+                "near_duplicates_across": [item._asdict() for item in one.near_across],
+                "strata": dealt.drawn.strata,
+                "strata_pooled": {
+                    "strata": dealt.drawn.pooled_strata,
+                    "rows": dealt.drawn.pooled_rows,
+                },
+            }
         write_examples(context.out / "examples.parquet", examples)
         (context.out / "examples.json").write_text(json.dumps(reports, indent=1))
 
@@ -83,7 +101,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         label=f"{'-'.join(contaminant.name for contaminant in contaminants)[:40]}-seed{seed}",
         version=2,
         settings={
-            "contaminants": [contaminant_identity(contaminant) for contaminant in contaminants],
+            "contaminants": named,
             "pool": plain(pool),
             "context": None if pool.long_examples == "split" else context_tokens,
             "tune_share": tune_share,
@@ -91,6 +109,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         },
         inputs={"tokenizer": tokenizer},
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
+        code=(root(build), *(dataset_code(one.dataset) for one in contaminants)),
         build=build,
     )
 
@@ -168,6 +187,7 @@ def plan_step(
             **({"variants": variants} if variants else {}),
         },
         libraries=("scipy",),
+        code=(root(build),),
         build=build,
     )
 
@@ -209,6 +229,7 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             "plan": plan,
             **variants_of(plan),
         },
+        code=(root(build),),
         build=build,
     )
 

@@ -22,6 +22,7 @@ from analysis.rows import Unscored
 from analysis.settings import AnalysisSettings
 from inject.ledger import NEVER, copies_seen
 from inject.settings import plain
+from inject.source_digest import root
 from inject.variants.rendition import WHOLE, kind_of
 from spikein.graph import Step, StepContext
 
@@ -92,6 +93,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         },
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
+        code=(root(build),),
         build=build,
     )
 

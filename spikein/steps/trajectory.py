@@ -17,6 +17,7 @@ from analysis.settings import AnalysisSettings
 from analysis.trajectory import Checkpoint, Trajectory, trajectory
 from inject.ledger import Seen, seen_by
 from inject.settings import plain
+from inject.source_digest import root
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.models import ModelNode, kept_steps, total_steps
@@ -122,6 +123,7 @@ def trajectory_step(
         },
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
+        code=(root(build),),
         build=build,
     )
 

@@ -121,8 +121,8 @@ def test_counts_are_exact_and_strata_less_than_a_row_off_unless_pooled(name):
 def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
     rows = pool([[1] * 60, *[[1]] * 12])
     made = dealt(rows, 12, 12, 0)
-    assert (made.strata, made.pooled_strata, made.pooled_rows) == (13, 12, 12)
-    whole = dealt(pool([[1] * 60, [1] * 60]), 12, 12, 0)
+    assert (made.drawn.strata, made.drawn.pooled_strata, made.drawn.pooled_rows) == (13, 12, 12)
+    whole = dealt(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
     assert (whole.strata, whole.pooled_strata, whole.pooled_rows) == (2, 0, 0)
 
 

@@ -113,3 +113,23 @@ def test_collect_waits_for_a_store_in_use_but_not_for_a_dead_user(tmp_path):
         user.kill()
         user.wait()
     assert len(collect(store, keep=[]).removed) == 1
+
+
+@pytest.mark.parametrize("remove", ["damaged", "unneeded"])
+def test_a_symlinked_artifact_goes_and_its_target_keeps_mode_and_content(tmp_path, remove):
+    store, target = Store(tmp_path / "store"), tmp_path / "mine"
+    kept = store.obtain(recipe(a=1), write("1"), label="kept").artifact
+    made = store.obtain(recipe(a=2), write("2"), label="moved").artifact
+    made.path.chmod(0o755)
+    made.path.rename(target)
+    (target / "deep").chmod(0o500)
+    target.chmod(0o500)
+    made.path.symlink_to(target)
+    modes = [path.stat().st_mode for path in (target, target / "deep")]
+    with pytest.raises(StoreError, match="is a link"):
+        store.find(made.digest)
+    found = collect_damaged(store) if remove == "damaged" else collect(store, keep=[kept.digest])
+    assert [(one.path, one.size) for one in found.removed] == [(made.path, 0)]
+    assert not made.path.is_symlink()
+    assert [path.stat().st_mode for path in (target, target / "deep")] == modes
+    assert (target / "deep/a.txt").read_text() == "2"

@@ -20,6 +20,7 @@ class LengthRules(TypedDict):
     """What decides whether a row fits."""
 
     context: int
+    room: int
     min_tokens: int
     policy: LongPolicy
 
@@ -31,7 +32,7 @@ class Fitted:
     examples: tuple[Example, ...]
     too_short: int
     too_long: int
-    """Rows longer than the context, whatever the policy did with them."""
+    """Rows longer than the room there is, whatever the policy did with them."""
 
 
 def fit_examples(
@@ -39,17 +40,19 @@ def fit_examples(
     tokenizer: Any,
     *,
     context: int,
+    room: int,
     min_tokens: int,
     policy: LongPolicy,
 ) -> Fitted:
-    """Drop rows of fewer than `min_tokens` tokens and treat rows longer than `context`.
+    """Drop rows of fewer than `min_tokens` tokens and treat rows with more than there is room for.
 
     Args:
         examples: rows of one dataset.
         tokenizer: a fast tokenizer.
         context: tokens in a training window.
+        room: tokens of it that a text may take, the rest being separators.
         min_tokens: rows with fewer tokens are dropped.
-        policy: `error`, `truncate` (cut the text to `context` tokens), `drop`, or `split`
+        policy: `error`, `truncate` (cut the text to the room), `drop`, or `split`
             (keep whole: a copy spans several windows).
 
     Raises:
@@ -62,12 +65,13 @@ def fit_examples(
         if length < min_tokens:
             too_short += 1
             continue
-        if length > context:
+        if length > room:
             too_long += 1
             if policy == "error":
+                taken = f" less {context - room} for separators" if room < context else ""
                 raise InputError(
                     f"row {row.source_id} has {length:,} tokens, more than the context of "
-                    f"{context:,} (policy pool.long_examples: error)",
+                    f"{context:,}{taken} (policy pool.long_examples: error)",
                     where=f"contaminants.{row.dataset}",
                     allowed="pool.long_examples: error, truncate, drop, split",
                     hint="Choose one of the other policies, or raise train.context.",
@@ -75,7 +79,7 @@ def fit_examples(
             if policy == "drop":
                 continue
             if policy == "truncate":
-                row = _cut(row, tokenizer, context)
+                row = _cut(row, tokenizer, room)
         kept.setdefault(row.example_id, row)
     return Fitted(examples=tuple(kept.values()), too_short=too_short, too_long=too_long)
 
@@ -86,6 +90,7 @@ def told_of_lengths(
     *,
     name: str,
     context: int,
+    room: int,
     min_tokens: int,
     policy: LongPolicy,
 ) -> InputError:
@@ -96,12 +101,15 @@ def told_of_lengths(
         fitted: the rows that are left.
         name: of the dataset.
         context: as in `fit_examples`.
+        room: as in `fit_examples`.
         min_tokens: as in `fit_examples`.
         policy: as in `fit_examples`.
     """
+    separated = f" less {context - room} for separators" if room < context else ""
+    long = f"train.context, {context:,}{separated}"
     dropped = {
         f"shorter than pool.min_tokens ({min_tokens:,})": fitted.too_short,
-        f"longer than train.context ({context:,}; pool.long_examples: drop)": (
+        f"longer than {long} (pool.long_examples: drop)": (
             fitted.too_long if policy == "drop" else 0
         ),
     }
@@ -118,17 +126,17 @@ def told_of_lengths(
     )
 
 
-def _cut(row: Example, tokenizer: Any, context: int) -> Example:
-    """Cut a row's text behind the last token that fits, so that it has <= context tokens."""
+def _cut(row: Example, tokenizer: Any, room: int) -> Example:
+    """Cut a row's text behind the last token that fits, so that it has <= room tokens."""
     encoded = tokenizer(
         row.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
     )
     offsets = encoded["offset_mapping"]
-    keep = context
+    keep = room
     while True:
         # A cut can change how the last word splits, so the result is counted again.
         text = row.text[: offsets[keep - 1][1]]
-        if len(encode_texts(tokenizer, [text])[0]) <= context:
+        if len(encode_texts(tokenizer, [text])[0]) <= room:
             break
         keep -= 1
     spans = {

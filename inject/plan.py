@@ -27,6 +27,7 @@ from inject.ledger import CopyName
 from inject.placement import place_copies
 from inject.separators import Separators
 from inject.settings import Copies, Placement, Separator
+from inject.tables import read_parquet
 from inject.variants.choice import choose
 from inject.variants.rendition import Rendition, whole_renditions
 from inject.variants.settings import Variants
@@ -308,8 +309,8 @@ def read_plan(folder: Path) -> Plan:
     facts = PlanFacts(**json.loads((folder / "plan.json").read_text()))
     return Plan(
         facts=facts,
-        copies=pq.read_table(folder / "plan.parquet"),
-        doses=pq.read_table(folder / "doses.parquet"),
+        copies=read_parquet(folder / "plan.parquet"),
+        doses=read_parquet(folder / "doses.parquet"),
         payload=np.fromfile(folder / "payload.bin", dtype=_width(facts.vocabulary)),
     )
 

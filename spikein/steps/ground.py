@@ -1,7 +1,7 @@
 """Steps of the ground truth: examples, plan, audit."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,8 +20,8 @@ from inject.fit import Fitted, LengthRules, fit_examples, told_of_lengths
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
 from inject.pool import Asked, deal_usable, usable_rows
-from inject.separators import separators_for
-from inject.settings import plain
+from inject.separators import separated_placements, separators_for, text_room
+from inject.settings import Placement, plain
 from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
 from inject.unchanged import unchanged
@@ -31,10 +31,20 @@ from spikein.steps.encoding import example_tokens
 from spikein.steps.variants import copy_texts, renditions_of, variants_of
 
 
-def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step:
-    """Load all datasets, fit them to the model, and deal members, non-members and splits."""
+def examples_step(
+    experiment: Experiment, tokenizer: Step, *, seed: int, placements: Sequence[Placement]
+) -> Step:
+    """Load all datasets, fit them to the model, and deal members, non-members and splits.
+
+    Args:
+        experiment: of one arm.
+        tokenizer: what texts are counted with.
+        seed: the arm's seed.
+        placements: of all arms, which share the pool: texts leave room for their separators.
+    """
     contaminants, pool = experiment.contaminants, experiment.pool
     context_tokens = experiment.train.context
+    separated = separated_placements(placements)
     tune_share = experiment.detect.tune_share
     named = [contaminant_identity(contaminant) for contaminant in contaminants]
 
@@ -42,6 +52,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
         lengths: LengthRules = {
             "context": context_tokens,
+            "room": text_room(context_tokens, separated, encoder),
             "min_tokens": pool.min_tokens,
             "policy": pool.long_examples,
         }
@@ -104,6 +115,9 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
             "contaminants": named,
             "pool": plain(pool),
             "context": None if pool.long_examples == "split" else context_tokens,
+            "separated": []
+            if pool.long_examples == "split"
+            else [[one.separated_by, one.policy == "document"] for one in separated],
             "tune_share": tune_share,
             "seed": seed,
         },

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.audit import AuditFailed, audit, read_audit, write_audit
+from inject.contained import name_rows
 from inject.corpus import Corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
@@ -230,12 +231,13 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             sides={example.example_id: example.side for example in pool},
         )
         shared = overlaps_between_sides(pool, rules) if rules.ngram is not None else []
-        write_audit(context.out, replace(report, between_sides=tuple(shared)))
+        report = replace(name_rows(report, pool), between_sides=tuple(shared))
+        write_audit(context.out, report)
 
     return Step(
         kind="audit",
         label=plan.label,
-        version=2,
+        version=3,
         settings={"ngram": rules.ngram, "share": rules.share},
         inputs={
             "corpus": corpus,

@@ -5,7 +5,7 @@ that is cut gets the id of its shortened text; its spans are clipped. The tokeni
 once over all texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict
 
@@ -86,9 +86,8 @@ def fit_examples(
 
 def told_of_lengths(
     error: InputError,
-    fitted: Fitted,
+    fitting: Mapping[str, Fitted],
     *,
-    name: str,
     context: int,
     room: int,
     min_tokens: int,
@@ -98,13 +97,16 @@ def told_of_lengths(
 
     Args:
         error: what dealing the rows that are left ended with.
-        fitted: the rows that are left.
-        name: of the dataset.
+        fitting: dataset to the rows that were left; the error's place names the dataset.
         context: as in `fit_examples`.
         room: as in `fit_examples`.
         min_tokens: as in `fit_examples`.
         policy: as in `fit_examples`.
     """
+    name = (error.where or "").removeprefix("contaminants.")
+    if name not in fitting:
+        return error
+    fitted = fitting[name]
     separated = f" less {context - room} for separators" if room < context else ""
     long = f"train.context, {context:,}{separated}"
     dropped = {
@@ -119,7 +121,7 @@ def told_of_lengths(
     return InputError(
         f"{error.problem.rstrip('.')}; {sum(dropped.values()):,} other rows were dropped for their "
         f"length: {told}",
-        where=f"contaminants.{name}",
+        where=error.where,
         allowed=error.allowed,
         hint=f"{error.hint or ''} Rows dropped for their length are kept by a lower "
         "pool.min_tokens, a larger train.context, or pool.long_examples: truncate.".strip(),

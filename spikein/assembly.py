@@ -108,9 +108,12 @@ def assemble(experiment: Experiment) -> Assembly:
     )
     goals = [results, *(step for step in (gains, trajectory) if step)]
     # What the page and the run's folder are filled from must be there, too.
+    goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
         goals += [node.base.step] if node.base and node.base.step else []
+        for one in node.reported:
+            goals += [one.twin.plan, one.twin.audit, one.twin.trained]
     return Assembly(
         experiment=experiment,
         nodes=nodes,

@@ -37,6 +37,11 @@ class PlanRow:
     kind: str
     label: str
     stored: bool
+    """Whether there is nothing to do."""
+    state: str
+    """The same in words: in the store, damaged, to do …"""
+    problem: str | None = None
+    """What is damaged, and how."""
     tokens: int | None = None
     """Tokens passed through a model."""
     flops: float | None = None

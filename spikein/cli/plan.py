@@ -50,7 +50,7 @@ def plan(
         [
             Column("step", whole=True),
             Column("what"),
-            Column("state", whole=True),
+            Column("state"),
             Column("tokens", right=True),
             Column("FLOPs", right=True),
             Column("memory", right=True),
@@ -61,7 +61,7 @@ def plan(
             (
                 row.kind,
                 row.label,
-                "in the store" if row.stored else "to do",
+                row.state,
                 count(row.tokens),
                 count(row.flops),
                 human_bytes(row.memory_bytes) if row.memory_bytes is not None else "",
@@ -71,6 +71,9 @@ def plan(
             for row in result.rows
         ),
     )
+    for row in result.rows:
+        if row.problem is not None:
+            say(f"Damaged: {row.problem}; a run builds it again.", style="yellow")
     _print_injection(result.injection)
     print_estimates(result.training, hardware)
     print_unresolved(result.unresolved)

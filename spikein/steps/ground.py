@@ -57,8 +57,8 @@ def examples_step(
             "min_tokens": pool.min_tokens,
             "policy": pool.long_examples,
         }
-        fitted: list[Fitted] = []
         asked: list[Asked] = []
+        fitting: dict[str, Fitted] = {}
         reports: dict[str, dict[str, Any]] = {}
         for done, contaminant in enumerate(contaminants):
             context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
@@ -68,10 +68,11 @@ def examples_step(
                 named[done],
             ):
                 loaded = load_examples(contaminant, seed=seed)
-            fitted.append(fit_examples(loaded.examples, encoder, **lengths))
+            fitted = fit_examples(loaded.examples, encoder, **lengths)
+            fitting[contaminant.name] = fitted
             asked.append(
                 Asked(
-                    examples=fitted[-1].examples,
+                    examples=fitted.examples,
                     members=contaminant.members,
                     nonmembers=contaminant.nonmembers,
                     stratify=contaminant.stratify,
@@ -79,8 +80,8 @@ def examples_step(
             )
             reports[contaminant.name] = {
                 **asdict(loaded.report),
-                "too_short": fitted[-1].too_short,
-                "too_long": fitted[-1].too_long,
+                "too_short": fitted.too_short,
+                "too_long": fitted.too_long,
                 "long_examples": pool.long_examples,
                 "members": contaminant.members,
                 "nonmembers": contaminant.nonmembers,
@@ -89,11 +90,11 @@ def examples_step(
         context.report(len(contaminants), len(contaminants), unit="datasets", note="dealing")
         examples: list[Example] = []
         usable = usable_rows(asked, near_duplicate=pool.near_duplicate, seed=seed)
-        for (name, report), rows, one in zip(reports.items(), fitted, usable, strict=True):
+        for report, one in zip(reports.values(), usable, strict=True):
             try:
                 dealt = deal_usable(one, tune_share=tune_share, seed=seed)
             except InputError as error:
-                raise told_of_lengths(error, rows, name=name, **lengths) from error
+                raise told_of_lengths(error, fitting, **lengths) from error
             examples.extend(dealt.examples)
             report |= {
                 "considered": one.considered,

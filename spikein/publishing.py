@@ -338,8 +338,8 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
             if pooled := found["strata_pooled"]["strata"]:
                 notes.append(
                     f"{where}{name}: {pooled} of {found['strata']} strata "
-                    f"({found['strata_pooled']['rows']} rows) are too small to have rows of each "
-                    "on both sides; they were drawn from as one."
+                    f"({found['strata_pooled']['rows']} rows) are too small to be balanced on "
+                    "both sides (or their groups too large); they were drawn from as one."
                 )
             if found["too_long"] and found["long_examples"] != "drop":
                 kept = {"truncate": "cut to it", "split": "left whole, over several windows"}

@@ -85,7 +85,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
     return Step(
         kind="results",
         label=label,
-        version=3,
+        version=4,
         settings={
             "analysis": plain(settings),
             "arms": [

@@ -92,7 +92,9 @@ def fill_run(
     tables = by_cohort(page.analysis.metrics, axis_names(page.arms))
     checks = [
         f"{check.name}: {check.verdict}. {check.sentence}"
-        for check in check_validity(tables, page.audits, page.fed)
+        for check in check_validity(
+            tables, page.audits, page.fed, [one.facts for one in page.backgrounds]
+        )
     ]
     told = page.along.sentences if page.along else ()
     return [*checks, *summary_sentences(tables), *told]

@@ -103,6 +103,8 @@ def audit(
         warn("Something was found.")
         raise typer.Exit(FOUND)
     say("All streams passed." + (" The rules asked for find nothing." if rules else ""))
+    if unchecked := max((len(one.facts.unchecked) for one in found.dropped), default=0):
+        warn(f"{unchecked:,} rows were not looked for in the background; they are named above.")
 
 
 def _rules(
@@ -175,6 +177,15 @@ def _print_looked(looked: "Looked", when: str) -> None:
         f"rows, by the rule: {facts.rules}. {facts.offending:,} overlap, {facts.dropped:,} "
         "were left out."
     )
+    if facts.unchecked:
+        say(f"{len(facts.unchecked):,} rows have too few words and were not looked for:")
+        print_table(
+            [Column("dataset"), Column("row"), Column("example"), Column("words", right=True)],
+            (
+                (one.dataset, one.source_id, one.example_id, f"{one.words:g}")
+                for one in facts.unchecked
+            ),
+        )
     if looked.overlaps:
         print_table(
             [

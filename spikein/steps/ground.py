@@ -21,13 +21,16 @@ from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
 from inject.pool import deal
 from inject.separators import separators_for
-from inject.settings import plain
+from inject.settings import Copies, plain
 from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
 from inject.unchanged import unchanged
+from inject.variants.settings import Variants
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
+from spikein.manifest import Reading
 from spikein.steps.encoding import example_tokens
+from spikein.steps.facets import OF_AUDIT, OF_EXAMPLES, TOKENS, UNSPLIT
 from spikein.steps.variants import copy_texts, renditions_of, variants_of
 
 
@@ -96,6 +99,7 @@ def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step
         inputs={"tokenizer": tokenizer},
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
         code=(root(build), *(dataset_code(one.dataset) for one in contaminants)),
+        facets=OF_EXAMPLES,
         build=build,
     )
 
@@ -174,8 +178,16 @@ def plan_step(
         },
         libraries=("scipy",),
         code=(root(build),),
+        reads=_read_by_plan(copies, asked if variants else None),
         build=build,
     )
+
+
+def _read_by_plan(copies: Copies, variants: Variants | None) -> dict[str, Reading]:
+    """Return what a plan looks at: splits only where something is dealt evenly within them."""
+    if copies.levels is not None or (variants is not None and variants.dealt == "examples"):
+        return {"corpus": TOKENS}
+    return {"corpus": TOKENS, "examples": UNSPLIT, "pool": UNSPLIT}
 
 
 def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step) -> Step:
@@ -216,6 +228,8 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             **variants_of(plan),
         },
         code=(root(build),),
+        reads={"corpus": TOKENS, "examples": UNSPLIT},
+        facets=OF_AUDIT,
         build=build,
     )
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 END = "<|endoftext|>"
-_SMALLEST = 257
+SMALLEST_VOCABULARY = 257
+LARGEST_VOCABULARY = 1 << 20
+"""Four times the largest of published models; the trainer takes memory for all ids at once."""
 _HUB_SECONDS = 10.0
 _TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
@@ -47,10 +49,10 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> "PreTrainedTokeniz
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    if vocabulary < _SMALLEST:
+    if vocabulary < SMALLEST_VOCABULARY:
         raise InputError(
             f"a vocabulary of {vocabulary} is too small",
-            allowed=f"{_SMALLEST} or more: the 256 bytes and the end of a document",
+            allowed=f"{SMALLEST_VOCABULARY} or more: the 256 bytes and the end of a document",
         )
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

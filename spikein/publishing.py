@@ -28,6 +28,7 @@ from inject.example import SCHEMA, read_examples, write_examples
 from inject.files import write_text
 from inject.ledger import FedCopies, fed_copies
 from inject.overlap.filter import read_overlaps
+from inject.tables import read_parquet
 from inject.variants.settings import Variants
 from spikein import __version__
 from spikein.assembly import Assembly
@@ -107,7 +108,7 @@ def _write_examples(path: Path, assembly: Assembly, report: RunReport) -> None:
             for row in rows
         ]
         write_examples(path, shown)
-        table = pq.read_table(path, schema=SCHEMA)
+        table = read_parquet(path, schema=SCHEMA)
         tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
     pq.write_table(pa.concat_tables(tables), path)
 
@@ -116,7 +117,7 @@ def _write_exposures(path: Path, assembly: Assembly, report: RunReport) -> None:
     """Write the exposures of all arms, with the swept axes and the seed as columns."""
     tables = []
     for node in assembly.nodes:
-        table = pq.read_table(report.artifact(node.trained).path / "exposures.parquet")
+        table = read_parquet(report.artifact(node.trained).path / "exposures.parquet")
         columns = {**node.arm.labels, "seed": node.arm.seed}
         for position, (name, value) in enumerate(columns.items()):
             table = table.add_column(position, name, pa.array([value] * len(table)))
@@ -167,7 +168,7 @@ def _page(
 def _gains(assembly: Assembly, report: RunReport) -> list[GainTable]:
     if assembly.gains is None:
         return []
-    table = pq.read_table(report.artifact(assembly.gains).path / ACCURACY)
+    table = read_parquet(report.artifact(assembly.gains).path / ACCURACY)
     axes = list(dict.fromkeys(key for node in assembly.nodes for key in node.arm.labels))
     return gain_tables(table, axes)
 

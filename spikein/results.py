@@ -64,3 +64,5 @@ class PlanResult:
     """What the training runs are expected to take."""
     unresolved: Mapping[str, str] = field(default_factory=dict)
     """What could not be looked up without a network, and why; not checked."""
+    problems: tuple[str, ...] = ()
+    """What a run would refuse, found by looking at the rows of the datasets."""

@@ -101,13 +101,15 @@ def plan_experiment(
                 seconds=cost.seconds if cost else None,
             )
         )
+    injection = outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store))
     return PlanResult(
         name=assembly.experiment.name,
         arms=len(assembly.nodes),
         rows=tuple(rows),
-        injection=outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store)),
+        injection=injection,
         training=estimates([node.arm for node in assembly.nodes], hardware or Hardware()),
         unresolved=notes,
+        problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),
     )
 
 

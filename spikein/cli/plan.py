@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spikein.cli.check import refuse
 from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
 from spikein.cli.output import Column, count, print_table, say
 
@@ -26,7 +27,8 @@ def plan(
 ) -> None:
     """Say what a run will do and what it will cost; run nothing.
 
-    The whole file is checked, every combination of its sweep included.
+    The whole file is checked, every combination of its sweep included. Exit code 2 means that a
+    run would be refused.
 
     [bold]Examples[/]
 
@@ -85,6 +87,7 @@ def plan(
         f"about {human_bytes(disk)} on disk" if disk else "",
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
+    refuse(result.problems)
 
 
 def _print_injection(outlooks: "tuple[Outlook, ...]") -> None:

@@ -17,6 +17,7 @@ from inject.datasets.contaminant import Contaminant
 from inject.example import read_examples
 from inject.ledger import copies_seen
 from inject.source_digest import root
+from inject.tables import read_parquet
 from spikein.graph import Step, StepContext
 from spikein.steps.detection import open_target
 from spikein.steps.facets import EXPOSURES, UNSPLIT
@@ -128,5 +129,5 @@ def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
         before=None if arm.before is None else path("before") / FILE,
         after=path("after") / FILE,
         examples=path("examples") / "examples.parquet",
-        copies=copies_seen(pq.read_table(path("model") / "exposures.parquet")),
+        copies=copies_seen(read_parquet(path("model") / "exposures.parquet")),
     )

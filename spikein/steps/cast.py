@@ -20,6 +20,7 @@ def cast_step(examples: Step, cast: Cast, *, seed: int) -> Step:
     return Step(
         kind="examples",
         label=f"{cast.label()}-seed{seed}",
+        version=2,
         settings={"cast": plain(cast), "seed": seed},
         inputs={"examples": examples},
         code=(root(build),),

@@ -22,6 +22,7 @@ from spikein.store import Store
 
 COMMANDS = [
     "run",
+    "check",
     "plan",
     "status",
     "report",

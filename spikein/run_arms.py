@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inject.errors import InputError
-from spikein.artifact import Artifact, open_artifact, verified
+from spikein.artifact import Artifact, open_artifact, require_current, verified
 from spikein.manifest import SHORT, StoreError
 from spikein.runs import linked_artifacts
+from spikein.steps.facets import EXPOSURES
 from spikein.store import short_digest
 
 
@@ -74,18 +75,23 @@ def _mended_by(run_folder: Path) -> Iterator[None]:
 
 
 def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
-    inputs: dict[str, Path] = {}
+    inputs: dict[str, Artifact] = {}
     given = artifact.manifest.inputs
     for name in ("corpus", "examples", "plan", *(["audit"] if "audit" in given else [])):
         short = given[name][:SHORT]
         if short not in links:
             raise InputError(f"the run does not link to its {name} {short}", where=str(folder))
-        inputs[name] = verified_of(folder, links[short]).path
+        inputs[name] = verified_of(folder, links[short])
+    manifests = {name: one.manifest for name, one in inputs.items()}
+    with _mended_by(folder):
+        verified(artifact, EXPOSURES.files)
+        for one in (*inputs.values(), artifact):
+            require_current(one, manifests)
     return RunArm(
         label=artifact.manifest.label,
         model=artifact.path,
-        corpus=inputs["corpus"],
-        examples=inputs["examples"],
-        plan=inputs["plan"],
-        audit=inputs.get("audit"),
+        corpus=inputs["corpus"].path,
+        examples=inputs["examples"].path,
+        plan=inputs["plan"].path,
+        audit=inputs["audit"].path if "audit" in inputs else None,
     )

@@ -252,9 +252,7 @@ class Store:
                 facets={facet: digest(hidden) for facet, digest in facets.items()},
             )
 
-        artifact = self._published(recipe, name, fill)
-        delete_tree(self.unfinished(recipe))
-        return artifact
+        return self._published(recipe, name, fill)
 
     def _adopt(
         self,
@@ -300,6 +298,7 @@ class Store:
             delete_tree(hidden)
             raise
         fsync(final.parent)
+        delete_tree(self.unfinished(recipe))
         return Artifact(path=final, manifest=manifest)
 
     def _drop(self, folder: Path) -> None:

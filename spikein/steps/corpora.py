@@ -25,6 +25,7 @@ from inject.unchanged import unchanged
 from inject.view import Stretch
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
+from spikein.steps.facets import OF_CORPUS
 from train.settings import TokenizerTraining
 from train.vocabulary import require_own_tokenizer
 
@@ -189,6 +190,7 @@ def corpus_step(
             *(root(type(source)) for source in sources),
             *(dataset_code(one.dataset) for one in contaminants if audited),
         ),
+        facets=OF_CORPUS,
         build=build if imported is None else take,
         cost=Cost(disk_bytes=None if imported else 2 * tokens),
     )

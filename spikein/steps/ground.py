@@ -29,6 +29,7 @@ from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.encoding import example_tokens
+from spikein.steps.facets import OF_AUDIT, OF_EXAMPLES, TOKENS, UNSPLIT
 from spikein.steps.variants import copy_texts, renditions_of, variants_of
 
 
@@ -126,6 +127,7 @@ def examples_step(
         inputs={"tokenizer": tokenizer},
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
         code=(root(build), *(dataset_code(one.dataset) for one in contaminants)),
+        facets=OF_EXAMPLES,
         build=build,
     )
 
@@ -204,6 +206,7 @@ def plan_step(
         },
         libraries=("scipy",),
         code=(root(build),),
+        reads={"corpus": TOKENS, "examples": UNSPLIT, "pool": UNSPLIT},
         build=build,
     )
 
@@ -247,6 +250,8 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             **variants_of(plan),
         },
         code=(root(build),),
+        reads={"corpus": TOKENS, "examples": UNSPLIT},
+        facets=OF_AUDIT,
         build=build,
     )
 

@@ -62,7 +62,13 @@ def lab(tmp_path, monkeypatch):
         rows = (
             PlanRow(kind="corpus", label="[c]", stored=True, state="in the store"),
             PlanRow(
-                kind="model", label="m", stored=False, state="to do", tokens=2_500_000, seconds=90
+                kind="model",
+                label="m",
+                stored=False,
+                state="damaged, will be rebuilt",
+                problem="store/model/m/weights [1] changed since it was built",
+                tokens=2_500_000,
+                seconds=90,
             ),
         )
         return PlanResult(name="x", arms=2, rows=rows)
@@ -101,6 +107,10 @@ def test_plan_prints_what_is_to_do(lab):
     assert "[c]" in result.stdout
     assert "in the store" in result.stdout
     assert "2.5 M" in result.stdout
+    assert (
+        "Damaged: store/model/m/weights [1] changed since it was built; a run builds it again."
+        in result.stdout
+    )
     assert "2 arms, 2 steps, 1 to do; about 1 min 30 s" in result.stdout
 
 

@@ -113,8 +113,8 @@ def told_of_lengths(
         f"length: {told}",
         where=f"contaminants.{name}",
         allowed=error.allowed,
-        hint=f"{error.hint or ''} Rows dropped for their length are kept by a lower pool.min_tokens, "
-        "a larger train.context, or pool.long_examples: truncate.".strip(),
+        hint=f"{error.hint or ''} Such rows are kept by a lower pool.min_tokens, a larger "
+        "train.context, or pool.long_examples: truncate.".strip(),
     )
 
 

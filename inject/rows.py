@@ -10,13 +10,12 @@ that of the parser (jsonl about 100 MB/s a core).
 import glob
 import os
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
 from inject.bounded import check_regular
-from inject.digest import file_digest
 from inject.errors import InputError, did_you_mean
 from inject.formats import PlacedRow, format_of, known_formats, rows_of
+from inject.unchanged import content_digest
 
 __all__ = ["PlacedRow", "content_digest", "files_identity", "read_rows", "source_files"]
 
@@ -79,24 +78,6 @@ def files_identity(pattern: str) -> list[dict[str, str]]:
         {"name": path.name, "sha256": content_digest(path)} for path in source_files(pattern)
     ]
     return sorted(identities, key=lambda entry: (entry["name"], entry["sha256"]))
-
-
-def content_digest(path: Path) -> str:
-    """Return the SHA-256 of a file's content, read once a process while the file is unchanged.
-
-    Unchanged means the same size and the same time of modification in nanoseconds; the
-    memory of it ends with the process.
-    """
-    try:
-        state = path.stat()
-        return _digest(str(path.resolve()), state.st_size, state.st_mtime_ns)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
-
-
-@lru_cache(maxsize=1 << 16)
-def _digest(path: str, size: int, modified_ns: int) -> str:
-    return file_digest(Path(path))
 
 
 def _rows(files: list[Path], what: str) -> Iterator[PlacedRow]:

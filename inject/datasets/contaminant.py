@@ -19,11 +19,16 @@ from inject.datasets.source import Dataset
 from inject.errors import InputError, Problems, Unreachable, did_you_mean
 from inject.reach import unresolved
 from inject.rows import content_digest, files_identity
-from inject.settings import PositiveInt, Settings
+from inject.settings import Settings
 from inject.template import parse_template
 
 OptionValue = str | bool | int | float | None | list[str | bool | int | float | None]
 _PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+
+
+MOST_ROWS = 1_000_000
+"""Of one side: all examples are held in memory, at some 5 kB each."""
+Rows = Annotated[int, Field(gt=0, le=MOST_ROWS)]
 
 
 class Contaminant(Settings):
@@ -46,12 +51,13 @@ class Contaminant(Settings):
     """For `rows`: field name to dotted path in the row; for `options` also a list of paths."""
     template: str | None = None
     """How a row is rendered; the dataset's own where left out."""
-    members: PositiveInt
+    members: Rows
     """How many examples are spiked."""
-    nonmembers: PositiveInt
+    nonmembers: Rows
     """How many examples are withheld."""
     stratify: bool = True
-    """Draw members and non-members in equal shares from each stratum (answer, section, …)."""
+    """Draw members and non-members in equal shares from each stratum (answer, section, …);
+    strata too small for that are drawn from as if they were one."""
     options: dict[str, OptionValue] = Field(default_factory=dict)
     """The dataset's own options."""
 

@@ -135,6 +135,7 @@ DATASET = Dataset(
     rows=gpqa_rows,
     hub=_HUB,
     protected=True,
+    seeded=True,
     options=GpqaOptions,
     unidentified=frozenset({"password"}),
 )

@@ -67,6 +67,8 @@ class Dataset:
     """True: the text appears in nothing made to be shared."""
     endless: bool = False
     """True: rows are generated on demand, as many as `DatasetSource.limit` asks for."""
+    seeded: bool = False
+    """True: the experiment's seed bears on the rows' texts (`DatasetSource.seed` is read)."""
     options: type[Settings] = NoOptions
     """The settings class of the dataset's options; every field has a default."""
     unidentified: frozenset[str] = frozenset()

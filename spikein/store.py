@@ -22,8 +22,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from inject.digest import file_digest
+from inject.errors import InputError
 from inject.files import fsync
 from spikein.disk import delete_tree, disk_full, free_space, settle, unwritable
+from spikein.folders import CHANGE_STORE, writing
 from spikein.manifest import (
     DAMAGE_HINT,
     SHORT,
@@ -34,6 +36,7 @@ from spikein.manifest import (
     file_records,
     read_manifest,
 )
+from spikein.marks import clear_mark, is_dead, read_mark, write_mark
 
 Notice = Callable[[str], None]
 
@@ -160,32 +163,35 @@ class Store:
                 hidden = self._hidden(folder.parent, digest12)
                 folder.rename(hidden)
                 delete_tree(hidden)
+                Path(lock.lock_file).unlink(missing_ok=True)
         except Timeout:
             return False
         return True
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Mark the store as used by this process, so that `gc` elsewhere waits its turn."""
-        self._leases().mkdir(parents=True, exist_ok=True)
-        with self.collecting_lock():
-            mark = FileLock(self._leases() / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock")
-            mark.acquire(timeout=0)
+    def in_use(self, *, required: bool = True) -> Iterator[None]:
+        """Mark the store as used by this process, so that `gc` elsewhere waits its turn.
+
+        Args:
+            required: False where nothing may have to be built. A store that cannot be written
+                then needs no mark, as nothing can be removed from it either.
+        """
+        mark = self._use_mark(required)
         try:
             yield
         finally:
-            mark.release()
-            Path(mark.lock_file).unlink(missing_ok=True)
+            if mark is not None:
+                mark.release()
+                Path(mark.lock_file).unlink(missing_ok=True)
 
-    def users(self) -> int:
-        """Return how many processes use the store now; marks of dead ones are removed."""
-        alive = 0
-        for path in self._leases().glob("use-*.lock"):
-            try:
-                with FileLock(path).acquire(timeout=0):
-                    path.unlink(missing_ok=True)
-            except Timeout:
-                alive += 1
+    def users(self) -> list[Path]:
+        """Return the marks of the processes that use the store; those of dead ones are removed."""
+        alive = []
+        for path in sorted(self._leases().glob("use-*.lock")):
+            if is_dead(path):
+                path.unlink(missing_ok=True)
+            else:
+                alive.append(path)
         return alive
 
     def collecting_lock(self) -> FileLock:
@@ -242,11 +248,15 @@ class Store:
             lock.acquire(timeout=0)
         except Timeout:
             if notice:
-                notice(f"another run is building {name}; waiting for it")
+                mark = read_mark(Path(lock.lock_file))
+                who = f" ({mark})" if mark else ""
+                notice(f"another run is building {name}{who}; waiting for it")
             lock.acquire(poll_interval=_POLL_SECONDS)
+        write_mark(lock)
         try:
             yield
         finally:
+            clear_mark(lock)
             lock.release()
 
     @contextmanager
@@ -277,6 +287,21 @@ class Store:
     def _lock(self, short: str) -> FileLock:
         self._leases().mkdir(parents=True, exist_ok=True)
         return FileLock(self._leases() / f"{short}.lock")
+
+    def _use_mark(self, required: bool) -> FileLock | None:
+        path = self._leases() / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock"
+        mark = FileLock(path)
+        try:
+            what = "a mark that it is used"
+            with writing(self.root, CHANGE_STORE, what), self.collecting_lock():
+                self.users()
+                mark.acquire(timeout=0)
+                write_mark(mark)
+        except InputError:
+            if required:
+                raise
+            return None
+        return mark
 
     def _leases(self) -> Path:
         return self.root / ".leases"

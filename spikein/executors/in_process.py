@@ -19,7 +19,7 @@ class InProcess:
     def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
         """See `spikein.executors.Executor.run`."""
         started = time.monotonic()
-        with store.in_use():
+        with store.in_use(required=False):
             planned = plan(graph, store)
             total = sum(one.state == "build" for one in planned)
             number = 0

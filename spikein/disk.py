@@ -48,9 +48,10 @@ def settle(folder: Path, manifest: Manifest) -> None:
 def delete_tree(folder: Path) -> None:
     """Delete a tree even where its folders are read-only; what is gone already is no error.
 
-    A link is deleted as a link: what it leads to is neither read, changed nor deleted.
+    A link, or a file in a folder's place, is deleted as that: what a link leads to is neither
+    read, changed nor deleted.
     """
-    if folder.is_symlink():
+    if folder.is_symlink() or folder.is_file():
         folder.unlink(missing_ok=True)
         return
     for path, _, _ in os.walk(folder, followlinks=False):

@@ -7,6 +7,7 @@ some shared file systems keep locks on one host: it counts as alive, and is name
 
 import json
 import os
+import secrets
 import socket
 import time
 from contextlib import suppress
@@ -68,8 +69,31 @@ def read_mark(path: Path) -> Mark | None:
         return None
 
 
-def is_dead(path: Path) -> bool:
-    """Return whether the process behind a mark is gone."""
+def mark_use(leases: Path) -> FileLock:
+    """Mark that this process uses a store; return the lock to be released, its file deleted.
+
+    Args:
+        leases: the store's folder of locks; the caller holds the lock that keeps `gc` out.
+    """
+    living_uses(leases)
+    lock = FileLock(leases / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock")
+    lock.acquire(timeout=0)
+    write_mark(lock)
+    return lock
+
+
+def living_uses(leases: Path) -> list[Path]:
+    """Return the marks of processes that use a store; those of dead ones are removed."""
+    alive = []
+    for path in sorted(leases.glob("use-*.lock")):
+        if _is_dead(path):
+            path.unlink(missing_ok=True)
+        else:
+            alive.append(path)
+    return alive
+
+
+def _is_dead(path: Path) -> bool:
     try:
         with FileLock(path).acquire(timeout=0):
             mark = read_mark(path)

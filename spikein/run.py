@@ -8,8 +8,8 @@ the page.
 import os
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ from spikein.folders import (
     read_only,
     writing,
 )
-from spikein.graph import plan
+from spikein.graph import Planned, plan
+from spikein.manifest import StoreError
 from spikein.outlook import outlooks
 from spikein.progress import Progress, Silent
 from spikein.publishing import EXPERIMENT, PAGE, fill_run
@@ -81,7 +82,7 @@ def run_experiment(
             require_installed(node.arm.experiment.execution)
         for note in assembly.notes:
             progress.notice(note)
-        report = executor.run(assembly.graph, store, progress)
+        report = executor.run(assembly.graph.whole(), store, progress)
         folder = runs_root / experiment.name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
             return _publish(assembly, report, store_root, folder, started)
@@ -106,13 +107,17 @@ def plan_experiment(
         assembly = assemble(read_experiment(path, overrides))
     store = Store(store_root)
     rows = []
-    for planned in plan(assembly.graph, store):
+    for planned in plan(assembly.graph.whole(), store):
         cost = planned.step.cost
         rows.append(
             PlanRow(
                 kind=planned.step.kind,
                 label=planned.step.label,
-                stored=planned.state != "build",
+                stored=not planned.to_do,
+                state=_state(planned),
+                problem=None
+                if planned.problem is None
+                else f"{planned.problem.where} {planned.problem.problem}",
                 tokens=cost.tokens if cost else None,
                 flops=cost.flops if cost else None,
                 memory_bytes=cost.memory_bytes if cost else None,
@@ -120,21 +125,25 @@ def plan_experiment(
                 seconds=cost.seconds if cost else None,
             )
         )
+    injection = outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store))
     return PlanResult(
         name=assembly.experiment.name,
         arms=len(assembly.nodes),
         rows=tuple(rows),
-        injection=outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store)),
+        injection=injection,
         training=estimates([node.arm for node in assembly.nodes], hardware or Hardware()),
         unresolved=notes,
+        problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),
     )
 
 
 def _tokenizer(assembly: Assembly, store: Store) -> Any | None:
     """Return the experiment's tokenizer where it is in the store or on this disk already."""
-    stored = store.find(assembly.nodes[0].tokenizer.digest, kind="tokenizer")
     model = assembly.experiment.model
     named = model.tokenizer or model.pretrained
+    stored = None
+    with suppress(StoreError):
+        stored = store.find(assembly.nodes[0].tokenizer.digest, kind="tokenizer", verify=True)
     if stored is not None:
         return load_tokenizer(str(stored.path))
     if isinstance(named, str) and Path(named).expanduser().is_dir():
@@ -178,14 +187,8 @@ def render_report(
     store = Store(root.absolute())
     with store.in_use(required=False), _inside(begun, folder):
         assembly = assemble(read_experiment(folder / EXPERIMENT))
-        lacking = [one.step.name for one in plan(assembly.graph, store) if one.state == "build"]
-        if lacking:
-            raise InputError(
-                f"the store {store.root} lacks {len(lacking)} of its steps (the first: "
-                f"{lacking[0]})",
-                where=str(folder),
-                hint=f"Run it again: spikein run {folder / EXPERIMENT} (in {begun})",
-            )
+        planned = plan(assembly.graph, store)
+        _require_whole(planned, store, folder, begun)
         report = get_executor("in-process").run(assembly.graph, store, Silent())
         if out is not None:
             return _page_alone(assembly, report, out, show_protected)
@@ -218,6 +221,36 @@ def _page_alone(assembly: Assembly, report: RunReport, out: Path, show_protected
         with writing(out.parent, "Give another file by --out.", "the page"):
             write_text(out, (Path(folder) / PAGE).read_text(encoding="utf-8"))
     return out
+
+
+def _require_whole(planned: Sequence[Planned], store: Store, folder: Path, begun: Path) -> None:
+    """Refuse where something that the page is made of is damaged or absent.
+
+    Raises:
+        InputError: naming the file, or the first step, and the command that mends it.
+    """
+    hint = f"Run it again: spikein run {folder / EXPERIMENT} (in {begun})"
+    for one in planned:
+        if one.problem is not None:
+            raise InputError(one.problem.problem, where=one.problem.where, hint=hint)
+    lacking = [one.step.name for one in planned if one.state not in ("stored", "unneeded")]
+    if lacking:
+        raise InputError(
+            f"the store {store.root} lacks {len(lacking)} of its steps (the first: {lacking[0]})",
+            where=str(folder),
+            hint=hint,
+        )
+
+
+def _state(planned: Planned) -> str:
+    """Return what `spikein plan` says of a step."""
+    said = {
+        "stored": "in the store",
+        "same": "in the store under another name",
+        "damaged": "damaged, will be rebuilt",
+        "maybe": "to do, unless its inputs stay equal",
+    }
+    return said.get(planned.state, "to do")
 
 
 def _publish(

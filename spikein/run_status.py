@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.errors import InputError
+from spikein.artifact import open_artifact, verified
 from spikein.manifest import StoreError
 from spikein.run_history import entries
 from spikein.runs import finished, linked_artifacts, run_folders
-from spikein.store import open_artifact
 
 
 class RunRow(NamedTuple):
@@ -59,12 +59,15 @@ def _row(folder: Path) -> RunRow:
     )
 
 
-def artifact_rows(run_folder: Path, store: Path | None = None) -> list[ArtifactRow]:
+def artifact_rows(
+    run_folder: Path, store: Path | None = None, *, read: bool = False
+) -> list[ArtifactRow]:
     """Return one row for each artifact that a run rests on, damaged ones included.
 
     Args:
         run_folder: the run's folder.
         store: the store's folder; None for the one that the run remembers.
+        read: read the artifacts' files as well, as a run does; else a look at them must do.
     """
     rows = []
     for folder in linked_artifacts(run_folder, store):
@@ -73,7 +76,8 @@ def artifact_rows(run_folder: Path, store: Path | None = None) -> list[ArtifactR
             rows.append(ArtifactRow(name, 0, "", "gone from the store; run again to rebuild it"))
             continue
         try:
-            manifest = open_artifact(folder).manifest
+            artifact = open_artifact(folder)
+            manifest = (verified(artifact) if read else artifact).manifest
         except StoreError as error:
             rows.append(ArtifactRow(name, 0, "", str(error)))
             continue

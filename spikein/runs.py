@@ -22,6 +22,7 @@ from inject.digest import digest
 from inject.errors import InputError, did_you_mean
 from inject.files import fsync
 from spikein import __version__
+from spikein.artifact import Artifact
 from spikein.disk import delete_tree
 from spikein.run_history import ARTIFACTS, BEFORE_RECORDS, Foreign, entries, keep_results
 from spikein.run_record import (
@@ -33,7 +34,6 @@ from spikein.run_record import (
     resolved_places,
     write_record,
 )
-from spikein.store import Artifact
 from spikein.swapping import flush_tree, swap
 
 PROTECTED = f"{ARTIFACTS}/protected.txt"

@@ -23,8 +23,8 @@ def gc(
         bool,
         typer.Option(
             "--damaged",
-            help="Read every file again, and remove only artifacts that are not what was built; "
-            "nothing is asked.",
+            help="Read every file again, and remove only artifacts that are not what was built, "
+            "or were made of such; the next run builds them again. Nothing is asked.",
         ),
     ] = False,
     yes: Annotated[

@@ -104,7 +104,7 @@ def _one(name: str, runs: Path, store: Path | None) -> None:
         ],
         (
             (row.name, human_bytes(row.size), row.created, row.problem or "whole")
-            for row in artifact_rows(folder, store)
+            for row in artifact_rows(folder, store, read=True)
         ),
     )
     for earlier, record in entries(folder):

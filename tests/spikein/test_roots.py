@@ -1,6 +1,7 @@
 """`spikein gc` and the run folders: what it keeps, what it asks, and that no race loses a run."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -11,11 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from spikein.artifact import Artifact
 from spikein.cli import gc as command
 from spikein.cli.main import app
 from spikein.register import register_run, registered_runs
 from spikein.runs import link_artifact, publish_run
-from spikein.store import Artifact, Store
+from spikein.store import Store
 from tests.spikein.mounts import mounted, read_only
 from tests.spikein.samples import recipe, visible, write
 
@@ -103,8 +105,8 @@ def test_at_a_terminal_gc_shows_sizes_and_asks(tmp_path, store, monkeypatch, ans
     made(store, 2)
     result = gc(tmp_path, answers=answer, monkeypatch=monkeypatch)
     assert result.exit_code == 0
-    assert "Remove these 1 (" in result.output
-    assert " B" in result.output
+    assert re.search(r"n2-\w+ +[\d.]+ k?B +no run needs it", result.output)
+    assert re.search(r"Remove these 1 \([\d.]+ k?B\)\?", result.output)
     assert labels(store) == left
 
 

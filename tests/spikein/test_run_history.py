@@ -10,10 +10,11 @@ import pytest
 
 import spikein.runs as module
 from inject.errors import InputError
+from spikein.artifact import Artifact
 from spikein.run_history import entries
 from spikein.run_record import read_record
 from spikein.runs import Published, link_artifact, publish_run, rests_on
-from spikein.store import Artifact, Store
+from spikein.store import Store
 from tests.spikein.samples import recipe, write
 
 

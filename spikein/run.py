@@ -39,9 +39,9 @@ from spikein.publishing import EXPERIMENT, PAGE, fill_run
 from spikein.reading import read_experiment
 from spikein.register import register_run
 from spikein.results import PlanResult, PlanRow, RunResult
-from spikein.run_changes import changed_kinds, changed_settings, describe_changes
-from spikein.run_record import RunRecord, read_record
-from spikein.runs import Published, check_ours, publish_run, started_in, store_of
+from spikein.run_changes import changes
+from spikein.run_record import RunRecord
+from spikein.runs import check_ours, publish_run, started_in, store_of
 from spikein.store import Store
 from train.execution import require_installed
 
@@ -275,7 +275,7 @@ def _publish(
     return RunResult(
         folder=folder,
         report=folder / PAGE,
-        summary=(*summary, *_changes(published)),
+        summary=(*summary, *changes(published, EXPERIMENT)),
         built=report.built,
         stored=len(report.outcomes) - report.built,
         seconds=time.monotonic() - started,
@@ -290,21 +290,3 @@ def _register(store: Path, folder: Path, record: RunRecord, artifacts: frozenset
     except InputError as error:
         if not isinstance(error.__cause__, OSError) or not read_only(error.__cause__):
             raise
-
-
-def _changes(published: Published) -> list[str]:
-    """Say how the results differ from those that the folder held before."""
-    if published.earlier is None:
-        return []
-    earlier = read_record(published.earlier)
-    if earlier is None:
-        return []
-    told = describe_changes(
-        changed_settings(published.earlier / EXPERIMENT, published.folder / EXPERIMENT),
-        changed_kinds(earlier, published.record),
-    )
-    return [
-        f"Other results than those of {earlier.finished.removesuffix('+00:00').replace('T', ' ')} "
-        f"UTC: {told}",
-        f"Those are kept in {published.earlier}.",
-    ]

@@ -6,10 +6,32 @@ from typing import Any
 
 import yaml
 
-from spikein.run_record import RunRecord
+from spikein.run_record import RunRecord, read_record
+from spikein.runs import Published
 
 MAX_CHANGES = 8
 _ABSENT = "absent"
+
+
+def changes(published: Published, file: str) -> list[str]:
+    """Return how results differ from those that their run folder held before; nothing if not.
+
+    Args:
+        published: the run folder.
+        file: the name of the experiment file in it.
+    """
+    earlier = None if published.earlier is None else read_record(published.earlier)
+    if published.earlier is None or earlier is None:
+        return []
+    told = describe_changes(
+        changed_settings(published.earlier / file, published.folder / file),
+        changed_kinds(earlier, published.record),
+    )
+    when = earlier.finished.removesuffix("+00:00").replace("T", " ")
+    return [
+        f"Other results than those of {when} UTC: {told}",
+        f"Those are kept in {published.earlier}.",
+    ]
 
 
 def changed_settings(earlier: Path, now: Path) -> list[str]:

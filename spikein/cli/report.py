@@ -35,8 +35,8 @@ def report(
 ) -> None:
     """Render the report of a finished run again, and print where it lies.
 
-    Nothing is trained or scored; only the page is made anew. The run's folder remembers
-    its store and the folder it was started from, so this works from anywhere.
+    Nothing is trained or scored; only the page is made anew. The run's folder
+    remembers its store and where it was started: this works from anywhere.
 
     [bold]Examples[/]
 

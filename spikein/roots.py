@@ -53,7 +53,8 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
         runs_root: a folder of runs to look in besides those that the store knows.
 
     Raises:
-        InputError: when the register cannot be read, or the record of a folder that is not in it.
+        InputError: when the register cannot be read, or a record of which it does not know what
+            it says: that of a folder that is not in it, or of earlier results.
     """
     live: dict[Path, frozenset[str]] = {}
     ids: dict[Path, str] = {}
@@ -64,15 +65,15 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
             continue
         try:
             record = read_record(run.path)
-            found = frozenset(rests_on(run.path))
         except InputError:
-            # Damaged: what the register says of it is kept.
-            found, ids[run.path] = frozenset(run.artifacts), run.id
+            # What the register says of it is kept.
+            found = frozenset(run.artifacts)
         else:
             if (record.id if record else "") != run.id:
                 absent.append(run)
                 continue
-            ids[run.path] = run.id
+            found = frozenset(rests_on(run.path))
+        ids[run.path] = run.id
         live[run.path] = live.get(run.path, frozenset()) | found
     for folder in run_folders(runs_root):
         real = folder.resolve()

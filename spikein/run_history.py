@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.digest import digest
+from inject.errors import InputError
 from spikein.disk import delete_tree
 from spikein.run_record import RunRecord, read_record, write_record
 
@@ -110,7 +111,7 @@ def keep_results(old: Path, new: Path, *, earlier: RunRecord, record: RunRecord)
     Returns:
         The path of the kept results, relative to the run folder; None where nothing was to keep.
     """
-    for entry, kept in entries(new):
+    for entry, kept in entries(new, damaged=True):
         if kept.artifacts == record.artifacts and kept.finished == record.finished:
             delete_tree(entry)
     if earlier.artifacts == record.artifacts:
@@ -132,11 +133,26 @@ def keep_results(old: Path, new: Path, *, earlier: RunRecord, record: RunRecord)
     return name
 
 
-def entries(folder: Path) -> list[tuple[Path, RunRecord]]:
-    """Return the earlier results that a run folder keeps, the oldest first."""
+def entries(folder: Path, *, damaged: bool = False) -> list[tuple[Path, RunRecord]]:
+    """Return the earlier results that a run folder keeps, the oldest first.
+
+    Args:
+        folder: the run's folder.
+        damaged: pass over those whose record cannot be read.
+
+    Raises:
+        InputError: when a record cannot be read.
+    """
     found = []
     for path in sorted((folder / HISTORY).glob("*")):
-        record = read_record(path) if path.is_dir() and not path.is_symlink() else None
+        if path.is_symlink() or not path.is_dir():
+            continue
+        try:
+            record = read_record(path)
+        except InputError:
+            if not damaged:
+                raise
+            continue
         if record is not None:
             found.append((path, record))
     return found

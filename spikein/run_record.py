@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from inject.errors import InputError
 from inject.files import write_text
@@ -20,6 +20,14 @@ from inject.files import write_text
 RECORD = "run.json"
 FORMAT = 1
 
+
+def _stays_below(name: str) -> str:
+    if not name or name.startswith("/") or ".." in name.split("/"):
+        raise ValueError(f"{name!r} leads out of the run's folder")
+    return name
+
+
+FileName = Annotated[str, AfterValidator(_stays_below)]
 ArtifactName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]+/[^/]+-[0-9a-f]{12}$")]
 
 
@@ -54,7 +62,7 @@ class RunRecord(BaseModel):
     """`kind/label-digest12` of everything that it rests on, in the order of names."""
     protected: tuple[ArtifactName, ...]
     """Those of them that hold texts that must not be shared; no link leads to them."""
-    files: tuple[str, ...]
+    files: tuple[FileName, ...]
     """Files and links that spikein wrote, relative to the folder."""
 
     def moved(self, old: Path, new: Path) -> "RunRecord":
@@ -145,5 +153,5 @@ def _unreadable(path: Path, problem: str) -> InputError:
     return InputError(
         f"cannot be read: {problem}",
         where=str(path),
-        hint="Run the experiment again; this folder is then made anew.",
+        hint="Run the experiment again, and it is made anew; or delete the folder.",
     )

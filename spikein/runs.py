@@ -104,7 +104,7 @@ def publish_run(
             write_record(hidden, record)
             flush_tree(hidden)
             if announce is not None:
-                announce(final, record, frozenset(rests_on(hidden)))
+                announce(final, record, frozenset(rests_on(hidden, damaged=True)))
             swap(hidden, final)
             if old is not None and hidden.exists():
                 _rescue(foreign, hidden, final)
@@ -181,8 +181,12 @@ def started_in(run_folder: Path) -> Path:
     return Path.cwd() if record is None else resolved_places(run_folder, record)[1]
 
 
-def rests_on(run_folder: Path) -> set[str]:
+def rests_on(run_folder: Path, *, damaged: bool = False) -> set[str]:
     """Return `kind/label-digest12` of all that a run and its earlier results rest on.
+
+    Args:
+        run_folder: the run's folder.
+        damaged: pass over earlier results whose record cannot be read.
 
     Raises:
         InputError: when a record cannot be read.
@@ -190,7 +194,7 @@ def rests_on(run_folder: Path) -> set[str]:
     record = read_record(run_folder)
     found = set(record.artifacts) if record else set()
     found |= {_name(link) for link in _links(run_folder)}
-    for _, earlier in entries(run_folder):
+    for _, earlier in entries(run_folder, damaged=damaged):
         found |= set(earlier.artifacts)
     return found
 
@@ -261,7 +265,7 @@ def _new_record(
         text = _PROTECTED_SAYS + "\n".join(protected) + "\n"
         (hidden / PROTECTED).write_text(text, encoding="utf-8")
     artifacts = tuple(row[0] for row in rows)
-    same = [] if old is None else [old, *(kept for _, kept in entries(hidden))]
+    same = [] if old is None else [old, *(kept for _, kept in entries(hidden, damaged=True))]
     times = [one.finished for one in same if one.artifacts == artifacts and not built]
     return RunRecord(
         format=FORMAT,

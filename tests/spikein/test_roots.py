@@ -191,6 +191,21 @@ def test_a_damaged_record_or_register_removes_nothing(tmp_path, store):
     assert labels(store) == {"n1", "n2"}
 
 
+def test_a_damaged_record_of_earlier_results_stops_the_collection_and_no_run(tmp_path, store):
+    for number in (1, 2):
+        folder = publish(store, tmp_path / "runs", "r", number)
+    (record,) = folder.glob("history/*/run.json")
+    record.write_text("{")
+    publish(store, tmp_path / "runs", "r", 3)
+    result = gc(tmp_path, "--yes")
+    assert result.exit_code == 2
+    assert str(record) in result.stderr
+    assert labels(store) == {"n1", "n2", "n3"}
+    shutil.rmtree(record.parent)
+    assert gc(tmp_path, "--yes").exit_code == 0
+    assert labels(store) == {"n2", "n3"}
+
+
 def test_a_run_folder_from_before_the_register_counts_and_is_registered(tmp_path, store):
     folder = publish(store, tmp_path / "runs", "r", 1, registered=False)
     (folder / "run.json").unlink()

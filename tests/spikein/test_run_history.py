@@ -1,5 +1,6 @@
 """What a run folder keeps when it is made again: files of the user, and earlier results."""
 
+import json
 import os
 import stat
 import sys
@@ -171,6 +172,26 @@ def test_a_damaged_record_is_named_and_replaced_by_the_next_run(tmp_path):
         read_record(folder)
     publish(tmp_path, 1)
     assert read_record(folder) is not None
+
+
+def test_a_damaged_entry_of_the_history_stands_in_no_run_s_way(tmp_path):
+    for number in (1, 2):
+        folder = publish(tmp_path, number).folder
+    ((entry, _),) = entries(folder)
+    (entry / "run.json").write_text("{")
+    publish(tmp_path, 3)
+    assert (entry / "report.html").is_file()
+    with pytest.raises(InputError, match="or delete the folder"):
+        rests_on(folder)
+
+
+@pytest.mark.parametrize("name", ["../../secret", "/etc/passwd", "figures/../../../x", ""])
+def test_a_record_that_leads_out_of_its_folder_is_refused(tmp_path, name):
+    folder = publish(tmp_path, 1).folder
+    record = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**record, "files": [name]}))
+    with pytest.raises(InputError, match="leads out of the run's folder"):
+        read_record(folder)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="renameat2 is Linux's")

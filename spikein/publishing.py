@@ -45,6 +45,8 @@ from train.shapes import load_shape, parameter_count
 
 EXPERIMENT = "experiment.yaml"
 """The resolved experiment in a run's folder."""
+PAGE = "report.html"
+"""What a run is read from."""
 
 _LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scikit-learn")
 _COPIED = ("metrics.parquet", "differences.parquet", "scores.parquet")

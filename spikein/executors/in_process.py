@@ -25,7 +25,7 @@ class InProcess:
     def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
         """See `spikein.executors.Executor.run`."""
         started = time.monotonic()
-        with store.in_use():
+        with store.in_use(required=False):
             work = _Work(plan(graph, store), store, progress)
             progress.begun([one.step for one in work.planned.values() if one.to_do])
             for one in work.planned.values():

@@ -58,6 +58,7 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
         "accuracy.parquet",
         "figures",
         "experiment.yaml",
+        "run.json",
         "artifacts",
     }
     assert pq.read_schema(result.folder / "metrics.parquet").names == [

@@ -49,6 +49,7 @@ def _made(step: Step, done: dict[str, Outcome], store: Store, progress: Progress
                 unfinished=store.unfinished(step.recipe),
                 execution=step.execution,
                 report=_report(step, progress),
+                notice=progress.notice,
             )
         )
 

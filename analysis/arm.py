@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from analysis.metrics import Floats
 from inject.errors import InputError
 from inject.example import Example, read_examples
+from inject.tables import read_parquet
 
 MODEL_FREE = frozenset({"blind"})
 """Detectors that never look at a model: a control, not a contestant."""
@@ -185,10 +185,10 @@ def load_arm(arm: Arm) -> LoadedArm:
     """
     examples = read_examples(arm.examples)
     position = {example.example_id: index for index, example in enumerate(examples)}
-    table = pq.read_table(
+    table = read_parquet(
         arm.scores,
         columns=["example_id", "detector", "setting", "score", "reason"],
-        read_dictionary=["example_id", "detector", "setting"],
+        repeated=["example_id", "detector", "setting"],
     )
     rows = _positions(table["example_id"], position, arm.scores)
     columns, codes = _columns(table)

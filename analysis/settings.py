@@ -32,5 +32,5 @@ class AnalysisSettings(Settings):
     task_accuracy: bool = True
     """Whether the models are also asked the questions of benchmarks with closed answers, before
     and after training."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of the bootstrap, apart from the experiment's seeds."""

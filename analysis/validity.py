@@ -1,6 +1,7 @@
 """Does the experiment deserve belief? Checks that come before any result.
 
-1. The audit found every member the realised number of times and no non-member.
+1. The audit found every member the realised number of times and no non-member; and, read back
+   from what each model was fed, no copy had other tokens than its text.
 2. A blind classifier, which sees no model, cannot tell the sides apart.
 3. A base model, which saw neither side, gives no AUC away from 0.5.
 4. Members that drew no copy look like non-members.
@@ -18,10 +19,12 @@ the ratio of normal quantiles).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from analysis.arm import MODEL_FREE
 from analysis.lookup import Cell, MetricsOf, contaminated
+from inject.ledger import FedCopies
 
 Verdict = Literal["passed", "failed", "not measured"]
 CHANCE = 0.5
@@ -49,7 +52,9 @@ class Check:
 
 
 def check_validity(
-    tables: Sequence[MetricsOf], audits: Mapping[str, Mapping[str, Any]]
+    tables: Sequence[MetricsOf],
+    audits: Mapping[str, Mapping[str, Any]],
+    fed: Mapping[str, FedCopies] = MappingProxyType({}),
 ) -> list[Check]:
     """Run the checks.
 
@@ -57,8 +62,15 @@ def check_validity(
         tables: all cohorts' metrics.
         audits: audit results by a label of the plan they audited; each has a boolean
             `passed`, anything else in it is shown as it is.
+        fed: what became of the copies of each trained model, by its label.
     """
-    checks = [_audit(audits), _blind(tables), _base(tables), _zero_copies(tables)]
+    checks = [
+        _audit(audits),
+        *([_fed(fed)] if fed else []),
+        _blind(tables),
+        _base(tables),
+        _zero_copies(tables),
+    ]
     if any(table.cohort.model == "twin" for table in tables):
         who = "The model trained as the arm was, on the same stream without any copy,"
         checks.append(_clean(tables, "twin", "Clean twin", who))
@@ -85,6 +97,43 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
         sentence=f"{len(audits)} {streams} searched: every member is there as often as the plan "
         "says, token for token, and no non-member is.",
         facts=facts,
+    )
+
+
+def _fed(fed: Mapping[str, FedCopies]) -> Check:
+    """Judge what the models were fed: what was altered fails, what was never reached is told."""
+    altered = sum(one.altered for one in fed.values())
+    missed = sum(one.partly + one.never for one in fed.values())
+    planned = sum(one.planned for one in fed.values())
+    told = f"{len(fed)} {'model was' if len(fed) == 1 else 'models were'} fed {planned:,} copies"
+    rest = f" {missed:,} were never reached, or not to their end." if missed else ""
+    if altered:
+        wrong = ", ".join(label for label, one in fed.items() if one.altered)
+        sentence = (
+            f"{told}, of which {altered:,} had other tokens than their texts have: their "
+            f"payload was changed after it was planned ({wrong}).{rest} The scores do not tell "
+            "who was seen."
+        )
+    else:
+        sentence = f"{told}; every token of theirs that was fed is the text's own.{rest}"
+    facts = []
+    for label, one in fed.items():
+        facts += [
+            (f"{label} · copies planned", f"{one.planned:,}"),
+            (f"{label} · fed whole", f"{one.whole:,}"),
+            (f"{label} · altered", f"{one.altered:,}"),
+            (f"{label} · fed in part", f"{one.partly:,}"),
+            (f"{label} · never reached", f"{one.never:,}"),
+        ]
+        facts += [
+            (f"{label} · altered copy", f"{name.example_id} ({name.dataset}), copy {name.copy}")
+            for name in one.first_altered
+        ]
+    return Check(
+        name="What the models were fed",
+        verdict="failed" if altered else "passed",
+        sentence=sentence,
+        facts=tuple(facts),
     )
 
 

@@ -100,6 +100,11 @@ def get_detector(name: str) -> Detector:
     return detector
 
 
+def detector_code(name: str) -> str:
+    """Return where a detector's code begins, as `inject.source_digest` names it."""
+    return f"detect.detectors.{_MODULES[name]}:DETECTOR"
+
+
 def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
     """Return the settings that a user asked for, each once, in the order given.
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from detect.evidence import Evidence, Need, View
+from detect.guarded import read_only, score_guarded
 from detect.registry import DetectorSetting
 from inject.errors import InputError
 from inject.files import replacing
@@ -105,7 +106,8 @@ def score_rows(
         settings: in the order wanted; those of one detector are computed together.
 
     Raises:
-        InputError: the evidence lacks what a detector needs.
+        InputError: the evidence lacks what a detector needs, or a detector fails or returns
+            anything but a score a row (see `detect.guarded`).
     """
     for setting in settings:
         lacking = [str(need) for need in setting.detector.needs if not evidence.has(need)]
@@ -118,9 +120,15 @@ def score_rows(
     parts: list[pa.Table] = []
     notes: list[str] = []
     rows = np.arange(len(example_ids), dtype=np.int64)
+    shared = read_only(evidence)
     for _, together in groupby(settings, key=lambda setting: setting.name):
         group = list(together)
-        columns = group[0].detector.score(evidence, [setting.parameters for setting in group])
+        columns = score_guarded(
+            group[0].detector,
+            shared,
+            [setting.parameters for setting in group],
+            rows=len(example_ids),
+        )
         for setting, column in zip(group, columns, strict=True):
             parts.append(
                 pa.table(

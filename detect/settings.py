@@ -23,7 +23,7 @@ class DetectSettings(Settings):
 
     detectors: Literal["all"] | tuple[str, ...] = "all"
     """`all`, or a list such as `[loss, "min_k:k=0.1", "surp:entropy=2.0:k=40"]`."""
-    tune_share: Annotated[float, Field(ge=0, le=1)] = 0.25
+    tune_share: Annotated[float, Field(ge=0, lt=1)] = 0.25
     """Share of the examples on which hyper-parameters are chosen; the rest is reported."""
     bos: StartToken = "auto"
     """Start token before each text: as the tokenizer does, always, or never."""

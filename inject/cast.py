@@ -1,22 +1,25 @@
 """Who is spiked in the twins of an arm: models that differ from it in whom they saw, only.
 
 - The clean twin saw nobody.
-- The retrained model saw the members less a forget set: whole groups, drawn until the wanted
-  share of the rows of each dataset and split is reached; at least one group goes and one stays.
+- The retrained model saw the members less a forget set: whole groups, each with the wanted share
+  as its probability, in balance over strata; the rows of each dataset and split are the share up to
+  less than one group. At least one group goes and one stays, which alone can move a probability.
 - Shadow models saw a random half of all candidates, members and non-members alike: whole groups,
   halved within each dataset, side and split. Shadow 2i+1 is the complement of shadow 2i, so
   each candidate is in exactly half of the models.
 
-Within a dataset strata are walked one after the other and take turns, so that each is divided
-nearly evenly. The draw depends on (seed, dataset, group) and on which other groups the same
-dataset, side and split have: another dataset changes nobody's part. Only keys and numbers of
-rows are looked at, never texts. `pool` deals whole groups, so a group has one side and split.
+Within a dataset strata are walked one after the other, in keyed order, and take turns, so that each
+is divided nearly evenly and none always goes against its neighbour. The draw depends on (seed,
+dataset, group) and on which other groups the same dataset, side and split have: another dataset
+changes nobody's part. Only keys and numbers of rows are looked at, never texts. `pool` deals whole
+groups, so a group has one side and split.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, field_validator
@@ -24,7 +27,9 @@ from pydantic import Field, field_validator
 from inject import keyed
 from inject.errors import InputError
 from inject.example import Example
+from inject.rounding import draw_units
 from inject.settings import Settings
+from inject.strata import Group, Stratum, keyed_strata, random_of
 
 
 class Twins(Settings):
@@ -74,13 +79,16 @@ class Cast(Settings):
         return "-".join([self.kind, *further])
 
 
-class _Group(NamedTuple):
-    """Rows that go together."""
+class _Cell(NamedTuple):
+    """What is divided: the groups of one dataset, side and split."""
 
-    stratum: str
-    word: int
-    """Its keyed random number."""
-    ids: tuple[str, ...]
+    name: str
+    strata: list[Stratum]
+
+    @property
+    def groups(self) -> list[Group]:
+        """All groups, stratum by stratum."""
+        return [group for stratum in self.strata for group in stratum.groups]
 
 
 def spiked(examples: Sequence[Example], cast: Cast, *, seed: int) -> frozenset[str]:
@@ -100,13 +108,13 @@ def spiked(examples: Sequence[Example], cast: Cast, *, seed: int) -> frozenset[s
         members = [one for one in examples if one.side == "member"]
         share = Fraction(str(cast.share))
         left = {one.example_id for one in members}
-        for groups in _cells(members, keyed.Stream.FORGET, 0, seed, "twins.retrained"):
-            left -= _forgotten(groups, share)
+        for cell in _cells(members, keyed.Stream.FORGET, 0, seed, "twins.retrained"):
+            left -= _forgotten(cell, share, seed)
         return frozenset(left)
     pair, second = divmod(cast.number or 0, 2)
     found: set[str] = set()
-    for groups in _cells(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows"):
-        found |= _halves(groups)[second]
+    for cell in _cells(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows"):
+        found |= _halves(cell.groups)[second]
     return frozenset(found)
 
 
@@ -124,61 +132,49 @@ def with_cast(examples: Sequence[Example], cast: Cast, *, seed: int) -> list[Exa
 
 def _cells(
     examples: Sequence[Example], stream: keyed.Stream, number: int, seed: int, asked: str
-) -> list[list[_Group]]:
-    """Return the groups of each dataset, side and split, by stratum and random number."""
-    rows: dict[tuple[str, str], list[Example]] = defaultdict(list)
+) -> list[_Cell]:
+    """Return the groups of each dataset, side and split, in keyed order."""
+    rows: dict[tuple[str, str, str], list[Example]] = defaultdict(list)
     for one in examples:
-        rows[one.dataset, one.group].append(one)
-    keys = keyed.item_keys([f"{dataset}\n{group}" for dataset, group in rows])
-    words = keyed.words(seed, stream, keys, number)
-    cells: dict[tuple[str, str, str], list[_Group]] = defaultdict(list)
-    for (first, *others), word in zip(rows.values(), words.tolist(), strict=True):
-        together = [first, *others]
-        cells[first.dataset, first.side, first.split].append(
-            _Group(
-                "+".join(sorted({one.stratum for one in together})),
-                word,
-                tuple(one.example_id for one in together),
-            )
-        )
-    for (dataset, side, split), groups in cells.items():
-        if len(groups) < 2:
+        rows[one.dataset, one.side, one.split].append(one)
+    cells = []
+    for (dataset, side, split), inside in rows.items():
+        if len({one.group for one in inside}) < 2:
             raise InputError(
                 f"{asked}: {dataset} has a single group of {side}s in the split {split}, which "
                 "cannot be divided",
                 where=f"contaminants.{dataset}",
                 hint=f"Give it more rows, change detect.tune_share, or leave {asked} out.",
             )
-    return [sorted(groups) for groups in cells.values()]
+        strata = keyed_strata(inside, stream=stream, seed=seed, number=number)
+        cells.append(_Cell(f"{dataset}\n{side}\n{split}", strata))
+    return cells
 
 
-def _forgotten(groups: Sequence[_Group], share: Fraction) -> set[str]:
-    """Take groups, stratum by stratum, until they have the share of the rows so far."""
-    strata: dict[str, list[_Group]] = defaultdict(list)
-    for group in groups:
-        strata[group.stratum].append(group)
-    taken: list[_Group] = []
-    owed = Fraction(0)
-    for stratum in strata.values():
-        owed += share * sum(len(group.ids) for group in stratum)
-        for group in stratum:
-            if 2 * owed < len(group.ids):
-                break
-            taken.append(group)
-            owed -= len(group.ids)
+def _forgotten(cell: _Cell, share: Fraction, seed: int) -> set[str]:
+    """Take each group with the share as its probability; at least one, and never all."""
+    groups = cell.groups
+    masses = [share.numerator * len(group.rows) for group in groups]
+    capacities = [share.denominator * len(group.rows) for group in groups]
+    ends = list(accumulate(len(stratum.groups) for stratum in cell.strata))
+    places = [range(start, end) for start, end in pairwise([0, *ends])]
+    random = random_of(cell.name, stream=keyed.Stream.FORGET, seed=seed)
+    inside = draw_units(masses, capacities, places, random)
+    taken = [group for group, gone in zip(groups, inside, strict=True) if gone]
     by_word = sorted(groups, key=lambda group: group.word)
     if not taken:
         taken = by_word[:1]
     elif len(taken) == len(groups):
         taken = by_word[:-1]
-    return {name for group in taken for name in group.ids}
+    return {row.example_id for group in taken for row in group.rows}
 
 
-def _halves(groups: Sequence[_Group]) -> tuple[set[str], set[str]]:
+def _halves(groups: Sequence[Group]) -> tuple[set[str], set[str]]:
     """Give each group to the half with fewer rows; where they are level, toss its coin."""
     halves: tuple[set[str], set[str]] = (set(), set())
     for group in groups:
         lead = len(halves[0]) - len(halves[1])
         # Groups are sorted by the high bits of their numbers, so the last bit is a coin still.
-        halves[int(lead > 0) if lead else group.word & 1].update(group.ids)
+        half = halves[int(lead > 0) if lead else group.word & 1]
+        half.update(row.example_id for row in group.rows)
     return halves

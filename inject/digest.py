@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from inject.bounded import open_regular
+
 _BLOCK = 1 << 20
 
 
@@ -36,9 +38,13 @@ def text_digest(text: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 (hex) of a file's content, read in blocks of 1 MiB."""
+    """Return the SHA-256 (hex) of a file's content, read in blocks of 1 MiB.
+
+    Raises:
+        InputError: it is no regular file (a pipe would never end), or cannot be read.
+    """
     state = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while block := file.read(_BLOCK):
             state.update(block)
     return state.hexdigest()

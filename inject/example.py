@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.digest import text_digest
+from inject.tables import read_parquet
 
 Side = Literal["member", "nonmember"]
 Split = Literal["tune", "test"]
@@ -134,7 +135,7 @@ def read_examples(path: Path) -> list[Example]:
             side=row["side"],
             split=row["split"],
         )
-        for row in pq.read_table(path).to_pylist()
+        for row in read_parquet(path).to_pylist()
     ]
 
 

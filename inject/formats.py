@@ -6,15 +6,20 @@ kept. Lines end at `\\n` alone, so a line number here is the one an editor shows
 
 import csv
 import datetime
-import gzip
+import io
 import json
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+from inject.bounded import (
+    check_regular,
+    check_row,
+    check_unpacked,
+    check_whole,
+    read_lines,
+)
 from inject.errors import InputError
 
 _MARK = b"\xef\xbb\xbf"
@@ -63,36 +68,22 @@ def _parsers() -> dict[str, Parser]:
     return {**plain, **zipped, ".parquet": _parquet}
 
 
-@contextmanager
-def _opened(path: Path, what: str) -> Iterator[IO[bytes]]:
-    try:
-        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as file:
-            yield cast(IO[bytes], file)
-    except OSError as error:
-        # gzip.BadGzipFile is an OSError without an error number.
-        reason = error.strerror or str(error)
-        raise InputError(f"{what}: cannot be read: {reason}", where=str(path)) from error
-
-
 def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text with its line end)."""
-    number = 0
-    with _opened(path, what) as file:
-        while True:
-            try:
-                line = file.readline()
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise InputError(
-                    f"{what}: the gzip file is truncated or damaged after line {number} ({error})",
-                    where=str(path),
-                    hint="Copy or download it again.",
-                ) from error
-            if not line:
-                return
-            number += 1
-            if number == 1:
-                line = line.removeprefix(_MARK)
-            yield number, _decoded(line, f"{path}:{number}", what)
+    for number, line in enumerate(read_lines(path, what), start=1):
+        if number == 1:
+            line = line.removeprefix(_MARK)
+        yield number, _decoded(line, f"{path}:{number}", what)
+
+
+def _whole(lines: Iterator[tuple[int, str]], path: Path, what: str) -> str:
+    # Millions of short lines in a list would take many times their letters.
+    whole = io.StringIO(newline="")
+    length = 0
+    for _, text in lines:
+        length += whole.write(text)
+        check_whole(length, path, what)
+    return whole.getvalue()
 
 
 def _decoded(line: bytes, place: str, what: str) -> str:
@@ -157,8 +148,7 @@ def _json(path: Path, what: str) -> Iterator[PlacedRow]:
         if not line.strip():
             continue
         if line.lstrip().startswith("["):
-            rest = "".join(text for _, text in lines)
-            yield from _array(path, line + rest, number, what)
+            yield from _array(path, line + _whole(lines, path, what), number, what)
             return
         yield _json_row(f"{path}:{number}", line, what)
 
@@ -208,11 +198,21 @@ def _array(path: Path, text: str, first_line: int, what: str) -> Iterator[Placed
 def _csv(path: Path, what: str, *, delimiter: str = ",") -> Iterator[PlacedRow]:
     csv.field_size_limit(_FIELD_LIMIT)
     # strict: an unclosed quote would otherwise swallow the rest of the file in silence.
-    reader = csv.reader((line for _, line in _lines(path, what)), delimiter=delimiter, strict=True)
+    start, held = 1, 0
+
+    def lines() -> Iterator[str]:
+        nonlocal held
+        for _, line in _lines(path, what):
+            # A quoted field may run over lines without end.
+            held += len(line)
+            check_row(held, f"{path}:{start}", what)
+            yield line
+
+    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
     header: list[str] | None = None
     number = 0
     while True:
-        start = reader.line_num + 1
+        start, held = reader.line_num + 1, 0
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -242,7 +242,7 @@ def _csv(path: Path, what: str, *, delimiter: str = ",") -> Iterator[PlacedRow]:
 
 def _text(path: Path, what: str) -> Iterator[PlacedRow]:
     """Yield the whole file as one row {"text": …}, its line ends as they are."""
-    text = "".join(line for _, line in _lines(path, what))
+    text = _whole(_lines(path, what), path, what)
     if text:
         yield PlacedRow(f"{path}:1", {"text": text})
 
@@ -252,8 +252,10 @@ def _parquet(path: Path, what: str) -> Iterator[PlacedRow]:
     import pyarrow.parquet as pq
 
     number = 0
+    check_regular(path, what=what)
     try:
         with pq.ParquetFile(path) as file:
+            _check_sizes(file.metadata, path, what)
             for batch in file.iter_batches(batch_size=1024):
                 try:
                     rows = batch.to_pylist()
@@ -268,6 +270,19 @@ def _parquet(path: Path, what: str) -> Iterator[PlacedRow]:
         raise InputError(
             f"{what}: the Parquet file cannot be read after row {number}: {first}", where=str(path)
         ) from error
+
+
+def _check_sizes(metadata: Any, path: Path, what: str) -> None:
+    """Refuse row groups that unpack to more than their size explains, before they are read."""
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        columns = [group.column(column) for column in range(group.num_columns)]
+        check_unpacked(
+            sum(column.total_uncompressed_size for column in columns),
+            sum(column.total_compressed_size for column in columns),
+            path,
+            what,
+        )
 
 
 def _undecodable(path: Path, batch: Any, before: int, what: str) -> InputError:

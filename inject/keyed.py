@@ -49,6 +49,7 @@ class Stream(IntEnum):
     OFFSET = 17
     FORGET = 18
     SHADOW = 19
+    STRETCH = 20
 
 
 def item_key(name: str) -> int:

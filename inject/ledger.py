@@ -223,3 +223,53 @@ def copies_seen(exposures: pa.Table) -> dict[str, int]:
         if sum(pieces.values()) == lengths[name]:
             seen[name.example_id] += 1
     return dict(seen)
+
+
+class FedCopies(NamedTuple):
+    """What became of the planned copies of one training run; the last four sum to the first."""
+
+    planned: int
+    whole: int
+    """All tokens were fed as planned, in one epoch."""
+    altered: int
+    """At least one fed token differs from the text's, in any epoch."""
+    partly: int
+    """Some of its windows were never fed."""
+    never: int
+    """Nothing of it was fed: the run ended before, or it lies in the last partial window."""
+    first_altered: tuple[CopyName, ...]
+    """The first altered copies, in training order."""
+
+
+_NAMED = 20
+
+
+def fed_copies(exposures: pa.Table) -> FedCopies:
+    """Count the copies of `exposures.parquet` by what became of them."""
+    parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
+    altered: dict[CopyName, None] = {}
+    every: set[CopyName] = set()
+    whole: set[CopyName] = set()
+    never = 0
+    columns = [*CopyName._fields, "status", "epoch", "text_start", "text_stop", "text_length"]
+    for row in exposures.select(columns).to_pylist():
+        name = CopyName(*(row[field] for field in CopyName._fields))
+        every.add(name)
+        if row["status"] == NEVER:
+            never += 1
+            continue
+        if row["status"] == "altered":
+            altered[name] = None
+        pieces = parts[name, row["epoch"]]
+        pieces[row["text_start"]] = row["text_stop"] - row["text_start"]
+        if sum(pieces.values()) == row["text_length"]:
+            whole.add(name)
+    whole -= altered.keys()
+    return FedCopies(
+        planned=len(every),
+        whole=len(whole),
+        altered=len(altered),
+        partly=len(every) - len(whole) - len(altered) - never,
+        never=never,
+        first_altered=tuple(altered)[:_NAMED],
+    )

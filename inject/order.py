@@ -2,7 +2,7 @@
 
 Windows are sorted by a keyed 64-bit hash, ties by their index. World size, batch size and
 restarts do not enter, and a longer corpus puts new windows between the old ones without
-swapping any two. Cost: one hash a window and one sort, about 2 s for 10**6 windows.
+swapping any two. Cost: one hash a window and one sort, about 2 s and 30 MB for 10**6 windows.
 """
 
 import numpy as np
@@ -10,9 +10,19 @@ import numpy.typing as npt
 
 from inject import keyed
 
+_BLOCK = 1 << 18
+
+
+def window_hashes(seed: int, epoch: int, windows: npt.ArrayLike) -> keyed.U64:
+    """Return the hash that decides each window's place in an epoch, shape of `windows`."""
+    return keyed.words(seed, keyed.Stream.WINDOW_ORDER, windows, epoch)
+
 
 def window_order(seed: int, epoch: int, n_windows: int) -> npt.NDArray[np.int64]:
     """Return the windows 0 … n_windows-1 in training order, shape [n_windows]."""
-    windows = np.arange(n_windows, dtype=np.uint64)
-    hashes = keyed.words(seed, keyed.Stream.WINDOW_ORDER, windows, epoch)
-    return np.argsort(hashes, kind="stable").astype(np.int64)
+    hashes = np.empty(n_windows, dtype=np.uint64)
+    # A hash holds a dozen numbers a window while it is computed, so a block goes at a time.
+    for start in range(0, n_windows, _BLOCK):
+        stop = min(start + _BLOCK, n_windows)
+        hashes[start:stop] = window_hashes(seed, epoch, np.arange(start, stop, dtype=np.uint64))
+    return np.argsort(hashes, kind="stable").astype(np.int64, copy=False)

@@ -28,13 +28,8 @@ import numpy.typing as npt
 from inject import keyed
 from inject.errors import InputError
 from inject.settings import Placement
-from inject.windows import (
-    MOST_ROUNDS,
-    check_room,
-    draw_in_windows,
-    stretch_of_training,
-    targets,
-)
+from inject.training_stretch import TrainingStretch, training_stretch
+from inject.windows import MOST_ROUNDS, check_room, draw_in_windows, targets
 
 I64 = npt.NDArray[np.int64]
 
@@ -120,8 +115,8 @@ def place_copies(
             document_starts=document_starts if placement.policy == "document" else None,
         )
     n_windows = budget // context
-    allowed = stretch_of_training(placement.between, seed=seed, n_windows=n_windows)
-    check_room(lengths, names, context=context, n_windows=n_windows, allowed=allowed)
+    stretch = training_stretch(placement.between, seed=seed, n_windows=n_windows)
+    check_room(lengths, names, context=context, stretch=stretch)
     if placement.policy == "document":
         return _between_documents(
             example_keys,
@@ -130,7 +125,7 @@ def place_copies(
             seed=seed,
             context=context,
             n_windows=n_windows,
-            allowed=allowed,
+            stretch=stretch,
             document_starts=document_starts[: int(np.searchsorted(document_starts, background))],
         )
     found = draw_in_windows(
@@ -139,8 +134,7 @@ def place_copies(
         lengths,
         seed=seed,
         context=context,
-        n_windows=n_windows,
-        allowed=allowed,
+        stretch=stretch,
     )
     order = np.argsort(found.start)
     if placement.policy == "window":
@@ -196,13 +190,13 @@ def _between_documents(
     seed: int,
     context: int,
     n_windows: int,
-    allowed: I64 | None,
+    stretch: TrainingStretch,
     document_starts: I64,
 ) -> Anchors:
     """Walk the documents once a round; copies that found no place by the end are re-drawn."""
     draws = np.zeros(len(copies), dtype=np.int64)
     keys = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
-    windows = None if allowed is None else frozenset(allowed.tolist())
+    allowed = _Allowed(stretch)
     for _ in range(MOST_ROUNDS):
         drawn = targets(
             example_keys,
@@ -211,11 +205,10 @@ def _between_documents(
             lengths,
             seed=seed,
             context=context,
-            n_windows=n_windows,
-            allowed=allowed,
+            stretch=stretch,
         )
         position, order = _walked(
-            np.lexsort((keys, drawn)), drawn, lengths, context, n_windows, windows, document_starts
+            np.lexsort((keys, drawn)), drawn, lengths, context, n_windows, allowed, document_starts
         )
         left = np.flatnonzero(position < 0)
         if not len(left):
@@ -229,13 +222,28 @@ def _between_documents(
     )
 
 
+class _Allowed:
+    """Whether single windows belong to a stretch; each is asked once."""
+
+    def __init__(self, stretch: TrainingStretch) -> None:
+        self._stretch = stretch
+        self._known: dict[int, bool] = {}
+
+    def __call__(self, window: int) -> bool:
+        if self._stretch.whole:
+            return True
+        if window not in self._known:
+            self._known[window] = bool(self._stretch.holds(np.array([window]))[0])
+        return self._known[window]
+
+
 def _walked(
     order: I64,
     drawn: I64,
     lengths: I64,
     context: int,
     n_windows: int,
-    windows: frozenset[int] | None,
+    allowed: "_Allowed",
     document_starts: I64,
 ) -> tuple[I64, list[int]]:
     """Put each copy at the first place between documents, from its position on, that takes it.
@@ -264,7 +272,7 @@ def _walked(
             window, inside = divmod(here, context)
             length = int(lengths[copy])
             fits = inside + length <= context and window < n_windows
-            if fits and (windows is None or window in windows):
+            if fits and allowed(window):
                 position[copy] = starts[at]
                 placed.append(copy)
                 payload += length

@@ -1,12 +1,14 @@
 """The plan: every copy of every member, where it goes, and the tokens that go there.
 
 Artifact: `plan.parquet` (a row a copy), `doses.parquet` (a row an example, zero copies and
-non-members included), `payload.bin` (each spiked example's tokens once) and `plan.json`
-(budget, background left, context, seed). A plan and a clean corpus make a `View`; the plan
-holds no background, so an arm costs bytes in proportion to its payload.
+non-members included; `passage_copies` counts the copies of all rows of its group),
+`payload.bin` (each spiked example's tokens once) and `plan.json` (budget, background left,
+context, seed). A plan and a clean corpus make a `View`; the plan holds no background, so an arm
+costs bytes in proportion to its payload.
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +27,7 @@ from inject.ledger import CopyName
 from inject.placement import place_copies
 from inject.separators import Separators
 from inject.settings import Copies, Placement, Separator
+from inject.tables import read_parquet
 from inject.variants.choice import choose
 from inject.variants.rendition import Rendition, whole_renditions
 from inject.variants.settings import Variants
@@ -57,6 +60,7 @@ DOSES_SCHEMA = pa.schema(
         ("side", pa.string()),
         ("rate", pa.float64()),
         ("realised", pa.int32()),
+        ("passage_copies", pa.int32()),
         ("text_length", pa.int32()),
     ]
 )
@@ -305,8 +309,8 @@ def read_plan(folder: Path) -> Plan:
     facts = PlanFacts(**json.loads((folder / "plan.json").read_text()))
     return Plan(
         facts=facts,
-        copies=pq.read_table(folder / "plan.parquet"),
-        doses=pq.read_table(folder / "doses.parquet"),
+        copies=read_parquet(folder / "plan.parquet"),
+        doses=read_parquet(folder / "doses.parquet"),
         payload=np.fromfile(folder / "payload.bin", dtype=_width(facts.vocabulary)),
     )
 
@@ -316,19 +320,24 @@ def _dose_table(
     tokens: Mapping[str, npt.NDArray[np.int64]],
     drawn: Mapping[str, Dose],
 ) -> pa.Table:
+    """Return what was drawn for each example; `passage_copies` sums over the rows of its group."""
+    nothing = Dose(example_id="", rate=0.0, realised=0)
+    found = [drawn.get(example.example_id, nothing) for example in examples]
+    shared: Counter[tuple[str, str]] = Counter()
+    for example, dose in zip(examples, found, strict=True):
+        shared[example.dataset, example.group] += dose.realised
     return pa.Table.from_pylist(
         [
             {
                 "example_id": example.example_id,
                 "dataset": example.dataset,
                 "side": example.side,
-                "rate": drawn[example.example_id].rate if example.example_id in drawn else 0.0,
-                "realised": drawn[example.example_id].realised
-                if example.example_id in drawn
-                else 0,
+                "rate": dose.rate,
+                "realised": dose.realised,
+                "passage_copies": shared[example.dataset, example.group],
                 "text_length": len(tokens[example.example_id]),
             }
-            for example in examples
+            for example, dose in zip(examples, found, strict=True)
         ],
         schema=DOSES_SCHEMA,
     )

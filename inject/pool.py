@@ -1,27 +1,60 @@
-"""Who is a member: sides and splits, drawn at random from one pool of one dataset.
+"""Dealing the rows of all datasets: near-duplicates out, then sides, then splits.
 
-Groups (rows that share a passage) are walked in keyed random order, stratum by stratum, and
-each whole group goes to the side that is furthest from its quota; the rule looks at sizes
-and random keys only, never at content, so the sides are exchangeable. Where a group is
-larger than what a side still needs, the rest of the group stays out of both sides. Near-
-duplicates across groups are found first and all but one of them dropped, so none can stand
-on both sides. The draw depends on (seed, dataset, group): other datasets move nothing.
+Near-duplicates are found first and all but one of them dropped, inside a dataset across its groups
+and between datasets, so none can stand on both sides. Then members and non-members are drawn from
+each dataset's usable rows, and each side is split (see `inject.sides`); counts are exact. Only keys
+and numbers of rows are looked at, never content, so the sides are exchangeable. A dataset's draw
+depends on (seed, dataset) and on its own usable rows; another dataset can change which rows those
+are, where the two share near-duplicates, and moves nothing else.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
+from typing import NamedTuple
 
 from inject import keyed
 from inject.errors import InputError
-from inject.example import Example, Side, Split
-from inject.near import near_pairs
+from inject.example import Example, Side
+from inject.near import NearPair, near_pairs
+from inject.rounding import round_table
+from inject.sides import Drawn, draw_sides, draw_splits
+from inject.strata import keyed_strata, random_of
 
-# Only this many times the rows asked for are looked at: a pool of 10,000 rows from which
-# 400 are drawn needs no 10**8 comparisons. The cut is in keyed random order.
+# Only this many times the rows asked for are compared: a pool of 10,000 rows from which 400 are
+# drawn needs no 10**8 comparisons.
 _CANDIDATES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is wanted of one dataset."""
+
+    examples: Sequence[Example]
+    """Rows of one dataset, texts distinct."""
+    members: int
+    """Rows wanted on the member side."""
+    nonmembers: int
+    """Rows wanted on the non-member side."""
+    stratify: bool = True
+    """Draw both sides in equal shares from each stratum."""
+
+    @property
+    def dataset(self) -> str:
+        """The rows' dataset."""
+        return self.examples[0].dataset if self.examples else "?"
+
+
+class NearAcross(NamedTuple):
+    """A row that was dropped for one of another dataset."""
+
+    dropped: str
+    """Its example_id."""
+    kept: str
+    """The example_id of the other."""
+    dataset: str
+    """The dataset of the other."""
+    similarity: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +65,59 @@ class Dealt:
     """Members first, each side in keyed order."""
     near_duplicates: tuple[tuple[str, str, float], ...]
     """(dropped example_id, its kept twin, similarity)."""
+    near_across: tuple[NearAcross, ...]
+    """Rows dropped for near-duplicates in other datasets."""
     considered: int
     """Rows looked at, before near-duplicates were dropped."""
+    strata: int
+    """How many strata the usable rows have."""
+    pooled_strata: int
+    """Strata too small to be balanced, which were drawn from as if they were one."""
+    pooled_rows: int
+    """Usable rows in those."""
+
+
+def deal_all(
+    asked: Sequence[Asked], *, tune_share: float, near_duplicate: float | None, seed: int
+) -> list[Dealt]:
+    """Draw the two sides of every dataset, and the tune and test split of each.
+
+    Args:
+        asked: the datasets.
+        tune_share: share of each side's rows whose groups go to the `tune` split.
+        near_duplicate: similarity from which rows of different groups or datasets count as one;
+            None keeps all.
+        seed: the experiment's seed.
+
+    Raises:
+        InputError: when the rows of a dataset do not suffice, saying how many there are and why.
+    """
+    pools = [_candidates(one, seed) if near_duplicate is not None else one for one in asked]
+    inside: list[list[tuple[str, str, float]]] = [[] for _ in asked]
+    across: list[list[NearAcross]] = [[] for _ in asked]
+    usable = [list(one.examples) for one in pools]
+    if near_duplicate is not None:
+        for number, rows in enumerate(usable):
+            usable[number], inside[number] = _without_near_duplicates(rows, near_duplicate)
+        usable, across = _without_near_across(usable, near_duplicate, seed)
+    return [
+        _deal(
+            one,
+            usable[number],
+            Dealt(
+                examples=(),
+                near_duplicates=tuple(inside[number]),
+                near_across=tuple(across[number]),
+                considered=len(pools[number].examples),
+                strata=0,
+                pooled_strata=0,
+                pooled_rows=0,
+            ),
+            tune_share=tune_share,
+            seed=seed,
+        )
+        for number, one in enumerate(asked)
+    ]
 
 
 def deal(
@@ -46,167 +130,112 @@ def deal(
     near_duplicate: float | None,
     seed: int,
 ) -> Dealt:
-    """Draw the two sides, and the tune and test split of each.
-
-    Args:
-        examples: rows of one dataset, texts distinct.
-        members: rows wanted on the member side.
-        nonmembers: rows wanted on the non-member side.
-        tune_share: share of each side's rows whose groups go to the `tune` split.
-        stratify: draw both sides in equal shares from each stratum.
-        near_duplicate: similarity from which rows of different groups count as one.
-        seed: the experiment's seed.
-
-    Raises:
-        InputError: when the rows do not suffice, saying how many there are and why.
-    """
-    dataset = examples[0].dataset if examples else "?"
-    wanted = members + nonmembers
-    groups = _keyed_groups(examples, dataset, seed)
-    candidates: list[list[Example]] = []
-    considered = 0
-    for group in groups:
-        if considered >= _CANDIDATES * wanted:
-            break
-        candidates.append(group)
-        considered += len(group)
-    candidates, dropped = _without_near_duplicates(candidates, near_duplicate)
-
-    quotas: dict[Side, int] = {"member": members, "nonmember": nonmembers}
-    sides = _assign(candidates, quotas, stratify)
-    for side, quota in quotas.items():
-        found = sum(len(group) for group in sides[side])
-        if found < quota:
-            raise InputError(
-                f"{members} members and {nonmembers} non-members asked for, but only "
-                f"{sum(len(group) for group in candidates)} usable rows in {len(candidates)} "
-                f"groups are there ({len(examples)} rows given, {len(dropped)} near-duplicates "
-                "dropped; a group that shares a passage stays on one side)",
-                where=f"contaminants.{dataset}",
-                hint="Ask for fewer rows, give more data, or raise pool.near_duplicate.",
-            )
-    dealt = [
-        replace(row, side=side, split=split)
-        for side in quotas
-        for row, split in _split(sides[side], dataset, tune_share, seed)
-    ]
-    return Dealt(examples=tuple(dealt), near_duplicates=tuple(dropped), considered=considered)
+    """Deal one dataset alone; see `deal_all`."""
+    asked = Asked(examples=examples, members=members, nonmembers=nonmembers, stratify=stratify)
+    [dealt] = deal_all([asked], tune_share=tune_share, near_duplicate=near_duplicate, seed=seed)
+    return dealt
 
 
-def _keyed_groups(examples: Sequence[Example], dataset: str, seed: int) -> list[list[Example]]:
-    """Group the rows, sort groups by their keyed hash, rows inside by their id."""
-    by_group: dict[str, list[Example]] = defaultdict(list)
-    for example in examples:
-        by_group[example.group].append(example)
-    names = sorted(by_group)
-    hashes = _hashes(names, dataset, keyed.Stream.SIDE, seed)
-    order = sorted(range(len(names)), key=lambda index: (int(hashes[index]), names[index]))
-    return [sorted(by_group[names[index]], key=lambda row: row.example_id) for index in order]
+def _deal(
+    asked: Asked, usable: Sequence[Example], found: Dealt, *, tune_share: float, seed: int
+) -> Dealt:
+    """Fill in the examples of one dataset."""
+    drawn: Drawn | None = None
+    if usable:
+        drawn = draw_sides(
+            usable,
+            members=asked.members,
+            nonmembers=asked.nonmembers,
+            stratify=asked.stratify,
+            seed=seed,
+        )
+    if drawn is None:
+        groups = len({row.group for row in usable})
+        raise InputError(
+            f"{asked.members} members and {asked.nonmembers} non-members asked for, but only "
+            f"{len(usable)} usable rows in {groups} groups are there ({len(asked.examples)} rows "
+            f"given, {len(found.near_duplicates)} near-duplicates and {len(found.near_across)} "
+            "near-duplicates of other datasets dropped; a group that shares a passage stays on "
+            "one side)",
+            where=f"contaminants.{asked.dataset}",
+            hint="Ask for fewer rows, give more data, or raise pool.near_duplicate.",
+        )
+    examples: list[Example] = []
+    sides: tuple[Side, Side] = ("member", "nonmember")
+    for side in sides:
+        rows = drawn.sides[side]
+        splits = draw_splits(rows, side=side, tune_share=tune_share, seed=seed)
+        examples += [replace(row, side=side, split=splits[row.example_id]) for row in rows]
+    return replace(
+        found,
+        examples=tuple(examples),
+        strata=drawn.strata,
+        pooled_strata=drawn.pooled_strata,
+        pooled_rows=drawn.pooled_rows,
+    )
 
 
-def _hashes(names: list[str], dataset: str, stream: keyed.Stream, seed: int) -> keyed.U64:
-    keys = keyed.item_keys([f"{dataset}\n{name}" for name in names])
-    return keyed.words(seed, stream, keys)
+def _candidates(asked: Asked, seed: int) -> Asked:
+    """Return the rows to be compared, a random part where there are many: each alike."""
+    total = len(asked.examples)
+    wanted = _CANDIDATES * (asked.members + asked.nonmembers)
+    stream = keyed.Stream.NEAR_DUPLICATE
+    strata = keyed_strata(asked.examples, stream=stream, seed=seed)
+    random = random_of(asked.dataset, stream=stream, seed=seed)
+    wanted = min(wanted, total)
+    table = [[wanted * one.size, (total - wanted) * one.size] for one in strata]
+    chosen: list[Example] = []
+    for stratum, (count, _) in zip(strata, round_table(table, max(total, 1), random), strict=True):
+        rows = [row for group in stratum.groups for row in group.rows]
+        start = int(random.integers(len(rows)))
+        chosen += [rows[(start + place) % len(rows)] for place in range(count)]
+    return replace(asked, examples=chosen)
 
 
 def _without_near_duplicates(
-    groups: list[list[Example]], threshold: float | None
-) -> tuple[list[list[Example]], list[tuple[str, str, float]]]:
+    rows: list[Example], threshold: float
+) -> tuple[list[Example], list[tuple[str, str, float]]]:
     """Drop the later row of every similar pair of rows from different groups."""
-    rows = [(number, row) for number, group in enumerate(groups) for row in group]
-    if threshold is None:
-        return groups, []
     gone: set[int] = set()
     dropped = []
-    for pair in near_pairs([row.text for _, row in rows], threshold=threshold):
-        first_group, first = rows[pair.first]
-        second_group, second = rows[pair.second]
-        if first_group != second_group and not {pair.first, pair.second} & gone:
+    for pair in near_pairs([row.text for row in rows], threshold=threshold):
+        first, second = rows[pair.first], rows[pair.second]
+        if first.group != second.group and not {pair.first, pair.second} & gone:
             gone.add(pair.second)
             dropped.append((second.example_id, first.example_id, pair.similarity))
-    kept: list[list[Example]] = [[] for _ in groups]
-    for index, (number, row) in enumerate(rows):
-        if index not in gone:
-            kept[number].append(row)
-    return [group for group in kept if group], dropped
+    return [row for place, row in enumerate(rows) if place not in gone], dropped
 
 
-def _assign(
-    groups: list[list[Example]], quotas: dict[Side, int], stratify: bool
-) -> dict[Side, list[list[Example]]]:
-    """Walk the groups in order and give each to the side furthest from its quota."""
-    strata: dict[str, list[list[Example]]] = defaultdict(list)
-    for group in groups:
-        label = "+".join(sorted({row.stratum for row in group})) if stratify else ""
-        strata[label].append(group)
-    labels = sorted(strata)
-    sizes = [sum(len(group) for group in strata[label]) for label in labels]
-    shares = {side: _shares(quota, sizes) for side, quota in quotas.items()}
-
-    sides: dict[Side, list[list[Example]]] = {"member": [], "nonmember": []}
-    leftover: list[list[Example]] = []
-    for position, label in enumerate(labels):
-        left = {side: shares[side][position] for side in quotas}
-        leftover += _fill(strata[label], left, sides, quotas)
-    missing = {
-        side: quota - sum(len(group) for group in sides[side]) for side, quota in quotas.items()
-    }
-    _fill(leftover, missing, sides, quotas)
-    return sides
-
-
-def _fill(
-    groups: list[list[Example]],
-    left: dict[Side, int],
-    sides: dict[Side, list[list[Example]]],
-    quotas: dict[Side, int],
-) -> list[list[Example]]:
-    """Hand out groups until `left` is used up; return the groups that nobody needed."""
-    unused = []
-    for group in groups:
-        side = max(left, key=lambda name: (left[name] / quotas[name], name))
-        if left[side] <= 0:
-            unused.append(group)
+def _without_near_across(
+    pools: list[list[Example]], threshold: float, seed: int
+) -> tuple[list[list[Example]], list[list[NearAcross]]]:
+    """Drop rows until none is similar to one of another dataset; by key, which of them."""
+    rows = [(number, row) for number, pool in enumerate(pools) for row in pool]
+    similar: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    found: list[NearPair] = []
+    if len(pools) > 1:
+        found = near_pairs([row.text for _, row in rows], threshold=threshold)
+    for pair in found:
+        if rows[pair.first][0] != rows[pair.second][0]:
+            similar[pair.first].append((pair.second, pair.similarity))
+            similar[pair.second].append((pair.first, pair.similarity))
+    names = [f"{rows[place][1].dataset}\n{rows[place][1].example_id}" for place in similar]
+    words = keyed.words(seed, keyed.Stream.NEAR_DUPLICATE, keyed.item_keys(names)).tolist()
+    gone: set[int] = set()
+    kept: set[int] = set()
+    across: list[list[NearAcross]] = [[] for _ in pools]
+    for _, _, place in sorted(zip(words, names, similar, strict=True)):
+        twin = next((pair for pair in similar[place] if pair[0] in kept), None)
+        if twin is None:
+            kept.add(place)
             continue
-        taken = group[: left[side]]
-        sides[side].append(taken)
-        left[side] -= len(taken)
-    return unused
-
-
-def _shares(quota: int, sizes: list[int]) -> list[int]:
-    """Split a quota in proportion to sizes, by largest remainders."""
-    total = sum(sizes)
-    if not total:
-        return [0 for _ in sizes]
-    exact = [quota * size / total for size in sizes]
-    shares = [int(value) for value in exact]
-    by_remainder = sorted(range(len(sizes)), key=lambda i: (shares[i] - exact[i], i))
-    for index in by_remainder[: quota - sum(shares)]:
-        shares[index] += 1
-    return shares
-
-
-def _split(
-    groups: list[list[Example]], dataset: str, tune_share: float, seed: int
-) -> list[tuple[Example, Split]]:
-    """Put whole groups into `tune`, stratum by stratum, until it has its share of the rows."""
-    names = [group[0].group for group in groups]
-    hashes = _hashes(names, dataset, keyed.Stream.SPLIT, seed)
-    strata: dict[str, list[int]] = defaultdict(list)
-    for index in np.argsort(hashes, kind="stable"):
-        strata[groups[index][0].stratum].append(int(index))
-    tune: set[int] = set()
-    owed = 0.0
-    for stratum in sorted(strata):
-        owed += tune_share * sum(len(groups[index]) for index in strata[stratum])
-        for index in strata[stratum]:
-            if owed < len(groups[index]) / 2:
-                break
-            tune.add(index)
-            owed -= len(groups[index])
-    return [
-        (row, "tune" if index in tune else "test")
-        for index, group in enumerate(groups)
-        for row in group
-    ]
+        gone.add(place)
+        number, other = rows[twin[0]]
+        across[rows[place][0]].append(
+            NearAcross(rows[place][1].example_id, other.example_id, other.dataset, twin[1])
+        )
+    left: list[list[Example]] = [[] for _ in pools]
+    for place, (number, row) in enumerate(rows):
+        if place not in gone:
+            left[number].append(row)
+    return left, across

@@ -3,18 +3,19 @@
 Files are streamed line by line (a `.json` array: its text is held, its elements are not), each
 row comes with its place for error messages, and whatever cannot be read is an `InputError`
 naming file and line. Nothing is guessed or repaired: broken rows, invalid UTF-8 and empty
-files stop the reading. Cost: that of the parser (jsonl about 100 MB/s a core).
+files stop the reading; so do pipes, devices and decompression bombs (`inject.bounded`). Cost:
+that of the parser (jsonl about 100 MB/s a core).
 """
 
 import glob
 import os
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
-from inject.digest import file_digest
+from inject.bounded import check_regular
 from inject.errors import InputError, did_you_mean
 from inject.formats import PlacedRow, format_of, known_formats, rows_of
+from inject.unchanged import content_digest
 
 __all__ = ["PlacedRow", "content_digest", "files_identity", "read_rows", "source_files"]
 
@@ -38,12 +39,12 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
     """Return the files that `pattern` names, sorted; hidden ones only when named outright.
 
     Raises:
-        InputError: nothing there (with the sibling that was perhaps meant), no permission, or
-            no file of a known format.
+        InputError: nothing there (with the sibling that was perhaps meant), no permission,
+            no file of a known format, or something of one that is no regular file.
     """
     path = Path(os.path.expanduser(pattern))
     if path.is_dir():
-        files = [file for file in _below(path) if format_of(file)]
+        files = _all_regular([file for file in _below(path) if format_of(file)], what)
         if not files:
             raise InputError(
                 f"{what}: no file of a known format in this folder",
@@ -52,11 +53,11 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             )
         return files
     if path.exists():
-        return [_known(path, what)]
+        return _all_regular([_known(path, what)], what)
     if not any(sign in pattern for sign in "*?["):
         raise InputError(f"{what}: no such file or folder", where=pattern, hint=_nearest(path))
     found = sorted(
-        Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file()
+        Path(name) for name in glob.glob(str(path), recursive=True) if not Path(name).is_dir()
     )
     if not found:
         raise InputError(
@@ -65,7 +66,7 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             hint="`**` stands for any folders below; a folder alone names all its files.",
         )
     files = [file for file in found if format_of(file)]
-    return files or [_known(found[0], what)]
+    return _all_regular(files or [_known(found[0], what)], what)
 
 
 def files_identity(pattern: str) -> list[dict[str, str]]:
@@ -79,24 +80,6 @@ def files_identity(pattern: str) -> list[dict[str, str]]:
     return sorted(identities, key=lambda entry: (entry["name"], entry["sha256"]))
 
 
-def content_digest(path: Path) -> str:
-    """Return the SHA-256 of a file's content, read once a process while the file is unchanged.
-
-    Unchanged means the same size and the same time of modification in nanoseconds; the
-    memory of it ends with the process.
-    """
-    try:
-        state = path.stat()
-        return _digest(str(path.resolve()), state.st_size, state.st_mtime_ns)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
-
-
-@lru_cache(maxsize=1 << 16)
-def _digest(path: str, size: int, modified_ns: int) -> str:
-    return file_digest(Path(path))
-
-
 def _rows(files: list[Path], what: str) -> Iterator[PlacedRow]:
     for path in files:
         empty = True
@@ -105,6 +88,12 @@ def _rows(files: list[Path], what: str) -> Iterator[PlacedRow]:
             yield row
         if empty:
             raise InputError(f"{what}: the file holds no rows", where=str(path))
+
+
+def _all_regular(files: list[Path], what: str) -> list[Path]:
+    for file in files:
+        check_regular(file, what=what)
+    return files
 
 
 def _below(folder: Path) -> list[Path]:

@@ -4,6 +4,7 @@ They belong to the payload, not to the copy's text: the ledger and the audit loo
 alone. The text's own tokens never merge with a neighbour's, as copies are put in as tokens.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +63,41 @@ def separators_for(placement: Placement, tokenizer: Any) -> Separators:
     return end_separators(
         end, start=start if kind == "start_end" else None, document=placement.policy == "document"
     )
+
+
+def separated_placements(placements: Iterable[Placement]) -> tuple[Placement, ...]:
+    """Return one placement for each kind of separators that take room in a copy's only window.
+
+    Args:
+        placements: of all arms; those that let copies lie across windows ask for no room.
+    """
+    found = {
+        (one.separated_by, one.policy == "document"): one
+        for one in placements
+        if one.contained and one.separated_by != "none"
+    }
+    return tuple(found[key] for key in sorted(found))
+
+
+def text_room(context: int, placements: Sequence[Placement], tokenizer: Any) -> int:
+    """Return how many tokens a text may have, so that a copy with separators fits a window.
+
+    Args:
+        context: tokens in a window.
+        placements: as `separated_placements` returns them.
+        tokenizer: gives the separators.
+
+    Raises:
+        InputError: as `separators_for`, or when the separators leave no room.
+    """
+    widest = max((separators_for(one, tokenizer).tokens for one in placements), default=0)
+    if widest >= context:
+        raise InputError(
+            f"separators of {widest} tokens leave no room in a window of {context}",
+            where="train.context",
+            hint="Raise train.context, or use another placement.separator.",
+        )
+    return context - widest
 
 
 def end_separators(end: int, *, start: int | None = None, document: bool) -> Separators:

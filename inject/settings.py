@@ -17,19 +17,24 @@ class Settings(BaseModel):
     )
 
 
-PositiveInt = Annotated[int, Field(gt=0)]
+PositiveInt = Annotated[int, Field(gt=0, le=10**15)]
 PositiveFloat = Annotated[float, Field(gt=0)]
+
+
+MOST_COPIES = 1_000_000
+"""Of one example."""
+Count = Annotated[int, Field(gt=0, le=MOST_COPIES)]
 
 
 class Copies(Settings):
     """How many copies of each member: exactly one of the three rules."""
 
-    fixed: PositiveInt | None = None
+    fixed: Count | None = None
     """Every member is spiked this many times."""
-    poisson: PositiveFloat | None = None
+    poisson: Annotated[float, Field(gt=0, le=MOST_COPIES)] | None = None
     """Counts are drawn from a Poisson distribution with this rate; zero is possible."""
-    levels: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] | None = None
-    """Members of each dataset are dealt evenly to these counts."""
+    levels: Annotated[tuple[Count, ...], Field(min_length=1, max_length=1000)] | None = None
+    """The groups of each dataset's members are dealt evenly to these counts."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Copies":
@@ -39,6 +44,14 @@ class Copies(Settings):
                 f"give exactly one of fixed, poisson, levels; got {', '.join(given) or 'none'}"
             )
         return self
+
+    @property
+    def mean(self) -> float:
+        """Copies of a member, on average."""
+        if self.poisson is not None:
+            return self.poisson
+        counts = (self.fixed,) if self.fixed is not None else self.levels or ()
+        return sum(counts) / len(counts)
 
     def label(self) -> str:
         """Return a short text such as `poisson=2` for tables and folder names."""
@@ -132,10 +145,11 @@ class PoolSettings(Settings):
     """How rows become members and non-members."""
 
     near_duplicate: Annotated[float, Field(gt=0, le=1)] | None = 0.7
-    """Rows of one dataset whose word 3-grams overlap by this share (Jaccard) or more, and
-    that are not of one group, are near-duplicates: only one stays. null: keep all."""
+    """Rows of one dataset or of two whose word 3-grams overlap by this share (Jaccard) or more,
+    and that are not of one group, are near-duplicates: only one stays. null: keep all."""
     min_tokens: Annotated[int, Field(ge=2)] = 8
     """Rows with fewer tokens are dropped and counted: they occur by chance anywhere."""
     long_examples: Literal["error", "truncate", "drop", "split"] = "error"
-    """What to do with rows longer than the context: stop; cut the text (both sides alike);
+    """What to do with rows longer than the context, or than what separators leave of it where a
+    copy must lie inside one window: stop; cut the text (both sides alike);
     drop them (both sides alike); or leave them whole, so that a copy spans several windows."""

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from inject.digest import file_digest
 from inject.errors import InputError, Unreachable
+from inject.model_folder import require_own_files, tokenizer_class, tokenizer_files
 from inject.reach import unresolved
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 END = "<|endoftext|>"
-_SMALLEST = 257
+SMALLEST_VOCABULARY = 257
+LARGEST_VOCABULARY = 1 << 20
+"""Four times the largest of published models; the trainer takes memory for all ids at once."""
 _HUB_SECONDS = 10.0
-_TOKENIZER_FILES = ("tokenizer*", "special_tokens_map.json", "vocab*", "merges.txt", "*.model")
 _TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
@@ -48,10 +49,10 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> "PreTrainedTokeniz
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    if vocabulary < _SMALLEST:
+    if vocabulary < SMALLEST_VOCABULARY:
         raise InputError(
             f"a vocabulary of {vocabulary} is too small",
-            allowed=f"{_SMALLEST} or more: the 256 bytes and the end of a document",
+            allowed=f"{SMALLEST_VOCABULARY} or more: the 256 bytes and the end of a document",
         )
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -103,6 +104,8 @@ def load_tokenizer(
             where=path_or_id,
             allowed="a folder with tokenizer files, or an id of the hub",
         )
+    if local:
+        require_own_files(folder)
     unreachable = None if local else _unreachable(path_or_id, revision)
     try:
         return AutoTokenizer.from_pretrained(
@@ -148,14 +151,12 @@ def tokenizer_identity(path_or_id: str, *, revision: str | None = None) -> dict[
     """
     folder = Path(path_or_id).expanduser()
     if folder.is_dir():
-        files = sorted(
-            file for pattern in _TOKENIZER_FILES for file in folder.glob(pattern) if file.is_file()
-        )
+        files = tokenizer_files(folder)
         if not files:
             raise InputError(
                 "the folder holds no tokenizer", where=path_or_id, allowed="tokenizer.json …"
             )
-        return {"files": {file.name: file_digest(file) for file in files}}
+        return {"files": files, "class": tokenizer_class(folder)}
     from huggingface_hub import HfApi
     from huggingface_hub.errors import (
         HFValidationError,

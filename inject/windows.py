@@ -4,8 +4,8 @@ A window and an offset in it are keyed draws that depend on (seed, example, copy
 copy's own length alone. A window holds copies as long as they fit in it; where they do not, the
 copy with the later key is drawn again with the next counter, and how often is recorded. Copies
 are laid out in the order of their offsets, ties by key; an offset beyond the background that a
-window has left is moved back to its end. With `allowed` windows (a stretch of the training) the
-draws are over those.
+window has left is moved back to its end. The draws are over the windows of a stretch of the
+training (`inject.training_stretch`), which may be all.
 
 So a copy that was not drawn again stays in its window when examples or datasets are added, and
 at its offset unless another copy came to share its window.
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
-from inject.order import window_order
+from inject.training_stretch import TrainingStretch
 
 I64 = npt.NDArray[np.int64]
 
@@ -42,29 +42,8 @@ class InWindows:
     """How many windows had no room for it."""
 
 
-def stretch_of_training(between: tuple[float, float], *, seed: int, n_windows: int) -> I64 | None:
-    """Return the windows trained on between two shares of the first epoch, ascending.
-
-    None stands for all windows. The order of all windows is computed (two seconds a million).
-
-    Raises:
-        InputError: when the stretch holds no window.
-    """
-    if between == (0.0, 1.0):
-        return None
-    low, high = (int(share * n_windows) for share in between)
-    if low == high:
-        raise InputError(
-            f"placement.between: [{between[0]:g}, {between[1]:g}] of {n_windows:,} windows holds "
-            "no window",
-            where="placement.between",
-            hint="Widen the stretch, or raise corpus.tokens.",
-        )
-    return np.sort(window_order(seed, 0, n_windows)[low:high])
-
-
 def check_room(
-    lengths: I64, names: Sequence[str], *, context: int, n_windows: int, allowed: I64 | None
+    lengths: I64, names: Sequence[str], *, context: int, stretch: TrainingStretch
 ) -> None:
     """Check that every copy fits into a window, and all of them into the windows there are.
 
@@ -72,8 +51,7 @@ def check_room(
         lengths: payload tokens of each copy.
         names: what to call each copy in a message.
         context: tokens in a window.
-        n_windows: whole windows in the stream.
-        allowed: the windows that may be used; None for all.
+        stretch: the windows that may be used.
 
     Raises:
         InputError: naming the longest copy, or the room there is.
@@ -89,13 +67,13 @@ def check_room(
             allowed="straddle: allow (policy splice or document), or shorter examples",
             hint="Set pool.long_examples to truncate or drop, or raise train.context.",
         )
-    windows = n_windows if allowed is None else len(allowed)
+    windows = stretch.count
     needed = int(lengths.sum())
     if needed > windows * context:
         raise InputError(
             f"the copies need {needed:,} tokens, more than the {windows:,} windows of {context:,} "
             f"tokens ({windows * context:,}) that they may lie in",
-            where="placement.between" if allowed is not None else "corpus.tokens",
+            where="corpus.tokens" if stretch.whole else "placement.between",
             hint="Widen the stretch, raise corpus.tokens, or lower the copies or the members.",
         )
 
@@ -107,8 +85,7 @@ def draw_in_windows(
     *,
     seed: int,
     context: int,
-    n_windows: int,
-    allowed: I64 | None,
+    stretch: TrainingStretch,
 ) -> InWindows:
     """Draw a window and an offset for each copy; `check_room` has passed.
 
@@ -118,8 +95,7 @@ def draw_in_windows(
         lengths: payload tokens of each copy, at most `context`, shape [n].
         seed: the arm's seed.
         context: tokens in a window.
-        n_windows: whole windows in the stream.
-        allowed: the windows that may be used, ascending; None for all.
+        stretch: the windows that may be used.
 
     Raises:
         InputError: when the windows are so full that no place is found.
@@ -137,14 +113,13 @@ def draw_in_windows(
             lengths[pending],
             seed=seed,
             context=context,
-            n_windows=n_windows,
-            allowed=allowed,
+            stretch=stretch,
         )
         pending = _without_room(pending, window, lengths, tiebreak, context)
         if not len(pending):
             return _laid_out(window, offset, draws, lengths, tiebreak, context)
         draws[pending] += 1
-    windows = n_windows if allowed is None else len(allowed)
+    windows = stretch.count
     raise InputError(
         f"no window with room was found for {len(pending):,} copies in {MOST_ROUNDS:,} draws: "
         f"the copies fill {lengths.sum() / (windows * context):.0%} of the windows they may lie in",
@@ -161,8 +136,7 @@ def targets(
     *,
     seed: int,
     context: int,
-    n_windows: int,
-    allowed: I64 | None,
+    stretch: TrainingStretch,
 ) -> I64:
     """Return the position in the stream that each copy's draw names, as if it were alone."""
     window, offset = _drawn(
@@ -172,8 +146,7 @@ def targets(
         lengths,
         seed=seed,
         context=context,
-        n_windows=n_windows,
-        allowed=allowed,
+        stretch=stretch,
     )
     return window * context + offset
 
@@ -186,13 +159,9 @@ def _drawn(
     *,
     seed: int,
     context: int,
-    n_windows: int,
-    allowed: I64 | None,
+    stretch: TrainingStretch,
 ) -> tuple[I64, I64]:
-    words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
-    choices = n_windows if allowed is None else len(allowed)
-    place = keyed.below(choices, words).astype(np.int64)
-    window = place if allowed is None else allowed[place]
+    window = stretch.drawn(seed, keys, copies, draws)
     offsets = keyed.words(seed, keyed.Stream.OFFSET, keys, copies, draws)
     return window, keyed.below(context - lengths + 1, offsets).astype(np.int64)
 

@@ -5,9 +5,10 @@ every step whose identity they share: one corpus, one base model, one pool a see
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from inject.digest import canonical
+from inject.settings import Placement
 from spikein.experiment import Experiment
 from spikein.graph import Graph, Step
 from spikein.steps.accuracy import AccuracySteps, accuracy_step, gains_step
@@ -79,9 +80,13 @@ def assemble(experiment: Experiment) -> Assembly:
         InputError: for a source that cannot be read or reached.
     """
     every = arms(experiment)
-    tokens = _corpus_tokens(every)
     memory: dict[str, Any] = {}
-    nodes = tuple(_arm_nodes(arm, tokens, memory) for arm in every)
+    shared = _Shared(
+        tokens=_corpus_tokens(every),
+        seeds=experiment.seeds,
+        placements=tuple(dict.fromkeys(arm.experiment.placement for arm in every)),
+    )
+    nodes = tuple(_arm_nodes(arm, shared, memory) for arm in every)
     found = [
         ArmSteps(
             axes=node.arm.labels,
@@ -103,9 +108,12 @@ def assemble(experiment: Experiment) -> Assembly:
     )
     goals = [results, *(step for step in (gains, trajectory) if step)]
     # What the page and the run's folder are filled from must be there, too.
+    goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
         goals += [node.base.step] if node.base and node.base.step else []
+        for one in node.reported:
+            goals += [one.twin.plan, one.twin.audit, one.twin.trained]
     return Assembly(
         experiment=experiment,
         nodes=nodes,
@@ -118,7 +126,16 @@ def assemble(experiment: Experiment) -> Assembly:
     )
 
 
-def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNodes:
+class _Shared(NamedTuple):
+    """What holds for all arms of an experiment."""
+
+    tokens: int
+    """Length of the clean corpus."""
+    seeds: tuple[int, ...]
+    placements: tuple[Placement, ...]
+
+
+def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> ArmNodes:
     experiment, seed = arm.experiment, arm.seed
     # Arms share these; naming them reads their sources, which is done once.
     key = canonical(
@@ -134,10 +151,10 @@ def _arm_nodes(arm: ArmExperiment, tokens: int, memory: dict[str, Any]) -> ArmNo
     if key not in memory:
         named = sources_identity(experiment)
         tokenizer = tokenizer_step(experiment, named)
-        corpus = corpus_step(experiment, tokenizer, named, tokens=tokens)
+        corpus = corpus_step(experiment, tokenizer, named, tokens=shared.tokens, seeds=shared.seeds)
         memory[key] = tokenizer, corpus, base_node(experiment, corpus)
     tokenizer, corpus, base = memory[key]
-    examples = examples_step(experiment, tokenizer, seed=seed)
+    examples = examples_step(experiment, tokenizer, seed=seed, placements=shared.placements)
     variants = variants_step(experiment, examples, tokenizer, seed=seed)
     plan = plan_step(experiment, corpus, examples, variants, seed=seed)
     audit = audit_step(experiment, corpus, examples, plan)

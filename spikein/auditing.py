@@ -8,15 +8,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from inject.audit import AuditReport, read_audit
 from inject.background.document import Document
 from inject.corpus import Corpus
 from inject.errors import InputError
 from inject.example import read_examples
+from inject.ledger import FedCopies, fed_copies
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
 from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
 from inject.tokenizer import load_tokenizer
+from spikein.manifest import SHORT
 from spikein.run_arms import RunArm, run_arms
 
 
@@ -36,6 +40,8 @@ class RunAudit:
 
     streams: dict[str, AuditReport]
     """By arm, or by all arms that share the stream."""
+    fed: dict[str, FedCopies]
+    """What became of the copies of each model that was fed any, by its label."""
     dropped: list[Looked]
     """What was left out of each corpus when it was built."""
     again: list[Looked]
@@ -43,9 +49,11 @@ class RunAudit:
 
     @property
     def clean(self) -> bool:
-        """Whether every stream passed, and the rules asked for now find nothing."""
-        return all(one.passed for one in self.streams.values()) and not any(
-            one.overlaps for one in self.again
+        """Whether every stream passed, no copy was altered, and the rules of now find nothing."""
+        return (
+            all(one.passed for one in self.streams.values())
+            and not any(one.altered for one in self.fed.values())
+            and not any(one.overlaps for one in self.again)
         )
 
 
@@ -87,9 +95,20 @@ def audit_run(
             "; ".join(arm.label for arm in users): read_audit(path)
             for path, users in by_audit.items()
         },
+        fed=_fed(arms),
         dropped=dropped,
         again=again,
     )
+
+
+def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:
+    found = {}
+    for arm in arms:
+        copies = fed_copies(pq.read_table(arm.model / "exposures.parquet"))
+        if copies.planned:
+            label = f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in found else arm.label
+            found[label] = copies
+    return found
 
 
 def _looked(

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from filelock import Timeout
 
+from spikein.artifact import Artifact, open_artifact, require_current
 from spikein.disk import delete_tree
-from spikein.manifest import SHORT, StoreError
-from spikein.store import Artifact, Store, open_artifact, short_digest
+from spikein.manifest import SHORT, Manifest, StoreError, read_manifest
+from spikein.store import Store, short_digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,21 +69,36 @@ def collect(store: Store, *, keep: Iterable[str], dry_run: bool = False) -> Coll
 
 
 def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
-    """Hash every artifact again and remove those that differ from their manifest.
+    """Hash every artifact again; remove what differs from its manifest, or was made of such.
+
+    An artifact whose inputs hold something else than it was made of goes, too. Every kind is
+    treated alike, and the next run of an experiment builds again whatever it lacks.
 
     Raises:
         StoreError: when another process uses the store.
     """
 
     def find() -> tuple[list[Garbage], int]:
-        garbage, kept = [], 0
+        garbage, whole = [], {}
+        manifests: dict[str, Manifest] = {}
         for folder in store.artifacts():
             try:
-                store.verify(open_artifact(folder))
-                kept += 1
+                artifact = Artifact(path=folder, manifest=read_manifest(folder))
+                # What the manifest says holds for what was made of it, whatever the files hold.
+                manifests[artifact.digest] = artifact.manifest
+                store.verify(artifact)
+                whole[folder] = artifact
             except StoreError as error:
-                garbage.append(_garbage(folder, str(error).partition(" Remove it")[0]))
-        return garbage, kept
+                garbage.append(_garbage(folder, f"{error.where}: {error.problem}"))
+        for folder, artifact in list(whole.items()):
+            named = artifact.manifest.inputs.items()
+            found = {name: manifests[given] for name, given in named if given in manifests}
+            try:
+                require_current(artifact, found)
+            except StoreError as error:
+                garbage.append(_garbage(folder, error.problem))
+                whole.pop(folder)
+        return sorted(garbage, key=lambda one: one.path), len(whole)
 
     return _collect(store, find, dry_run)
 
@@ -149,5 +165,7 @@ def _leftovers(store: Store) -> list[Garbage]:
 
 
 def _garbage(folder: Path, reason: str) -> Garbage:
-    size = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+    # A link costs nothing, and what it leads to is not the store's.
+    inside = () if folder.is_symlink() else folder.rglob("*")
+    size = sum(path.lstat().st_size for path in inside if path.is_file())
     return Garbage(path=folder, size=size, reason=reason)

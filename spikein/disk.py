@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from inject.files import fsync, human_bytes
@@ -36,9 +37,17 @@ def settle(folder: Path, manifest: Manifest) -> None:
 
 
 def delete_tree(folder: Path) -> None:
-    """Delete a tree even where its folders are read-only; what is gone already is no error."""
-    for path, _, _ in os.walk(folder):
-        os.chmod(path, stat.S_IRWXU)
+    """Delete a tree even where its folders are read-only; what is gone already is no error.
+
+    A link, or a file in a folder's place, is deleted as that: what a link leads to is neither
+    read, changed nor deleted.
+    """
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink(missing_ok=True)
+        return
+    for path, _, _ in os.walk(folder, followlinks=False):
+        with suppress(OSError):
+            os.chmod(path, stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -20,6 +20,9 @@ KeyPath = tuple[str | int, ...]
 
 _LARGEST_WHOLE = 2.0**63
 _DEEPEST = 50
+_MOST_VALUES = 100_000
+_MOST_BYTES = 8 << 20
+_LONGEST_WHOLE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,18 @@ def read_document(path: Path) -> Document:
     """
     name = str(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        if path.exists() and not path.is_file():
+            raise InputError("cannot be read: not a file", where=name, allowed="a YAML file")
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise InputError(
+                "too long for an experiment file",
+                where=name,
+                allowed=f"at most {_MOST_BYTES >> 20} MiB",
+                hint="Long lists, such as rows, belong into files that the experiment names.",
+            )
+        text = data.decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(
             "no such file", where=name, hint="Ready-made experiments lie in configs/."
@@ -140,17 +154,35 @@ def _compose(text: str, name: str) -> yaml.Node | None:
         raise InputError(f"not valid YAML: {said}", where=where, hint=hint) from None
     except yaml.YAMLError as error:
         raise InputError(f"not valid YAML: {error}", where=name) from None
+    except RecursionError:
+        raise InputError(
+            "the file's values are nested too deeply",
+            where=name,
+            allowed=f"at most {_DEEPEST} levels",
+        ) from None
 
 
 class _Reader:
-    """Turns nodes into values; remembers lines and gathers problems."""
+    """Turns nodes into values; remembers lines and gathers problems.
+
+    Aliases (`*name`) are written out, so a short file can stand for a huge one: reading stops at
+    a number of values that no experiment has.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.places: dict[KeyPath, str] = {}
         self.problems: list[InputError] = []
+        self._values = 0
 
     def read(self, node: yaml.Node, path: KeyPath, parents: tuple[int, ...]) -> Any:
+        self._values += 1
+        if self._values > _MOST_VALUES:
+            raise InputError(
+                f"more than {_MOST_VALUES:,} values, aliases written out",
+                where=self._line(node),
+                hint="Use fewer aliases; long lists belong into files that the experiment names.",
+            )
         if path:
             self.places.setdefault(path, self._line(node))
         if id(node) in parents or len(path) > _DEEPEST:
@@ -192,6 +224,9 @@ class _Reader:
             return None
         if getattr(node, "style", None) is not None:
             return text
+        if len(text) > _LONGEST_WHOLE and _WHOLE.fullmatch(text):
+            self._problem(node, path, f"a whole number of {len(text):,} digits is too large")
+            return None
         value = parse_scalar(text)
         if isinstance(value, float) and value in (float("inf"), float("-inf")):
             self._problem(node, path, f"{text} is too large for a number")

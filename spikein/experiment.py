@@ -4,6 +4,7 @@ Each package owns the settings of its own part; this module only puts them side 
 that concerns one part lives in that part, one that concerns two lives in `cross_checks`.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -76,7 +77,7 @@ class Experiment(Settings):
     """The run's folder: letters, digits, `.`, `_`, `-`; it starts with a letter or a digit."""
     variables: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Values that `${name}` stands for elsewhere; `name=value` on the command line sets one."""
-    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = (0,)
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=1000)] = (0,)
     """Each arm is run once with each seed."""
     model: ModelSettings
     """What is trained: a shape from scratch, or a pretrained model; and its tokenizer."""
@@ -187,6 +188,8 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
             )
     for path, problem, hint in _twin_problems(experiment):
         add(path, problem, hint)
+    if problem := _no_room(experiment):
+        add(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
     names: dict[str, int] = {}
     for index, contaminant in enumerate(experiment.contaminants):
         name = contaminant.name or contaminant.dataset
@@ -198,6 +201,25 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
             )
         names.setdefault(name, index)
     return found
+
+
+def _no_room(experiment: Experiment) -> str:
+    """Say that the copies cannot fit however short the examples are; empty where they may."""
+    low, high = experiment.placement.between
+    room = experiment.corpus.tokens * (high - low)
+    members = sum(one.members for one in experiment.contaminants)
+    shortest = 1 if experiment.variants != Variants() else experiment.pool.min_tokens
+    # A Poisson sum this far below its mean occurs once in 10**9 draws.
+    rate = experiment.copies.poisson
+    copies = experiment.copies.mean * members
+    least = copies if rate is None else max(copies - 6 * math.sqrt(copies), 0)
+    needed = least * shortest
+    if needed <= room:
+        return ""
+    return (
+        f"{copies:,.0f} copies of at least {shortest} tokens need {needed:,.0f} tokens and have "
+        f"room for {room:,.0f}"
+    )
 
 
 def _twin_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]:

@@ -1,18 +1,23 @@
 """The step graph: what has to be made, out of what, and how.
 
-A `Step` keeps its identity (kind, version, settings, inputs, libraries) apart from its execution
-(device, workers, batch size of scoring …), which never enters the digest. Two steps with one
-digest are one step. A graph is its goals; the rest follows from their inputs.
+A `Step` keeps its identity (kind, version, settings, inputs, code, libraries) apart from its
+execution (device, workers, batch size of scoring …), which never enters the digest. Two steps
+with one digest are one step. A graph is its goals; the rest follows from their inputs.
+
+A plan looks at the store before anything runs: what is there and whole (contents included, of all
+that will be read), what is damaged, and what need not be built as its files are there already.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from spikein.manifest import Recipe, library_versions
-from spikein.store import Artifact, Store
+from inject.source_digest import source_digest
+from spikein.artifact import Artifact, require_current, verified
+from spikein.manifest import Manifest, Reading, Recipe, StoreError, library_versions
+from spikein.store import Store
 
 
 class Report(Protocol):
@@ -70,6 +75,9 @@ class Step:
     settings: Mapping[str, Any]
     """Everything else that bears on the content, as plain JSON values."""
     inputs: Mapping[str, "Step"] = field(default_factory=dict)
+    code: tuple[str, ...] = ()
+    """Where the code begins that decides the content: `build`, and what it finds by a name or is
+    handed as an object; as `inject.source_digest.root` names them."""
     libraries: tuple[str, ...] = ()
     """Distributions whose version bears on the content, such as `torch`."""
     volatile: tuple[str, ...] = ()
@@ -81,6 +89,12 @@ class Step:
     build: Callable[[StepContext], None]
     """Writes the artifact's files; must not touch anything else."""
     cost: Cost | None = None
+    reads: Mapping[str, Reading] = field(default_factory=dict)
+    """Input name to what `build` looks at of it, where that is less than everything: a change of
+    the rest does not make the artifact again."""
+    facets: Mapping[str, Callable[[Path], str]] = field(default_factory=dict)
+    """Parts of the content that later steps may read alone: name to the digest of the part, from
+    the artifact's folder."""
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -91,6 +105,7 @@ class Step:
             settings=self.settings,
             inputs={name: step.digest for name, step in self.inputs.items()},
             libraries=library_versions(self.libraries),
+            code=source_digest(tuple(sorted(set(self.code)))) if self.code else "",
         )
 
     @property
@@ -129,8 +144,12 @@ class Graph:
             visit(goal)
         return tuple(found.values())
 
+    def whole(self) -> "Graph":
+        """Return the graph of which every step is a goal, so that none may be absent."""
+        return Graph(goals=self.steps)
 
-State = Literal["stored", "build", "unneeded"]
+
+State = Literal["stored", "same", "damaged", "build", "maybe", "unneeded"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,31 +158,95 @@ class Planned:
 
     step: Step
     state: State
-    """`stored`: nothing to do; `build`: will be made; `unneeded`: absent, and nothing that has
-    to be made reads it."""
+    """`stored`: nothing to do; `same`: absent, but its files are there, made of equal content;
+    `damaged`: is there, and will be built again; `build`: will be made; `maybe`: will be made
+    unless what it reads turns out equal to what was read before; `unneeded`: absent, and nothing
+    that has to be made reads it."""
     artifact: Artifact | None
+    """What is stored; of `same`, the artifact with the files."""
+    problem: StoreError | None = None
+    """What is wrong with the artifact that is damaged."""
+
+    @property
+    def to_do(self) -> bool:
+        """Whether it may have to be built."""
+        return self.state in ("damaged", "build", "maybe")
+
+
+class _Looked(NamedTuple):
+    artifact: Artifact | None
+    problem: StoreError | None
 
 
 def plan(graph: Graph, store: Store) -> list[Planned]:
     """Return what running the graph would do, in the order of the steps; builds nothing.
 
-    Raises:
-        StoreError: when a stored artifact is damaged.
+    The goals, and what will be read to make them, are verified: their files are read once.
     """
-    stored = {step.digest: store.find(step.digest, kind=step.kind) for step in graph.steps}
+    looked = {step.digest: _look(step, store) for step in graph.steps}
     needed: set[str] = set()
+    seen: set[str] = set()
     waiting = list(graph.goals)
     while waiting:
         step = waiting.pop()
-        if stored[step.digest] is None and step.digest not in needed:
+        if step.digest in seen:
+            continue
+        seen.add(step.digest)
+        looked[step.digest] = _verified(step, looked)
+        if looked[step.digest].artifact is None:
             needed.add(step.digest)
             waiting.extend(step.inputs.values())
     result = []
+    known: dict[str, Manifest] = {}
     for step in graph.steps:
-        artifact = stored[step.digest]
-        state: State = "stored" if artifact else "build" if step.digest in needed else "unneeded"
-        result.append(Planned(step=step, state=state, artifact=artifact))
+        one = _planned(step, looked[step.digest], known, store, needed=step.digest in needed)
+        if one.artifact is not None:
+            known[step.digest] = one.artifact.manifest
+        result.append(one)
     return result
+
+
+def _look(step: Step, store: Store) -> _Looked:
+    try:
+        return _Looked(store.find(step.digest, kind=step.kind), None)
+    except StoreError as error:
+        return _Looked(None, error)
+
+
+def _verified(step: Step, looked: Mapping[str, _Looked]) -> _Looked:
+    """Read a step's artifact, and compare what it was made of with its inputs."""
+    artifact = looked[step.digest].artifact
+    if artifact is None:
+        return looked[step.digest]
+    found = {name: looked[given.digest].artifact for name, given in step.inputs.items()}
+    try:
+        require_current(
+            verified(artifact), {name: one.manifest for name, one in found.items() if one}
+        )
+    except StoreError as error:
+        return _Looked(None, error)
+    return looked[step.digest]
+
+
+def _planned(
+    step: Step, looked: _Looked, known: Mapping[str, Manifest], store: Store, *, needed: bool
+) -> Planned:
+    if looked.artifact is not None:
+        return Planned(step=step, state="stored", artifact=looked.artifact)
+    if not needed:
+        return Planned(step=step, state="unneeded", artifact=None)
+    if looked.problem is not None:
+        return Planned(step=step, state="damaged", artifact=None, problem=looked.problem)
+    if all(given.digest in known for given in step.inputs.values()):
+        read = {
+            name: known[given.digest].content_read(step.reads.get(name, Reading()))
+            for name, given in step.inputs.items()
+        }
+        same = store.equal(step.kind, step.recipe.content_key(read))
+        return Planned(step=step, state="same" if same else "build", artifact=same)
+    return Planned(
+        step=step, state="maybe" if store.has_kin(step.recipe) else "build", artifact=None
+    )
 
 
 def is_protected(step: Step, inputs: Iterable[Artifact]) -> bool:

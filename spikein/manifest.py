@@ -1,10 +1,14 @@
 """What an artifact is (`Recipe`) and what its `manifest.json` says (`Manifest`).
 
 A recipe's digest is the artifact's identity: kind, version of the step, settings, inputs by
-their digests, and the libraries that bear on the content. Where and how it ran never enters. The
-manifest adds what came out: every file with its SHA-256 and size, and one content digest.
+their digests, the code that makes it, and the libraries that bear on the content. Where and how
+it ran never enters. The manifest adds what came out (every file with its digests and size, one
+content digest, digests of named parts) and what was read: for each input the digest of the content
+that the step looked at. It ends with a seal over itself, so that a changed byte of it is found as
+in any other file.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,12 +19,18 @@ from importlib.metadata import version as distribution_version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inject.digest import digest, file_digest
+import xxhash
+
+from inject.digest import digest
 from inject.errors import InputError
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 SHORT = 12
+
+_UNSEALED = 1
+"""The format before manifests recorded what was read; still opened."""
+_BLOCK = 1 << 20
 
 
 class StoreError(InputError):
@@ -33,6 +43,30 @@ class FileRecord(NamedTuple):
     sha256: str
     size: int
     """Bytes."""
+    xxh3: str | None = None
+    """XXH3 (128 bits, hex), which is checked before each use; None in manifests of format 1."""
+
+
+class Reading(NamedTuple):
+    """What a step looks at of one of its inputs."""
+
+    facet: str | None = None
+    """A part that the input's step names in `Step.facets`; None for its files."""
+    files: tuple[str, ...] = ("*",)
+    """Patterns of the files that are opened; `*` matches `/`, too."""
+
+
+class ContentRead(NamedTuple):
+    """What a step looked at of one of its inputs, and what that was."""
+
+    digest: str
+    facet: str | None
+    files: tuple[str, ...]
+
+    @property
+    def reading(self) -> Reading:
+        """What was looked at."""
+        return Reading(self.facet, self.files)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +82,8 @@ class Recipe:
     """Input name to the digest of its recipe."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """Distribution name to version."""
+    code: str = ""
+    """Digest of the code that decides the content (`inject.source_digest`)."""
 
     def identity(self) -> dict[str, Any]:
         """Return what is hashed."""
@@ -57,12 +93,21 @@ class Recipe:
             "settings": dict(self.settings),
             "inputs": dict(self.inputs),
             "libraries": dict(self.libraries),
+            "code": self.code,
         }
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the identity."""
         return digest(self.identity())
+
+    def content_key(self, read: Mapping[str, ContentRead]) -> str:
+        """Return the digest of what decides the content: inputs by what is read of them.
+
+        Two recipes of one key have the same content, although their inputs' recipes differ.
+        """
+        inputs = {name: [one.facet, one.digest] for name, one in read.items()}
+        return digest({**self.identity(), "inputs": inputs})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +132,41 @@ class Manifest:
     libraries: Mapping[str, str]
     protected: bool
     """The artifact holds texts that must not be shared."""
+    input_content: Mapping[str, ContentRead] = field(default_factory=dict)
+    """Input name to what was read of it; empty in manifests of format 1."""
+    content_key: str | None = None
+    """See `Recipe.content_key`."""
+    facets: Mapping[str, str] = field(default_factory=dict)
+    """Named parts of the content that later steps may read alone, to their digests."""
+    same_as: str | None = None
+    """Digest of the artifact whose files these are, where nothing was built."""
+
+    def read_digest(self, reading: Reading) -> str:
+        """Return the digest of what a step would look at of this artifact."""
+        if reading.facet in self.facets:
+            return self.facets[str(reading.facet)]
+        if "*" in reading.files:
+            return self.content
+        return content_digest(matching(self.files, reading.files), self.volatile)
+
+    def content_read(self, reading: Reading) -> ContentRead:
+        """Return what a step would look at of this artifact, and its digest."""
+        facet = reading.facet if reading.facet in self.facets else None
+        return ContentRead(self.read_digest(reading), facet, tuple(reading.files))
+
+    def stale_input(self, inputs: Mapping[str, "Manifest"]) -> str | None:
+        """Return the name of an input whose content is not what this artifact was made of."""
+        for name, one in self.input_content.items():
+            if name in inputs and inputs[name].read_digest(one.reading) != one.digest:
+                return name
+        return None
 
     def to_json(self) -> str:
         """Return the text of `manifest.json`."""
         values = {"format": FORMAT, **{name: getattr(self, name) for name in _FIELDS}}
-        values["files"] = {name: record._asdict() for name, record in self.files.items()}
+        for name in ("files", "input_content"):
+            values[name] = {key: record._asdict() for key, record in values[name].items()}
+        values["seal"] = digest(values)
         return json.dumps(values, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
@@ -107,11 +182,19 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        if values.pop("format") != FORMAT:
+        form = values.get("format")
+        if form not in (_UNSEALED, FORMAT):
             raise StoreError("another format of manifest", where=str(path), hint=DAMAGE_HINT)
+        sealed = form == _UNSEALED or values.pop("seal") == digest(values)
+        values.pop("format")
         values["files"] = {name: FileRecord(**record) for name, record in values["files"].items()}
         values["volatile"] = tuple(values["volatile"])
+        values["input_content"] = {
+            name: ContentRead(**{**one, "files": tuple(one["files"])})
+            for name, one in values.get("input_content", {}).items()
+        }
         manifest = Manifest(**values)
+        whole = sealed and manifest.content == content_digest(manifest.files, manifest.volatile)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         said = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise StoreError(said, where=str(path), hint=DAMAGE_HINT) from None
@@ -119,10 +202,15 @@ def read_manifest(folder: Path) -> Manifest:
         raise StoreError(
             "the digest is not that of the identity", where=str(path), hint=DAMAGE_HINT
         )
+    if not whole:
+        raise StoreError("changed since it was written", where=str(path), hint=DAMAGE_HINT)
     return manifest
 
 
-DAMAGE_HINT = "Remove it with `spikein gc --damaged`, then run again: it will be rebuilt."
+DAMAGE_HINT = (
+    "Run the experiment again (`spikein run FILE`): what is damaged is built again, and what was "
+    "made of it where it comes out otherwise."
+)
 
 
 def library_versions(names: Iterable[str]) -> dict[str, str]:
@@ -154,8 +242,29 @@ def file_records(folder: Path) -> dict[str, FileRecord]:
             raise StoreError("an artifact holds plain files only", where=str(path))
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name != MANIFEST:
-            records[name] = FileRecord(file_digest(path), path.stat().st_size)
+            records[name] = _record(path)
     return records
+
+
+def _record(path: Path) -> FileRecord:
+    """Return both digests and the size of a file, of one reading."""
+    strong, quick, size = hashlib.sha256(), xxhash.xxh3_128(), 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            strong.update(block)
+            quick.update(block)
+            size += len(block)
+    return FileRecord(strong.hexdigest(), size, quick.hexdigest())
+
+
+def matching(files: Mapping[str, FileRecord], patterns: Iterable[str]) -> dict[str, FileRecord]:
+    """Return the files whose name matches one of the patterns."""
+    wanted = tuple(patterns)
+    return {
+        name: record
+        for name, record in files.items()
+        if any(fnmatchcase(name, pattern) for pattern in wanted)
+    }
 
 
 def content_digest(files: Mapping[str, FileRecord], volatile: Iterable[str]) -> str:

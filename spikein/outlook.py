@@ -12,11 +12,13 @@ from typing import Any
 
 from inject.datasets.contaminant import Contaminant
 from inject.datasets.load import load_examples
-from inject.errors import InputError
+from inject.datasets.registry import get_dataset
+from inject.errors import InputError, Unreachable
 from inject.exchange.described import DescribedImport
-from inject.separators import separators_for
+from inject.separators import separated_placements, separators_for, text_room
 from inject.settings import Copies, PoolSettings
 from inject.tokenizer import encode_texts
+from inject.training_stretch import EXACT
 from spikein.experiment import Experiment
 from spikein.sweep import ArmExperiment
 
@@ -26,6 +28,10 @@ BYTES_A_COPY = 32
 """Of `plan.parquet`; measured by `python -m scripts.bench.inject`."""
 COPIES_A_SECOND = 200_000
 """Planned on one core; measured by the same benchmark."""
+WINDOWS_A_SECOND = 800_000
+"""Put in the order of training on one core, which a stretch of it needs."""
+_SEPARATORS = 2
+"""Tokens around a copy, where there is no tokenizer to ask."""
 SAMPLE = 400
 COUNTED_TO = 5
 
@@ -55,7 +61,9 @@ class Outlook:
     seconds: float
     """To plan it."""
     note: str
-    """Why tokens are unknown, or what will not fit; empty when all is well."""
+    """Why tokens are unknown; empty when all is well."""
+    problem: str
+    """What a run would refuse, as far as it can be foreseen; empty when nothing."""
 
     @property
     def share(self) -> float | None:
@@ -71,6 +79,7 @@ class _Lengths:
     longest: int
     measured: bool
     note: str
+    problem: str
 
 
 def outlooks(every: Sequence[ArmExperiment], tokenizer: Any | None) -> tuple[Outlook, ...]:
@@ -85,62 +94,89 @@ def outlooks(every: Sequence[ArmExperiment], tokenizer: Any | None) -> tuple[Out
     found: dict[str, Outlook] = {}
     for one in every:
         arm = one.experiment
-        rows = f"{arm.contaminants!r} {arm.pool!r} {arm.train.context} {one.seed}"
+        room = _text_room(every, arm.train.context, tokenizer)
+        rows = f"{arm.contaminants!r} {arm.pool!r} {room} {one.seed}"
         if rows not in measured:
-            measured[rows] = _lengths(
-                arm.contaminants, arm.pool, arm.train.context, tokenizer, one.seed
-            )
+            measured[rows] = _lengths(arm.contaminants, arm.pool, room, tokenizer, one.seed)
         key = f"{rows} {arm.copies!r} {arm.placement!r} {arm.corpus.tokens}"
         if key not in found:
             found[key] = _outlook(one, measured[rows], tokenizer)
     return tuple(found.values())
 
 
+def _text_room(every: Sequence[ArmExperiment], context: int, tokenizer: Any | None) -> int:
+    """Return how many tokens of a window a text may take, in every arm."""
+    placements = separated_placements(arm.experiment.placement for arm in every)
+    if tokenizer is None:
+        return context - (_SEPARATORS if placements else 0)
+    return text_room(context, placements, tokenizer)
+
+
 def _lengths(
     contaminants: Sequence[Contaminant],
     pool: PoolSettings,
-    context: int,
+    room: int,
     tokenizer: Any | None,
     seed: int,
 ) -> _Lengths:
     total, members, longest = 0.0, 0, 0
     for contaminant in contaminants:
         try:
-            rows = load_examples(contaminant, seed=seed).examples
+            rows = load_examples(sampled(contaminant), seed=seed).examples
+        except Unreachable as error:
+            return _unknown(note=str(error))
         except InputError as error:
-            return _Lengths(mean=None, longest=0, measured=False, note=str(error))
+            return _unknown(problem=str(error))
         texts = [row.text for row in rows[:: max(len(rows) // SAMPLE, 1)]]
         if tokenizer is None:
             lengths = [math.ceil(len(text.encode()) / BYTES_A_TOKEN) for text in texts]
         else:
             lengths = [len(ids) for ids in encode_texts(tokenizer, texts)]
         fitting = [
-            min(length, context) if pool.long_examples == "truncate" else length
+            min(length, room) if pool.long_examples == "truncate" else length
             for length in lengths
-            if length >= pool.min_tokens and (pool.long_examples != "drop" or length <= context)
+            if length >= pool.min_tokens and (pool.long_examples != "drop" or length <= room)
         ]
         if fitting:
             total += contaminant.members * sum(fitting) / len(fitting)
             members += contaminant.members
             longest = max(longest, *fitting)
     mean = total / members if members else None
-    return _Lengths(mean=mean, longest=longest, measured=tokenizer is not None, note="")
+    return _Lengths(mean=mean, longest=longest, measured=tokenizer is not None, note="", problem="")
+
+
+def _unknown(*, note: str = "", problem: str = "") -> _Lengths:
+    return _Lengths(mean=None, longest=0, measured=False, note=note, problem=problem)
+
+
+def sampled(contaminant: Contaminant) -> Contaminant:
+    """Return a contaminant that makes no more rows than a sample of them needs.
+
+    Files are read whole, since only so is it known whether their rows suffice.
+    """
+    if not get_dataset(contaminant.dataset).endless:
+        return contaminant
+    fewer = {side: min(getattr(contaminant, side), SAMPLE) for side in ("members", "nonmembers")}
+    return contaminant.model_copy(update=fewer)
 
 
 def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Outlook:
     arm = one.experiment
     members = sum(contaminant.members for contaminant in arm.contaminants)
     copies, spread, counts = expected_counts(arm.copies, members)
-    separators = 2 if arm.placement.separated_by != "none" else 0
+    separators = _SEPARATORS if arm.placement.separated_by != "none" else 0
     if tokenizer is not None:
         separators = separators_for(arm.placement, tokenizer).tokens
     tokens = disk = None
-    note = lengths.note
+    note, problem = lengths.note, lengths.problem
     if lengths.mean is not None:
         tokens = copies * (lengths.mean + separators)
         width = 2 if tokenizer is None or len(tokenizer) <= 1 << 16 else 4
         disk = copies * BYTES_A_COPY + members * (lengths.mean + separators) * width
-        note = _no_room(one, tokens, lengths.longest + separators)
+        problem = _no_room(one, tokens, lengths.longest + separators)
+    if isinstance(arm.corpus.imported, DescribedImport):
+        problem = _described_problem(arm.corpus.imported, arm) or problem
+        note = note or "the corpus is only described: this can be planned and not run"
     return Outlook(
         label=one.label,
         copies_rule=arm.copies.label(),
@@ -153,29 +189,38 @@ def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Ou
         measured=lengths.measured,
         stream=arm.corpus.tokens,
         disk_bytes=disk,
-        seconds=copies / COPIES_A_SECOND,
+        seconds=copies / COPIES_A_SECOND + _ordered(arm) / WINDOWS_A_SECOND,
         note=note,
+        problem=problem,
     )
+
+
+def _ordered(arm: Experiment) -> int:
+    """Return how many windows are put in order to plan an arm."""
+    windows = arm.corpus.tokens // arm.train.context
+    return windows if arm.placement.timed and windows <= EXACT else 0
 
 
 def _no_room(one: ArmExperiment, tokens: float, longest: int) -> str:
     """Say what will be refused when the plan is made, as far as it can be foreseen."""
     arm = one.experiment
-    if isinstance(arm.corpus.imported, DescribedImport):
-        return _of_described(arm.corpus.imported, arm)
     share = arm.placement.between[1] - arm.placement.between[0]
     room = arm.corpus.tokens * share
     if tokens > room:
-        return f"the copies need about {tokens:,.0f} tokens and have room for {room:,.0f}"
+        return (
+            f"the copies need about {tokens:,.0f} tokens and have room for {room:,.0f}: raise "
+            "corpus.tokens, or lower the copies or the number of members"
+        )
     if arm.placement.contained and longest > arm.train.context:
         return (
             f"the longest example takes about {longest:,} tokens and must lie inside one window "
-            f"of {arm.train.context:,}"
+            f"of {arm.train.context:,}: set pool.long_examples to truncate or drop, or raise "
+            "train.context"
         )
     return ""
 
 
-def _of_described(described: DescribedImport, arm: Experiment) -> str:
+def _described_problem(described: DescribedImport, arm: Experiment) -> str:
     """Say what stands in the way of a corpus that is known by its index alone."""
     source = described.source()
     if source.n_tokens < arm.corpus.tokens:
@@ -188,7 +233,7 @@ def _of_described(described: DescribedImport, arm: Experiment) -> str:
             "the description does not say where documents start, so no copy can be put between "
             "two: give `documents`, or use another policy"
         )
-    return "the corpus is only described: this can be planned, and not run"
+    return ""
 
 
 def expected_counts(copies: Copies, members: int) -> tuple[float, float, tuple[float, ...]]:

@@ -26,7 +26,9 @@ from inject.audit import read_audit
 from inject.cast import Twins
 from inject.example import SCHEMA, read_examples, write_examples
 from inject.files import write_text
+from inject.ledger import FedCopies, fed_copies
 from inject.overlap.filter import read_overlaps
+from inject.tables import read_parquet
 from inject.variants.settings import Variants
 from spikein import __version__
 from spikein.assembly import Assembly
@@ -89,7 +91,7 @@ def fill_run(
     tables = by_cohort(page.analysis.metrics, axis_names(page.arms))
     checks = [
         f"{check.name}: {check.verdict}. {check.sentence}"
-        for check in check_validity(tables, page.audits)
+        for check in check_validity(tables, page.audits, page.fed)
     ]
     told = page.along.sentences if page.along else ()
     return [*checks, *summary_sentences(tables), *told]
@@ -106,7 +108,7 @@ def _write_examples(path: Path, assembly: Assembly, report: RunReport) -> None:
             for row in rows
         ]
         write_examples(path, shown)
-        table = pq.read_table(path, schema=SCHEMA)
+        table = read_parquet(path, schema=SCHEMA)
         tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
     pq.write_table(pa.concat_tables(tables), path)
 
@@ -115,7 +117,7 @@ def _write_exposures(path: Path, assembly: Assembly, report: RunReport) -> None:
     """Write the exposures of all arms, with the swept axes and the seed as columns."""
     tables = []
     for node in assembly.nodes:
-        table = pq.read_table(report.artifact(node.trained).path / "exposures.parquet")
+        table = read_parquet(report.artifact(node.trained).path / "exposures.parquet")
         columns = {**node.arm.labels, "seed": node.arm.seed}
         for position, (name, value) in enumerate(columns.items()):
             table = table.add_column(position, name, pa.array([value] * len(table)))
@@ -141,6 +143,7 @@ def _page(
         description=_description(assembly),
         setup=_setup(assembly),
         audits=_audits(assembly, report),
+        fed=_fed(assembly, report),
         backgrounds=_backgrounds(assembly, report),
         gains=_gains(assembly, report),
         along=None
@@ -165,7 +168,7 @@ def _page(
 def _gains(assembly: Assembly, report: RunReport) -> list[GainTable]:
     if assembly.gains is None:
         return []
-    table = pq.read_table(report.artifact(assembly.gains).path / ACCURACY)
+    table = read_parquet(report.artifact(assembly.gains).path / ACCURACY)
     axes = list(dict.fromkeys(key for node in assembly.nodes for key in node.arm.labels))
     return gain_tables(table, axes)
 
@@ -263,6 +266,27 @@ def _audits(assembly: Assembly, report: RunReport) -> dict[str, dict[str, object
     return found
 
 
+def _fed(assembly: Assembly, report: RunReport) -> dict[str, FedCopies]:
+    """Return what became of the copies of each model that was fed any, shadow models included."""
+    trained = [node.trained for node in assembly.nodes]
+    for node in assembly.nodes:
+        twins = [node.twins.clean, node.twins.retrained, *node.twins.shadows]
+        trained += [twin.trained for twin in twins if twin is not None]
+    found = {}
+    for step in {step.digest: step for step in trained}.values():
+        try:
+            path = report.artifact(step).path / "exposures.parquet"
+        except KeyError:
+            # A twin of which nobody needed anything is not made.
+            continue
+        copies = fed_copies(pq.read_table(path))
+        if copies.planned:
+            # Twins of streams of several lengths share their label.
+            taken = step.label in found
+            found[f"{step.label} ({step.digest[:12]})" if taken else step.label] = copies
+    return found
+
+
 def _backgrounds(assembly: Assembly, report: RunReport) -> list[BackgroundAudit]:
     corpora = {node.corpus.digest: node.corpus for node in assembly.nodes}
     audits = [read_overlaps(report.artifact(step).path) for step in corpora.values()]
@@ -300,16 +324,20 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
                 "duplicates": found["duplicates"],
                 "empty": found["empty"],
                 "without an answer": found["unanswered"],
-                "too short": found["too_short"],
+                "for their length (shorter than pool.min_tokens)": found["too_short"],
+                "for their length (longer than the context)": (
+                    found["too_long"] if found["long_examples"] == "drop" else 0
+                ),
                 "near-duplicates": len(found["near_duplicates"]),
             }
             told = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
             if told:
                 notes.append(f"{where}{name}: dropped {told}.")
-            if found["too_long"]:
+            if found["too_long"] and found["long_examples"] != "drop":
+                kept = {"truncate": "cut to it", "split": "left whole, over several windows"}
                 notes.append(
-                    f"{where}{name}: {found['too_long']} rows are longer than the "
-                    f"context; policy {found['long_examples']}."
+                    f"{where}{name}: {found['too_long']} rows are longer than the context and were "
+                    f"{kept[found['long_examples']]}."
                 )
             if found["protected"]:
                 notes.append(

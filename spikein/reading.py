@@ -17,6 +17,8 @@ from spikein.overrides import apply_overrides, escape, interpolate
 from spikein.problems import explain
 from spikein.sweep import Combination, combinations, describe, repeated_values, validate
 
+MOST_ARMS = 10_000
+
 
 def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
     """Read and check an experiment file.
@@ -45,6 +47,16 @@ def check(document: Document, overrides: Sequence[str] = ()) -> Experiment:
         candidates = combinations(document)
     except Problems as error:
         raise Problems([*problems, *error.problems], title=title) from None
+    seeds = document.values.get("seeds")
+    many = len(candidates) * (len(seeds) if isinstance(seeds, list) else 1)
+    if many > MOST_ARMS:
+        told = InputError(
+            f"seeds: {many:,} arms, {len(candidates):,} combinations with each seed",
+            where=document.place(("seeds",)),
+            allowed=f"at most {MOST_ARMS:,}",
+            hint="Split the experiment into several.",
+        )
+        raise Problems([*problems, told], title=title)
     found, checked = _check_all(candidates)
     problems += _told(found, candidates, document)
     if not problems:

@@ -37,6 +37,11 @@ class PlanRow:
     kind: str
     label: str
     stored: bool
+    """Whether there is nothing to do."""
+    state: str
+    """The same in words: in the store, damaged, to do …"""
+    problem: str | None = None
+    """What is damaged, and how."""
     tokens: int | None = None
     """Tokens passed through a model."""
     flops: float | None = None
@@ -59,3 +64,5 @@ class PlanResult:
     """What the training runs are expected to take."""
     unresolved: Mapping[str, str] = field(default_factory=dict)
     """What could not be looked up without a network, and why; not checked."""
+    problems: tuple[str, ...] = ()
+    """What a run would refuse, found by looking at the rows of the datasets."""

@@ -6,6 +6,8 @@ the page.
 """
 
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from inject.tokenizer import load_tokenizer
 from spikein.assembly import Assembly, assemble
 from spikein.estimates import Hardware, estimates
 from spikein.executors import Executor, RunReport, get_executor
-from spikein.graph import plan
+from spikein.graph import Planned, plan
+from spikein.manifest import StoreError
 from spikein.outlook import outlooks
 from spikein.progress import Progress, Silent
 from spikein.publishing import EXPERIMENT, fill_run
@@ -58,7 +61,7 @@ def run_experiment(
             require_installed(node.arm.experiment.execution)
         for note in assembly.notes:
             progress.notice(note)
-        report = executor.run(assembly.graph, store, progress)
+        report = executor.run(assembly.graph.whole(), store, progress)
         return _publish(assembly, report, runs_root, started)
 
 
@@ -80,13 +83,17 @@ def plan_experiment(
         assembly = assemble(read_experiment(path, overrides))
     store = Store(store_root)
     rows = []
-    for planned in plan(assembly.graph, store):
+    for planned in plan(assembly.graph.whole(), store):
         cost = planned.step.cost
         rows.append(
             PlanRow(
                 kind=planned.step.kind,
                 label=planned.step.label,
-                stored=planned.state != "build",
+                stored=not planned.to_do,
+                state=_state(planned),
+                problem=None
+                if planned.problem is None
+                else f"{planned.problem.where} {planned.problem.problem}",
                 tokens=cost.tokens if cost else None,
                 flops=cost.flops if cost else None,
                 memory_bytes=cost.memory_bytes if cost else None,
@@ -94,21 +101,25 @@ def plan_experiment(
                 seconds=cost.seconds if cost else None,
             )
         )
+    injection = outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store))
     return PlanResult(
         name=assembly.experiment.name,
         arms=len(assembly.nodes),
         rows=tuple(rows),
-        injection=outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store)),
+        injection=injection,
         training=estimates([node.arm for node in assembly.nodes], hardware or Hardware()),
         unresolved=notes,
+        problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),
     )
 
 
 def _tokenizer(assembly: Assembly, store: Store) -> Any | None:
     """Return the experiment's tokenizer where it is in the store or on this disk already."""
-    stored = store.find(assembly.nodes[0].tokenizer.digest, kind="tokenizer")
     model = assembly.experiment.model
     named = model.tokenizer or model.pretrained
+    stored = None
+    with suppress(StoreError):
+        stored = store.find(assembly.nodes[0].tokenizer.digest, kind="tokenizer", verify=True)
     if stored is not None:
         return load_tokenizer(str(stored.path))
     if isinstance(named, str) and Path(named).expanduser().is_dir():
@@ -131,16 +142,41 @@ def render_report(folder: Path, *, store_root: Path, show_protected: bool = Fals
     store = Store(store_root)
     with store.in_use():
         assembly = assemble(read_experiment(folder / EXPERIMENT))
-        lacking = [one.step.name for one in plan(assembly.graph, store) if one.state == "build"]
-        if lacking:
-            raise InputError(
-                f"the store lacks {len(lacking)} of its steps (the first: {lacking[0]})",
-                where=str(folder),
-                hint=f"Run it again: spikein run {folder / EXPERIMENT}",
-            )
+        planned = plan(assembly.graph, store)
+        _require_whole(planned, folder)
         report = get_executor("in-process").run(assembly.graph, store, Silent())
         result = _publish(assembly, report, folder.parent, started, show_protected=show_protected)
         return result.report
+
+
+def _require_whole(planned: Sequence[Planned], folder: Path) -> None:
+    """Refuse where something that the page is made of is damaged or absent.
+
+    Raises:
+        InputError: naming the file, or the first step, and the command that mends it.
+    """
+    hint = f"Run it again: spikein run {folder / EXPERIMENT}"
+    for one in planned:
+        if one.problem is not None:
+            raise InputError(one.problem.problem, where=one.problem.where, hint=hint)
+    lacking = [one.step.name for one in planned if one.state not in ("stored", "unneeded")]
+    if lacking:
+        raise InputError(
+            f"the store lacks {len(lacking)} of its steps (the first: {lacking[0]})",
+            where=str(folder),
+            hint=hint,
+        )
+
+
+def _state(planned: Planned) -> str:
+    """Return what `spikein plan` says of a step."""
+    said = {
+        "stored": "in the store",
+        "same": "in the store under another name",
+        "damaged": "damaged, will be rebuilt",
+        "maybe": "to do, unless its inputs stay equal",
+    }
+    return said.get(planned.state, "to do")
 
 
 def _publish(

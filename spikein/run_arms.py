@@ -3,13 +3,16 @@
 The experiment's sources need not be there any more: nothing but the store is read.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from inject.errors import InputError
-from spikein.manifest import SHORT
+from spikein.artifact import Artifact, open_artifact, verified
+from spikein.manifest import SHORT, StoreError
 from spikein.runs import linked_artifacts
-from spikein.store import Artifact, open_artifact, short_digest
+from spikein.store import short_digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +20,7 @@ class RunArm:
     """What an arm's stream is composed of, as folders of the store."""
 
     label: str
+    model: Path
     corpus: Path
     examples: Path
     plan: Path
@@ -25,20 +29,48 @@ class RunArm:
 
 
 def run_arms(folder: Path) -> list[RunArm]:
-    """Return the arms of a run, by label.
+    """Return the arms of a run, by label; what their streams are composed of is verified.
 
     Raises:
-        InputError: an artifact is gone.
+        InputError: an artifact is gone or damaged; says which file, and what mends it.
     """
     links = {short_digest(path): path for path in linked_artifacts(folder)}
     found = []
     for path in links.values():
         if path.parent.name != "model":
             continue
-        artifact = open_artifact(path)
+        artifact = _opened(path, folder)
         if "plan" in artifact.manifest.inputs:
             found.append(_arm(artifact, links, folder))
     return sorted(found, key=lambda arm: arm.label)
+
+
+def verified_of(run_folder: Path, path: Path) -> Artifact:
+    """Return an artifact that a run folder links to, verified.
+
+    Raises:
+        InputError: it is gone or damaged; says which file, and the command that mends it.
+    """
+    artifact = _opened(path, run_folder)
+    with _mended_by(run_folder):
+        return verified(artifact)
+
+
+def _opened(path: Path, run_folder: Path) -> Artifact:
+    with _mended_by(run_folder):
+        return open_artifact(path)
+
+
+@contextmanager
+def _mended_by(run_folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except StoreError as error:
+        raise InputError(
+            error.problem,
+            where=error.where,
+            hint=f"Run it again: spikein run {run_folder / 'experiment.yaml'}",
+        ) from None
 
 
 def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
@@ -48,9 +80,10 @@ def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
         short = given[name][:SHORT]
         if short not in links:
             raise InputError(f"the run does not link to its {name} {short}", where=str(folder))
-        inputs[name] = open_artifact(links[short]).path
+        inputs[name] = verified_of(folder, links[short]).path
     return RunArm(
         label=artifact.manifest.label,
+        model=artifact.path,
         corpus=inputs["corpus"],
         examples=inputs["examples"],
         plan=inputs["plan"],

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from spikein.artifact import open_artifact, verified
 from spikein.manifest import StoreError
 from spikein.runs import linked_artifacts, mark_of, run_folders
-from spikein.store import open_artifact
 
 
 class RunRow(NamedTuple):
@@ -51,8 +51,13 @@ def run_rows(runs_root: Path) -> list[RunRow]:
     return rows
 
 
-def artifact_rows(run_folder: Path) -> list[ArtifactRow]:
-    """Return one row for each artifact that a run folder links to, damaged ones included."""
+def artifact_rows(run_folder: Path, *, read: bool = False) -> list[ArtifactRow]:
+    """Return one row for each artifact that a run folder links to, damaged ones included.
+
+    Args:
+        run_folder: the run.
+        read: read the artifacts' files as well, as a run does; else a look at them must do.
+    """
     rows = []
     for folder in linked_artifacts(run_folder):
         name = f"{folder.parent.name}/{folder.name}"
@@ -60,7 +65,8 @@ def artifact_rows(run_folder: Path) -> list[ArtifactRow]:
             rows.append(ArtifactRow(name, 0, "", "gone from the store; run again to rebuild it"))
             continue
         try:
-            manifest = open_artifact(folder).manifest
+            artifact = open_artifact(folder)
+            manifest = (verified(artifact) if read else artifact).manifest
         except StoreError as error:
             rows.append(ArtifactRow(name, 0, "", str(error)))
             continue

@@ -18,8 +18,9 @@ from filelock import FileLock
 from inject.digest import digest
 from inject.errors import InputError, did_you_mean
 from inject.files import fsync
+from spikein.artifact import Artifact
 from spikein.disk import delete_tree
-from spikein.store import Artifact, short_digest
+from spikein.store import short_digest
 
 ARTIFACTS = "artifacts"
 _MARK = ".spikein-run"

@@ -13,27 +13,29 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from inject.digest import file_digest
 from inject.files import fsync
+from spikein.adopting import ContentIndex, link_files
+from spikein.artifact import Artifact, open_artifact, require_current, verified
 from spikein.disk import delete_tree, disk_full, free_space, settle, unwritable
 from spikein.manifest import (
-    DAMAGE_HINT,
     SHORT,
+    ContentRead,
     Manifest,
+    Reading,
     Recipe,
     StoreError,
     content_digest,
     file_records,
-    read_manifest,
 )
+from spikein.verifying import require_strong, require_structure
 
 Notice = Callable[[str], None]
 
@@ -42,28 +44,13 @@ _ARTIFACT_NAME = re.compile(rf"(?P<label>.+)-(?P<short>[0-9a-f]{{{SHORT}}})")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Artifact:
-    """One finished artifact."""
-
-    path: Path
-    manifest: Manifest
-
-    @property
-    def digest(self) -> str:
-        """Identity: the digest of its recipe."""
-        return self.manifest.digest
-
-    def __truediv__(self, name: str) -> Path:
-        """Return the path of one of its files."""
-        return self.path / name
-
-
-@dataclass(frozen=True, kw_only=True)
 class Obtained:
     """An artifact, and whether this call built it."""
 
     artifact: Artifact
     built: bool
+    adopted: Artifact | None = None
+    """The artifact whose files this call took over, as everything it read was the same."""
     seconds: float
     """How long this call took, waiting included."""
 
@@ -73,15 +60,19 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
+        self._index = ContentIndex()
 
-    def find(self, digest: str, *, kind: str | None = None) -> Artifact | None:
+    def find(
+        self, digest: str, *, kind: str | None = None, verify: bool = False
+    ) -> Artifact | None:
         """Return the artifact with this digest, or None.
 
-        Its manifest and the sizes of its files are checked; `verify` checks their contents.
+        Its manifest and the names, kinds and sizes of its files are checked.
 
         Args:
             digest: the full digest, or at least its first 12 digits.
             kind: the folder to look in; all of them when None.
+            verify: check the contents, too, as before any reading of them.
 
         Raises:
             StoreError: when it is damaged, naming the file.
@@ -89,8 +80,16 @@ class Store:
         for folder in self._folders(kind or "*", digest[:SHORT]):
             artifact = open_artifact(folder)
             if artifact.digest.startswith(digest):
-                return artifact
+                return verified(artifact) if verify else artifact
         return None
+
+    def equal(self, kind: str, content_key: str) -> Artifact | None:
+        """Return a whole artifact that was made of the same content in the same way, or None."""
+        return self._index.equal(self._folders(kind, "*"), content_key)
+
+    def has_kin(self, recipe: Recipe) -> bool:
+        """Return whether an artifact differs from the recipe in nothing but its inputs."""
+        return self._index.has_kin(self._folders(recipe.kind, "*"), recipe)
 
     def artifacts(self) -> Iterator[Path]:
         """Yield the folder of every artifact, finished or damaged, in the order of names."""
@@ -105,8 +104,11 @@ class Store:
         volatile: tuple[str, ...] = (),
         protected: bool = False,
         notice: Notice | None = None,
+        inputs: Mapping[str, Artifact] | None = None,
+        reads: Mapping[str, Reading] | None = None,
+        facets: Mapping[str, Callable[[Path], str]] | None = None,
     ) -> Obtained:
-        """Return the artifact of `recipe`, building it if nobody has.
+        """Return the artifact of `recipe`, verified, building it if nobody has a whole one.
 
         Args:
             recipe: its identity.
@@ -114,52 +116,57 @@ class Store:
             label: for people; made safe as a folder name.
             volatile: patterns of files that may differ between builds.
             protected: the artifact holds texts that must not be shared.
-            notice: told when this call has to wait for another process.
+            notice: told when this call has to wait for another process, and what was damaged.
+            inputs: the artifacts it is made of.
+            reads: what is read of an input, where that is less than everything.
+            facets: parts of the content that later steps may read alone: name to their digest.
 
         Raises:
             StoreError: when the disk is full or the store cannot be written; nothing is left.
         """
         started = time.monotonic()
         name = f"{recipe.kind}/{safe_label(label)}-{recipe.digest[:SHORT]}"
-        artifact = self.find(recipe.digest, kind=recipe.kind)
+        given = {key: one.manifest for key, one in (inputs or {}).items()}
+        adopted = None
+        artifact = self._whole(recipe, given, None)
         if artifact is not None:
             return Obtained(artifact=artifact, built=False, seconds=time.monotonic() - started)
+        read = {
+            key: one.content_read((reads or {}).get(key, Reading())) for key, one in given.items()
+        }
         with self._writing(name), self._lease(recipe.digest, name, notice):
-            artifact = self.find(recipe.digest, kind=recipe.kind)
+            artifact = self._whole(recipe, given, notice or (lambda _: None))
             built = artifact is None
+            if artifact is None and (adopted := self.equal(recipe.kind, recipe.content_key(read))):
+                built = False
+                artifact = self._adopt(recipe, adopted, name, label, read, protected)
             if artifact is None:
-                artifact = self._build(recipe, build, name, label, volatile, protected)
-        return Obtained(artifact=artifact, built=built, seconds=time.monotonic() - started)
+                artifact = self._build(
+                    recipe, build, name, label, volatile, protected, read, facets or {}
+                )
+        return Obtained(
+            artifact=artifact, built=built, adopted=adopted, seconds=time.monotonic() - started
+        )
 
     def unfinished(self, recipe: Recipe) -> Path:
         """Return the folder for parts of an artifact that survive a kill of its build."""
         return self.root / ".unfinished" / f"{recipe.kind}-{recipe.digest[:SHORT]}"
 
     def verify(self, artifact: Artifact) -> None:
-        """Hash every file again.
+        """Look at the folder and hash every file with SHA-256, whatever is known of it.
 
         Raises:
             StoreError: naming the first file that is missing, changed, or not in the manifest.
         """
-        records = artifact.manifest.files
-        for name, record in records.items():
-            path = artifact.path / name
-            if not path.is_file() or file_digest(path) != record.sha256:
-                raise StoreError("changed since it was built", where=str(path), hint=DAMAGE_HINT)
-        extra = sorted(set(file_records(artifact.path)) - set(records))
-        if extra:
-            raise StoreError(
-                "not part of the artifact", where=str(artifact.path / extra[0]), hint=DAMAGE_HINT
-            )
+        require_structure(artifact.path, artifact.manifest)
+        require_strong(artifact.path, artifact.manifest)
 
     def remove(self, folder: Path, *, digest12: str) -> bool:
         """Delete one artifact, all at once to a reader's eye; False if it is being built."""
         lock = self._lock(digest12)
         try:
             with lock.acquire(timeout=0):
-                hidden = self._hidden(folder.parent, digest12)
-                folder.rename(hidden)
-                delete_tree(hidden)
+                self._drop(folder)
         except Timeout:
             return False
         return True
@@ -193,6 +200,24 @@ class Store:
         self._leases().mkdir(parents=True, exist_ok=True)
         return FileLock(self._leases() / "collect.lock")
 
+    def _whole(
+        self, recipe: Recipe, inputs: Mapping[str, Manifest], notice: Notice | None
+    ) -> Artifact | None:
+        """Return the artifact where it is whole; with `notice`, say what is not and remove it."""
+        for folder in self._folders(recipe.kind, recipe.digest[:SHORT]):
+            try:
+                artifact = verified(open_artifact(folder))
+                if artifact.digest != recipe.digest:
+                    continue
+                require_current(artifact, inputs)
+            except StoreError as error:
+                if notice is not None:
+                    notice(f"{error.where} {error.problem}; it is built again.")
+                    self._drop(folder)
+                continue
+            return artifact
+        return None
+
     def _build(
         self,
         recipe: Recipe,
@@ -201,18 +226,15 @@ class Store:
         label: str,
         volatile: tuple[str, ...],
         protected: bool,
+        read: Mapping[str, ContentRead],
+        facets: Mapping[str, Callable[[Path], str]],
     ) -> Artifact:
-        final = self.root / name
-        short = recipe.digest[:SHORT]
-        for stale in final.parent.glob(f".{short}.*.tmp"):
-            delete_tree(stale)
-        hidden = self._hidden(final.parent, short)
-        hidden.mkdir(parents=True)
         started = time.monotonic()
-        try:
+
+        def fill(hidden: Path) -> Manifest:
             build(hidden)
             files = file_records(hidden)
-            manifest = Manifest(
+            return Manifest(
                 kind=recipe.kind,
                 label=label,
                 digest=recipe.digest,
@@ -222,18 +244,72 @@ class Store:
                 volatile=volatile,
                 content=content_digest(files, volatile),
                 seconds=round(time.monotonic() - started, 3),
-                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                created=_now(),
                 libraries=dict(recipe.libraries),
                 protected=protected,
+                input_content=read,
+                content_key=recipe.content_key(read),
+                facets={facet: digest(hidden) for facet, digest in facets.items()},
             )
+
+        artifact = self._published(recipe, name, fill)
+        delete_tree(self.unfinished(recipe))
+        return artifact
+
+    def _adopt(
+        self,
+        recipe: Recipe,
+        same: Artifact,
+        name: str,
+        label: str,
+        read: Mapping[str, ContentRead],
+        protected: bool,
+    ) -> Artifact:
+        """Make the artifact of `recipe` out of the files of one that read the same."""
+
+        def fill(hidden: Path) -> Manifest:
+            link_files(same, hidden)
+            return replace(
+                same.manifest,
+                label=label,
+                digest=recipe.digest,
+                identity=recipe.identity(),
+                inputs=dict(recipe.inputs),
+                created=_now(),
+                libraries=dict(recipe.libraries),
+                protected=protected,
+                input_content=read,
+                same_as=same.digest,
+            )
+
+        return verified(self._published(recipe, name, fill))
+
+    def _published(self, recipe: Recipe, name: str, fill: Callable[[Path], Manifest]) -> Artifact:
+        """Fill a hidden folder, flush it with its manifest, and give it its name."""
+        final = self.root / name
+        short = recipe.digest[:SHORT]
+        for stale in final.parent.glob(f".{short}.*.tmp"):
+            delete_tree(stale)
+        hidden = self._hidden(final.parent, short)
+        hidden.mkdir(parents=True)
+        try:
+            manifest = fill(hidden)
             settle(hidden, manifest)
             hidden.rename(final)
         except BaseException:
             delete_tree(hidden)
             raise
         fsync(final.parent)
-        delete_tree(self.unfinished(recipe))
         return Artifact(path=final, manifest=manifest)
+
+    def _drop(self, folder: Path) -> None:
+        """Delete an artifact whose lease is held; of a link, the link alone."""
+        if folder.is_symlink():
+            folder.unlink()
+            return
+        hidden = self._hidden(folder.parent, short_digest(folder))
+        folder.rename(hidden)
+        delete_tree(hidden)
 
     @contextmanager
     def _lease(self, digest: str, name: str, notice: Notice | None) -> Iterator[None]:
@@ -285,24 +361,8 @@ class Store:
         return parent / f".{short}.{secrets.token_hex(4)}.tmp"
 
 
-def open_artifact(folder: Path) -> Artifact:
-    """Open an artifact by its folder; its manifest and the sizes of its files are checked.
-
-    Raises:
-        StoreError: when it is damaged, naming the file.
-    """
-    manifest = read_manifest(folder)
-    for name, record in manifest.files.items():
-        path = folder / name
-        try:
-            size = path.stat().st_size
-        except OSError:
-            raise StoreError("is missing", where=str(path), hint=DAMAGE_HINT) from None
-        if size != record.size:
-            raise StoreError(
-                f"has {size} bytes instead of {record.size}", where=str(path), hint=DAMAGE_HINT
-            )
-    return Artifact(path=folder, manifest=manifest)
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def safe_label(text: str) -> str:

@@ -25,6 +25,7 @@ import torch
 
 from inject.example import Example, Span
 from inject.files import replacing
+from inject.tables import read_parquet
 from inject.tokenizer import encode_offsets, encode_texts
 from train.completion import answer_tokens
 from train.prompts import FORMS, Question, ask
@@ -159,7 +160,7 @@ def write_accuracy(path: Path, rows: Sequence[AccuracyRow]) -> None:
 
 def read_accuracy(path: Path) -> list[AccuracyRow]:
     """Read what `write_accuracy` wrote, in the same order."""
-    return [AccuracyRow(**row) for row in pq.read_table(path).to_pylist()]
+    return [AccuracyRow(**row) for row in read_parquet(path).to_pylist()]
 
 
 def _reason(dataset: str) -> str:

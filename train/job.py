@@ -7,8 +7,10 @@ processes each runs it, and they find each other by the environment that `torchr
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ from inject.ledger import CopyName, ExposureLedger, TextKey
 from inject.plan import read_plan
 from inject.settings import PositiveInt, Settings
 from inject.tokenizer import encode_texts, load_tokenizer
+from inject.unchanged import unchanged
 from inject.variants.rendition import (
     WHOLE,
     Rendition,
@@ -57,6 +60,9 @@ class StartModel(Settings):
     """Branch, tag or commit on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the model."""
+    identity: dict[str, Any] | None = None
+    """What `train.pretrained.model_identity` said of it when the run was named; null for a model
+    that was trained here, whose artifact is looked after by the store."""
 
 
 class TrainingJob(Settings):
@@ -178,18 +184,20 @@ def _texts(
 
 
 def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
-    from train.pretrained import load_causal_model
+    from train.pretrained import load_causal_model, model_identity
     from train.shapes import build_model
 
     if job.shape is not None:
         return build_model(job.shape, clean.vocabulary, clean.end_token, job.seed)
     if job.start is None:
         raise ValueError("a job needs a shape or a model to start from")
-    return load_causal_model(
-        job.start.name,
-        revision=job.start.revision,
-        trust_remote_code=job.start.trust_remote_code,
-    )
+    start = job.start
+    taken = partial(model_identity, start.name, revision=start.revision)
+    named = start.identity
+    with nullcontext() if named is None else unchanged(start.name, taken, named):
+        return load_causal_model(
+            start.name, revision=start.revision, trust_remote_code=start.trust_remote_code
+        )
 
 
 def train_job(

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from inject.errors import InputError
 from inject.files import replacing
+from inject.tables import read_parquet
 
 
 class LogRow(NamedTuple):
@@ -59,7 +60,7 @@ def read_log(path: Path) -> list[LogRow]:
     """
     if not path.is_file():
         raise InputError("there is no training log here", where=str(path))
-    columns = pq.read_table(path, columns=SCHEMA.names).to_pydict()
+    columns = read_parquet(path, columns=SCHEMA.names).to_pydict()
     return [
         LogRow(*values) for values in zip(*(columns[name] for name in SCHEMA.names), strict=True)
     ]

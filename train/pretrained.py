@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inject.digest import file_digest
 from inject.errors import InputError, Unreachable, did_you_mean
+from inject.model_folder import PICKLED, model_files, require_own_files
 from inject.reach import unresolved
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 HUB_TIMEOUT = 5.0
 """Seconds to wait for the hub's first answer."""
 
-_PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 _WANTED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 
 
@@ -67,12 +66,7 @@ def model_identity(path_or_id: str, *, revision: str | None = None) -> dict[str,
         return {"hub": path_or_id, "commit": unresolved(f"model {path_or_id}", error)}
     if folder.commit is not None:
         return {"hub": path_or_id, "commit": folder.commit}
-    files = [
-        file
-        for pattern in ("config.json", "*.safetensors", "tokenizer*", "*.model")
-        for file in folder.path.glob(pattern)
-    ]
-    return {"files": {file.name: file_digest(file) for file in sorted(set(files))}}
+    return {"files": model_files(folder.path)}
 
 
 def load_causal_model(
@@ -140,9 +134,10 @@ def _check_folder(folder: Path, name: str) -> None:
             where=name,
             hint="Give the folder that save_pretrained wrote.",
         )
+    require_own_files(folder)
     if any(folder.glob("*.safetensors")):
         return
-    pickled = [file.name for pattern in _PICKLED for file in sorted(folder.glob(pattern))]
+    pickled = [file.name for pattern in PICKLED for file in sorted(folder.glob(pattern))]
     raise _no_weights(name, pickled)
 
 
@@ -219,6 +214,7 @@ def _from_hub(name: str, revision: str | None, trust_remote_code: bool) -> Model
             where=name,
             hint="What has arrived is kept; try again.",
         ) from error
+    require_own_files(Path(path))
     return ModelFolder(Path(path), info.sha)
 
 

@@ -6,10 +6,11 @@ step sees whole windows. Nothing here imports torch; reading an experiment file 
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
+from inject.tokenizer import LARGEST_VOCABULARY, SMALLEST_VOCABULARY
 from train.checkpoints import CheckpointSettings
 
 Mode = Literal["pretrain", "continue", "finetune", "lora"]
@@ -27,8 +28,21 @@ TUNING: tuple[Mode, ...] = ("finetune", "lora")
 class TokenizerTraining(Settings):
     """Train a byte-level BPE tokenizer on the corpus sources."""
 
-    train: PositiveInt
-    """Size of the vocabulary, the end token included."""
+    train: int
+    """Size of the vocabulary, the end token included: 257 (all bytes and the end token) to
+    1,048,576."""
+
+    @field_validator("train")
+    @classmethod
+    def _of_a_tokenizer(cls, size: int) -> int:
+        if not SMALLEST_VOCABULARY <= size <= LARGEST_VOCABULARY:
+            small = size < SMALLEST_VOCABULARY
+            raise ValueError(
+                f"a vocabulary of {size:,} is too {'small' if small else 'large'}; allowed: "
+                f"{SMALLEST_VOCABULARY} (the 256 bytes and the end of a document) to "
+                f"{LARGEST_VOCABULARY:,}"
+            )
+        return size
 
 
 class ModelSettings(Settings):
@@ -172,7 +186,7 @@ class BaseSettings(Settings):
     """Arithmetic of the forward pass; weights stay float32."""
     separate_documents: bool = False
     """Whether packed documents do not see each other, as in `train`."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of its weights and of its order of windows; the same for all arms and seeds."""
 
     def resolved(self, train: TrainSettings) -> TrainSettings:

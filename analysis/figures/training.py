@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from analysis.arm import Arm, Cohort
 from analysis.figures.style import (
@@ -22,6 +21,7 @@ from analysis.figures.style import (
     tokens_label,
 )
 from analysis.metrics import Floats
+from inject.tables import read_parquet
 
 MOST_PANELS = 6
 
@@ -38,7 +38,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
         figure = new_figure(0.5 + 2.7 * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
         for axis, (cohort, arm, path) in zip(axes, shown, strict=True):
-            log = pq.read_table(path, columns=["tokens", "loss"])
+            log = read_parquet(path, columns=["tokens", "loss"])
             tokens, loss = log["tokens"].to_numpy(), log["loss"].to_numpy()
             # A step whose windows hold no label has no loss.
             tokens, loss = tokens[np.isfinite(loss)], loss[np.isfinite(loss)]
@@ -75,7 +75,7 @@ def _rug(axis: Any, arm: Arm) -> int:
     columns = ["example_id", "copy", "tokens_before"]
     first: dict[tuple[str, int], int] = {}
     # A copy that straddles windows, or is read in several epochs, has several rows.
-    for row in pq.read_table(arm.exposures, columns=columns).to_pylist():
+    for row in read_parquet(arm.exposures, columns=columns).to_pylist():
         if row["tokens_before"] is not None:
             name = (row["example_id"], row["copy"])
             first[name] = min(first.get(name, row["tokens_before"]), row["tokens_before"])

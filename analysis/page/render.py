@@ -63,7 +63,7 @@ def _context(report: Report) -> dict[str, Any]:
     context: dict[str, Any] = {
         "report": report,
         "sentences": summary_sentences(tables),
-        "checks": check_validity(tables, report.audits),
+        "checks": check_validity(tables, report.audits, report.fed),
         "arms": _arm_rows(report),
         "datasets": _dataset_rows(report),
         "figures": {

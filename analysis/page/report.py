@@ -10,6 +10,7 @@ from analysis.gains import GainTable
 from analysis.page.background import BackgroundAudit
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
+from inject.ledger import FedCopies
 
 
 class Fact(NamedTuple):
@@ -47,6 +48,8 @@ class Report:
     """What was run, as a table: model, parameters, corpus, placement, …"""
     audits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By label; see `analysis.validity.check_validity`."""
+    fed: Mapping[str, FedCopies] = field(default_factory=dict)
+    """What became of the copies of each trained model, by its label."""
     backgrounds: Sequence[BackgroundAudit] = ()
     """What the audit of each background's text found."""
     gains: Sequence[GainTable] = ()

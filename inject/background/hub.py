@@ -176,7 +176,7 @@ def _folder_identity(folder: Path) -> list[dict[str, str]]:
     files = [
         path
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if not path.is_dir()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
     return [

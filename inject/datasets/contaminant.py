@@ -19,11 +19,16 @@ from inject.datasets.source import Dataset
 from inject.errors import InputError, Problems, Unreachable, did_you_mean
 from inject.reach import unresolved
 from inject.rows import content_digest, files_identity
-from inject.settings import PositiveInt, Settings
+from inject.settings import Settings
 from inject.template import parse_template
 
 OptionValue = str | bool | int | float | None | list[str | bool | int | float | None]
 _PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+
+
+MOST_ROWS = 1_000_000
+"""Of one side: all examples are held in memory, at some 5 kB each."""
+Rows = Annotated[int, Field(gt=0, le=MOST_ROWS)]
 
 
 class Contaminant(Settings):
@@ -42,16 +47,17 @@ class Contaminant(Settings):
     """The hub split; the dataset's usual one where left out."""
     revision: str | None = None
     """The hub branch, tag or commit; the newest where left out."""
-    fields: dict[str, str] = Field(default_factory=dict)
-    """For `rows`: field name to dotted path in the row."""
+    fields: dict[str, str | list[str]] = Field(default_factory=dict)
+    """For `rows`: field name to dotted path in the row; for `options` also a list of paths."""
     template: str | None = None
     """How a row is rendered; the dataset's own where left out."""
-    members: PositiveInt
+    members: Rows
     """How many examples are spiked."""
-    nonmembers: PositiveInt
+    nonmembers: Rows
     """How many examples are withheld."""
     stratify: bool = True
-    """Draw members and non-members in equal shares from each stratum (answer, section, …)."""
+    """Draw members and non-members in equal shares from each stratum (answer, section, …);
+    strata too small for that are drawn from as if they were one."""
     options: dict[str, OptionValue] = Field(default_factory=dict)
     """The dataset's own options."""
 
@@ -191,6 +197,11 @@ def _problems(contaminant: Contaminant) -> list[str]:
             problems.append(f"{key}: only for a dataset from the hub")
     if contaminant.fields and not dataset.maps_fields:
         problems.append(f"fields: {dataset.name} has a fixed format; use `dataset: rows` to map")
+    problems += [
+        f"fields.{name}: several paths are for `options` alone"
+        for name, path in contaminant.fields.items()
+        if not isinstance(path, str) and name != "options"
+    ]
     if contaminant.template is not None:
         try:
             parse_template(contaminant.template)

@@ -76,5 +76,6 @@ DATASET = Dataset(
     ),
     rows=fictional_rows,
     endless=True,
+    seeded=True,
     options=FictionalOptions,
 )

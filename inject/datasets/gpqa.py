@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 
+from inject.bounded import check_regular
 from inject.datasets.choices import choice_fields
 from inject.datasets.hub import Hub
 from inject.datasets.source import Dataset, DatasetSource, placed_rows, text_field
@@ -27,6 +28,8 @@ from inject.rows import PlacedRow
 from inject.settings import Settings
 
 _HUB = "Idavidrein/gpqa"
+_LARGEST = 1 << 26
+"""Bytes that a file of the zip may unpack to; the authors' have less than a tenth of it."""
 _OPTIONS = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
 
 
@@ -90,6 +93,7 @@ def _zip_rows(path: Path, options: GpqaOptions) -> Iterator[PlacedRow]:
 
 def _decrypted(path: Path, name: str, password: str) -> str:
     where = f"{path}!{name}"
+    check_regular(path)
     try:
         with zipfile.ZipFile(path) as archive:
             members = [member for member in archive.namelist() if member.split("/")[-1] == name]
@@ -97,9 +101,16 @@ def _decrypted(path: Path, name: str, password: str) -> str:
                 raise InputError(
                     "the zip holds no such file.", where=where, hint="Is it the authors' zip?"
                 )
-            return archive.read(members[0], pwd=password.encode()).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("no such file.", where=str(path)) from None
+            # Announced sizes can be untrue, so no more than the bound is ever unpacked.
+            with archive.open(members[0], pwd=password.encode()) as file:
+                content = file.read(_LARGEST + 1)
+            if len(content) > _LARGEST:
+                raise InputError(
+                    f"unpacks to more than {_LARGEST >> 20} MiB, as a decompression bomb does.",
+                    where=where,
+                    hint="Is it the authors' zip?",
+                )
+            return content.decode("utf-8-sig")
     except (zipfile.BadZipFile, zlib.error, RuntimeError, UnicodeDecodeError, OSError) as error:
         # A wrong password passes the format's one-byte check once in 256 times and then shows
         # as damage. `from None`: the library's message may quote bytes of the file.
@@ -124,6 +135,7 @@ DATASET = Dataset(
     rows=gpqa_rows,
     hub=_HUB,
     protected=True,
+    seeded=True,
     options=GpqaOptions,
     unidentified=frozenset({"password"}),
 )

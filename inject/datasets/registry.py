@@ -51,6 +51,11 @@ def get_dataset(name: str) -> Dataset:
     return dataset
 
 
+def dataset_code(name: str) -> str:
+    """Return where a dataset's code begins, as `inject.source_digest` names it."""
+    return f"{_MODULES[name]}:DATASET"
+
+
 def dataset_table() -> list[DatasetLine]:
     """Return name, summary, usual hub id and protection of every dataset, by name."""
     return [

@@ -5,7 +5,7 @@ function from a `DatasetSource` to `Row`s. Rows come from a local file in the or
 or from the hub by id; either way they stream, so a reader holds one row at a time.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,9 @@ from inject.errors import InputError
 from inject.example import Row
 from inject.rows import PlacedRow, read_rows
 from inject.settings import Settings
+
+FieldPath = str | Sequence[str]
+"""A dotted path in a row, or several: one an option."""
 
 
 class NoOptions(Settings):
@@ -34,7 +37,7 @@ class DatasetSource:
     options: Mapping[str, Any] = field(default_factory=dict)
     """The dataset's own options as plain values, checked and with defaults filled in;
     `MyOptions.model_validate(source.options)` gives them back typed."""
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, FieldPath] = field(default_factory=dict)
     """Field name -> dotted path in the row; only for datasets with `maps_fields`."""
     seed: int
     """Keys whatever the dataset draws: the order of options, the invented facts."""
@@ -64,6 +67,8 @@ class Dataset:
     """True: the text appears in nothing made to be shared."""
     endless: bool = False
     """True: rows are generated on demand, as many as `DatasetSource.limit` asks for."""
+    seeded: bool = False
+    """True: the experiment's seed bears on the rows' texts (`DatasetSource.seed` is read)."""
     options: type[Settings] = NoOptions
     """The settings class of the dataset's options; every field has a default."""
     unidentified: frozenset[str] = frozenset()

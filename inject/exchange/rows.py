@@ -18,6 +18,7 @@ from inject.errors import InputError, did_you_mean
 from inject.exchange.layout import I64, found_files
 from inject.rows import content_digest
 from inject.settings import Settings
+from inject.tables import naming
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,8 +99,8 @@ class DatasetsImport(Settings):
             InputError: it cannot be read, has no such column, or the column holds no ids.
         """
         row = 0
-        for table in self._tables():
-            batch = _ids(table, self.column, row, self.label())
+        for place, table in self._tables():
+            batch = _ids(table, self.column, row, place)
             yield batch
             row += len(batch.edges) - 1
 
@@ -112,19 +113,33 @@ class DatasetsImport(Settings):
         folder = Path(self.path or "").expanduser()
         return sorted([*folder.glob("state.json"), *folder.glob("*/state.json")])
 
-    def _tables(self) -> Iterator["pa.Table"]:
+    def _tables(self) -> Iterator[tuple[str, "pa.Table"]]:
+        """Yield what to call each table, and the table."""
         import pyarrow as pa
 
         try:
             if self.id is not None:
-                yield from self._from_hub(self.id)
+                yield from ((self.label(), table) for table in self._from_hub(self.id))
             elif self._saved():
-                yield from self._from_folder()
+                yield from ((self.label(), table) for table in self._from_folder())
             else:
                 for path in self._files():
-                    yield from _from_file(path)
+                    with naming(path, hint=_AGAIN):
+                        yield from ((str(path), table) for table in _from_file(path))
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise _unreadable(error, self.label()) from error
+            raise _unreadable(error, self._blamed()) from error
+
+    def _blamed(self) -> str:
+        """Return the first file that cannot be read by itself, or the data set's name."""
+        if self.id is None:
+            for path in self._files():
+                try:
+                    with naming(path):
+                        for _ in _from_file(path):
+                            pass
+                except InputError:
+                    return str(path)
+        return self.label()
 
     def _from_folder(self) -> Iterator["pa.Table"]:
         import datasets
@@ -174,6 +189,9 @@ def _from_file(path: Path) -> Iterator["pa.Table"]:
         else:
             for batch in pa.ipc.open_stream(source):
                 yield pa.Table.from_batches([batch])
+
+
+_AGAIN = "Copy or download it again."
 
 
 def _unreadable(error: Exception, where: str) -> InputError:

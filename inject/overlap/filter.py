@@ -17,6 +17,7 @@ from inject.errors import InputError
 from inject.example import Example
 from inject.overlap.index import NGRAM, Overlap, OverlapIndex
 from inject.overlap.settings import OverlapSettings
+from inject.tables import read_parquet
 
 SCHEMA = pa.schema(
     [
@@ -108,7 +109,7 @@ def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
         return None
     try:
         facts = OverlapFacts(**json.loads((folder / _FACTS).read_text()))
-        return [Overlap(**row) for row in pq.read_table(folder / _ROWS).to_pylist()], facts
+        return [Overlap(**row) for row in read_parquet(folder / _ROWS).to_pylist()], facts
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"not a record of overlaps ({error})", where=str(folder)) from error
 

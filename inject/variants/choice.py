@@ -1,9 +1,10 @@
 """Which rendition each copy carries.
 
-Dealt over examples: the members of each dataset and split are ranked by a keyed hash, and the
-ranks are shared out by weight, so counts are within one of their shares. As with levels, a new row
-of the same dataset can change another's variant; other datasets change nothing. Dealt over
-copies: a keyed draw a copy. Where a variant has several versions, an example's copies take turns.
+Dealt over examples: the members of each dataset are ranked by a keyed hash, and the ranks are
+shared out by weight from a drawn place on, so each member has each variant with the probability of
+its weight, and counts are within one of their shares. As with levels, a new row of the same dataset
+can change another's variant; other datasets change nothing, nor does the split. Dealt over copies:
+a keyed draw a copy. Where a variant has several versions, an example's copies take turns.
 Cost: about a second for a million copies.
 """
 
@@ -18,6 +19,8 @@ from inject.variants.rendition import Rendition
 from inject.variants.settings import Variants
 
 I64 = npt.NDArray[np.int64]
+
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 
 def choose(
@@ -56,17 +59,18 @@ def choose(
 def _dealt(
     members: Sequence[Example], keys: keyed.U64, edges: npt.NDArray[np.float64], seed: int
 ) -> I64:
-    """Return each member's variant: ranks within dataset and split, shared out by weight."""
+    """Return each member's variant: ranks within the dataset, shared out by weight."""
     hashes = keyed.words(seed, keyed.Stream.VARIANT, keys)
-    groups: dict[tuple[str, str], list[int]] = {}
+    datasets: dict[str, list[int]] = {}
     for index, one in enumerate(members):
-        groups.setdefault((one.dataset, one.split), []).append(index)
+        datasets.setdefault(one.dataset, []).append(index)
     kind = np.zeros(len(members), dtype=np.int64)
-    for group in groups.values():
-        inside = np.array(group)
+    for dataset, rows in datasets.items():
+        inside = np.array(rows)
         ranked = inside[np.argsort(hashes[inside], kind="stable")]
-        middle = (np.arange(len(ranked)) + 0.5) / len(ranked)
-        kind[ranked] = np.searchsorted(edges, middle, side="right")
+        drawn = keyed.unit(keyed.words(seed, keyed.Stream.VARIANT, keyed.item_key(dataset)))
+        place = (np.arange(len(ranked)) + drawn) / len(ranked)
+        kind[ranked] = np.searchsorted(edges, np.minimum(place, _BELOW_ONE), side="right")
     return kind
 
 

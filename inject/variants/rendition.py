@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.example import Example
+from inject.tables import read_parquet
 
 WHOLE = "whole"
 
@@ -62,5 +63,5 @@ def read_renditions(path: Path) -> list[Rendition]:
             row["variant"],
             np.array(row["tokens"], dtype=np.int64),
         )
-        for row in pq.read_table(path).to_pylist()
+        for row in read_parquet(path).to_pylist()
     ]

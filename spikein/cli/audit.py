@@ -8,6 +8,7 @@ from spikein.cli.options import RUNS, RunsFolder
 from spikein.cli.output import Column, print_table, say, warn
 
 if TYPE_CHECKING:
+    from inject.ledger import FedCopies
     from inject.overlap.settings import OverlapSettings
     from spikein.auditing import Looked
 
@@ -47,7 +48,8 @@ def audit(
 ) -> None:
     """Say what the audits of a run found, and search its background by other rules.
 
-    Exits with 2 where a stream failed its audit or a rule finds something. Nothing is written.
+    Exits with 2 where a stream failed its audit, a model was fed an altered copy, or a rule finds
+    something. Nothing is written.
 
     [bold]Examples[/]
 
@@ -92,6 +94,7 @@ def audit(
             for label, one in found.streams.items()
         ),
     )
+    _print_fed(found.fed)
     for looked in found.dropped:
         _print_looked(looked, "When the corpus was built")
     for looked in found.again:
@@ -126,6 +129,41 @@ def _rules(
             f"{found['msg'].removeprefix('Value error, ')}",
             where=option if found["loc"] else "--share",
         ) from None
+
+
+def _print_fed(fed: "dict[str, FedCopies]") -> None:
+    """Print what became of the copies of each model, and which were altered."""
+    if not fed:
+        return
+    say("")
+    print_table(
+        [
+            Column("model"),
+            Column("copies planned", right=True),
+            Column("fed whole", right=True),
+            Column("altered", right=True),
+            Column("fed in part", right=True),
+            Column("never reached", right=True),
+        ],
+        (
+            (
+                label,
+                f"{one.planned:,}",
+                f"{one.whole:,}",
+                f"{one.altered:,}",
+                f"{one.partly:,}",
+                f"{one.never:,}",
+            )
+            for label, one in fed.items()
+        ),
+    )
+    for label, one in fed.items():
+        if one.altered:
+            names = ", ".join(
+                f"{name.example_id} ({name.dataset}), copy {name.copy}"
+                for name in one.first_altered
+            )
+            warn(f"{label} was fed {one.altered:,} copies with other tokens than planned: {names}")
 
 
 def _print_looked(looked: "Looked", when: str) -> None:

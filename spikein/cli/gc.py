@@ -16,7 +16,8 @@ def gc(
         bool,
         typer.Option(
             "--damaged",
-            help="Read every file again, and remove only artifacts that are not what was built.",
+            help="Read every file again, and remove only artifacts that are not what was built, "
+            "or were made of such; the next run builds them again.",
         ),
     ] = False,
     store: StoreFolder = STORE,

@@ -13,7 +13,19 @@ import typer
 from typer.core import TyperGroup
 
 from inject.errors import SpikeinError
-from spikein.cli import audit, datasets, detect, detectors, export, gc, plan, report, run, status
+from spikein.cli import (
+    audit,
+    check,
+    datasets,
+    detect,
+    detectors,
+    export,
+    gc,
+    plan,
+    report,
+    run,
+    status,
+)
 from spikein.cli.output import print_error, say
 
 
@@ -46,6 +58,7 @@ _MODELS = "Any model, any file"
 _KEEPING = "Housekeeping"
 
 app.command("run", rich_help_panel=_EXPERIMENTS)(run.run)
+app.command("check", rich_help_panel=_EXPERIMENTS)(check.check)
 app.command("plan", rich_help_panel=_EXPERIMENTS)(plan.plan)
 app.command("status", rich_help_panel=_EXPERIMENTS)(status.status)
 app.command("report", rich_help_panel=_EXPERIMENTS)(report.report)

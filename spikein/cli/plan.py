@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spikein.cli.check import refuse
 from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
 from spikein.cli.output import Column, count, print_table, say
 
@@ -26,7 +27,8 @@ def plan(
 ) -> None:
     """Say what a run will do and what it will cost; run nothing.
 
-    The whole file is checked, every combination of its sweep included.
+    The whole file is checked, every combination of its sweep included. Exit code 2 means that a
+    run would be refused.
 
     [bold]Examples[/]
 
@@ -48,7 +50,7 @@ def plan(
         [
             Column("step", whole=True),
             Column("what"),
-            Column("state", whole=True),
+            Column("state"),
             Column("tokens", right=True),
             Column("FLOPs", right=True),
             Column("memory", right=True),
@@ -59,7 +61,7 @@ def plan(
             (
                 row.kind,
                 row.label,
-                "in the store" if row.stored else "to do",
+                row.state,
                 count(row.tokens),
                 count(row.flops),
                 human_bytes(row.memory_bytes) if row.memory_bytes is not None else "",
@@ -69,6 +71,9 @@ def plan(
             for row in result.rows
         ),
     )
+    for row in result.rows:
+        if row.problem is not None:
+            say(f"Damaged: {row.problem}; a run builds it again.", style="yellow")
     _print_injection(result.injection)
     print_estimates(result.training, hardware)
     print_unresolved(result.unresolved)
@@ -82,6 +87,7 @@ def plan(
         f"about {human_bytes(disk)} on disk" if disk else "",
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
+    refuse(result.problems)
 
 
 def _print_injection(outlooks: "tuple[Outlook, ...]") -> None:

@@ -95,7 +95,7 @@ def _one(name: str, runs: Path) -> None:
         ],
         (
             (row.name, human_bytes(row.size), row.created, row.problem or "whole")
-            for row in artifact_rows(folder)
+            for row in artifact_rows(folder, read=True)
         ),
     )
     say(f"Report: {folder / 'report.html'}", style="bold")

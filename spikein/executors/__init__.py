@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from inject.errors import InputError, did_you_mean
+from spikein.artifact import Artifact, verified
 from spikein.graph import Graph, Step
 from spikein.progress import Progress
-from spikein.store import Artifact, Store
+from spikein.store import Store
 
 NAMES = ("in-process",)
 
@@ -31,14 +32,15 @@ class RunReport:
     seconds: float
 
     def artifact(self, step: Step) -> Artifact:
-        """Return the artifact of a step of the graph.
+        """Return the artifact of a step of the graph, verified.
 
         Raises:
             KeyError: when the step was neither stored nor needed.
+            StoreError: when it was damaged meanwhile, naming the file.
         """
         for outcome in self.outcomes:
             if outcome.step.digest == step.digest:
-                return outcome.artifact
+                return verified(outcome.artifact)
         raise KeyError(step.name)
 
     @property

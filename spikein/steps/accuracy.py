@@ -16,6 +16,8 @@ from detect.settings import DetectSettings
 from inject.datasets.contaminant import Contaminant
 from inject.example import read_examples
 from inject.ledger import copies_seen
+from inject.source_digest import root
+from inject.tables import read_parquet
 from spikein.graph import Step, StepContext
 from spikein.steps.detection import open_target
 from spikein.steps.models import ModelNode
@@ -72,6 +74,7 @@ def accuracy_step(
         settings={"kinds": kinds, "dtype": detect.dtype, **model.settings("model")},
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
+        code=(root(build),),
         build=build,
     )
 
@@ -106,6 +109,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         },
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
+        code=(root(build),),
         build=build,
     )
 
@@ -122,5 +126,5 @@ def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
         before=None if arm.before is None else path("before") / FILE,
         after=path("after") / FILE,
         examples=path("examples") / "examples.parquet",
-        copies=copies_seen(pq.read_table(path("model") / "exposures.parquet")),
+        copies=copies_seen(read_parquet(path("model") / "exposures.parquet")),
     )

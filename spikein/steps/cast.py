@@ -3,6 +3,7 @@
 from inject.cast import Cast, with_cast
 from inject.example import read_examples, write_examples
 from inject.settings import plain
+from inject.source_digest import root
 from spikein.graph import Step, StepContext
 
 _FILE = "examples.parquet"
@@ -18,7 +19,9 @@ def cast_step(examples: Step, cast: Cast, *, seed: int) -> Step:
     return Step(
         kind="examples",
         label=f"{cast.label()}-seed{seed}",
+        version=2,
         settings={"cast": plain(cast), "seed": seed},
         inputs={"examples": examples},
+        code=(root(build),),
         build=build,
     )

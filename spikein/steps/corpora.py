@@ -14,12 +14,14 @@ from inject.background.mixture import MixtureReport, mixed_documents
 from inject.corpus import Corpus, build_corpus
 from inject.datasets.contaminant import Contaminant, contaminant_identity
 from inject.datasets.load import load_examples
-from inject.datasets.registry import get_dataset
+from inject.datasets.registry import dataset_code, get_dataset
 from inject.example import Example
-from inject.exchange.importing import AnyImport, import_corpus
+from inject.exchange.importing import import_corpus
 from inject.overlap.filter import OverlapFilter, write_overlaps
 from inject.settings import plain
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
+from inject.unchanged import unchanged
 from inject.view import Stretch
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
@@ -56,8 +58,10 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
         sources, seed = experiment.corpus.sources, experiment.corpus.seed
 
         def train(context: StepContext) -> None:
-            texts = _sample(mixed_documents(sources, seed=seed), TOKENIZER_SAMPLE_BYTES)
-            train_tokenizer(texts, vocabulary).save_pretrained(context.out)
+            with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
+                texts = _sample(mixed_documents(sources, seed=seed), TOKENIZER_SAMPLE_BYTES)
+                tokenizer = train_tokenizer(texts, vocabulary)
+            tokenizer.save_pretrained(context.out)
 
         return Step(
             kind="tokenizer",
@@ -69,6 +73,7 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
                 "seed": seed,
             },
             libraries=("tokenizers",),
+            code=(root(train), *(root(type(source)) for source in sources)),
             build=train,
         )
 
@@ -77,9 +82,12 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
     identity = tokenizer_identity(name, revision=revision)
 
     def copy(context: StepContext) -> None:
-        tokenizer = load_tokenizer(
-            name, revision=revision, trust_remote_code=model.trust_remote_code
-        )
+        with unchanged(
+            "model.tokenizer", lambda: tokenizer_identity(name, revision=revision), identity
+        ):
+            tokenizer = load_tokenizer(
+                name, revision=revision, trust_remote_code=model.trust_remote_code
+            )
         if model.tokenizer is not None:
             require_own_tokenizer(tokenizer, model)
         tokenizer.save_pretrained(context.out)
@@ -89,48 +97,67 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
         label=Path(name).name,
         settings={"from": identity},
         libraries=("tokenizers", "transformers"),
+        code=(root(copy),),
         build=copy,
     )
 
 
 def corpus_step(
-    experiment: Experiment, tokenizer: Step, named: list[dict[str, Any]], *, tokens: int
+    experiment: Experiment,
+    tokenizer: Step,
+    named: list[dict[str, Any]],
+    *,
+    tokens: int,
+    seeds: Sequence[int],
 ) -> Step:
     """Tokenise `tokens` tokens of the mixture of sources, in the order fixed by its seed.
 
     Documents that overlap with a row of any contaminant, whether or not it will be drawn, are left
     out and listed. An imported corpus is read and checked instead, and referred to where its files
     lie.
+
+    Args:
+        experiment: the experiment.
+        tokenizer: its tokenizer.
+        named: `sources_identity` of it.
+        tokens: length of the corpus.
+        seeds: of all arms, which share the corpus: rows that follow the seed are looked for as
+            each of them draws them.
     """
     sources, seed = experiment.corpus.sources, experiment.corpus.seed
     imported = experiment.corpus.imported
     contaminants, rules = experiment.contaminants, experiment.audit
     audited = imported is None and rules.active
+    rows = _rows_identities(contaminants, seeds) if audited else []
 
-    def take(context: StepContext, source: AnyImport) -> None:
-        import_corpus(
-            context.out,
-            source,
-            tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
-            tokens=tokens,
-            progress=lambda done: context.report(done, tokens, unit="tokens"),
-        )
+    def take(context: StepContext) -> None:
+        if imported is None:
+            raise TypeError("there is no corpus to import")
+        with unchanged("corpus.imported", lambda: sources_identity(experiment), named):
+            import_corpus(
+                context.out,
+                imported,
+                tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
+                tokens=tokens,
+                progress=lambda done: context.report(done, tokens, unit="tokens"),
+            )
 
     def build(context: StepContext) -> None:
-        if imported is not None:
-            take(context, imported)
-            return
         report = MixtureReport()
-        overlaps = OverlapFilter(_candidates(contaminants, seed), rules) if rules.active else None
-        build_corpus(
-            context.out,
-            documents=mixed_documents(sources, seed=seed, report=report, keep=overlaps),
-            tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
-            tokens=tokens,
-            progress=lambda done: context.report(done, tokens, unit="tokens"),
-            mixture=report,
-            unfinished=context.unfinished,
-        )
+        overlaps = None
+        if rules.active:
+            with unchanged("contaminants", lambda: _rows_identities(contaminants, seeds), rows):
+                overlaps = OverlapFilter(_candidates(contaminants, seeds), rules)
+        with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
+            build_corpus(
+                context.out,
+                documents=mixed_documents(sources, seed=seed, report=report, keep=overlaps),
+                tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
+                tokens=tokens,
+                progress=lambda done: context.report(done, tokens, unit="tokens"),
+                mixture=report,
+                unfinished=context.unfinished,
+            )
         if overlaps is not None:
             write_overlaps(context.out, overlaps.found, overlaps.facts())
 
@@ -144,35 +171,56 @@ def corpus_step(
             **(
                 {
                     "audit": plain(rules),
-                    "audited": [_rows_identity(one) for one in contaminants],
+                    "audited": rows,
                 }
                 if audited
                 else {}
             ),
         },
-        version=2,
+        version=3,
         inputs={"tokenizer": tokenizer},
         libraries=("tokenizers", "datasketch") if audited else ("tokenizers",),
-        build=build,
+        code=(
+            root(build if imported is None else take),
+            *(root(type(source)) for source in sources),
+            *(dataset_code(one.dataset) for one in contaminants if audited),
+        ),
+        build=build if imported is None else take,
         cost=Cost(disk_bytes=None if imported else 2 * tokens),
     )
 
 
-def _candidates(contaminants: Sequence[Contaminant], seed: int) -> list[Example]:
-    """Return every row that any seed could draw, as an example."""
-    return [
-        example
-        for contaminant in contaminants
-        for example in load_examples(contaminant, seed=seed).examples
-    ]
+def _candidates(contaminants: Sequence[Contaminant], seeds: Sequence[int]) -> list[Example]:
+    """Return every row that any of the seeds could draw, as an example."""
+    found: dict[tuple[str, str], Example] = {}
+    for contaminant in contaminants:
+        for seed in _seeds_of(contaminant, seeds) or [0]:
+            for example in load_examples(contaminant, seed=seed).examples:
+                found.setdefault((example.dataset, example.example_id), example)
+    return list(found.values())
 
 
-def _rows_identity(contaminant: Contaminant) -> dict[str, Any]:
+def _rows_identities(
+    contaminants: Sequence[Contaminant], seeds: Sequence[int]
+) -> list[dict[str, Any]]:
+    return [_rows_identity(one, seeds) for one in contaminants]
+
+
+def _seeds_of(contaminant: Contaminant, seeds: Sequence[int]) -> list[int]:
+    """Return the seeds that bear on a contaminant's rows, ascending; none where its file does."""
+    return sorted(seeds) if get_dataset(contaminant.dataset).seeded else []
+
+
+def _rows_identity(contaminant: Contaminant, seeds: Sequence[int]) -> dict[str, Any]:
     """Return what decides a contaminant's rows; how many are spiked does not, unless made up."""
     identity = contaminant_identity(contaminant)
     wanted = identity.pop("members") + identity.pop("nonmembers")
     identity.pop("stratify")
-    return {**identity, "rows": wanted if get_dataset(contaminant.dataset).endless else None}
+    return {
+        **identity,
+        "rows": wanted if get_dataset(contaminant.dataset).endless else None,
+        "seeds": _seeds_of(contaminant, seeds),
+    }
 
 
 def base_stretch(corpus: Corpus, tokens: int) -> Stretch:

@@ -9,14 +9,17 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detect.evidence import Evidence, Frequency, Need, Reference, ShadowModel, Shadows
-from detect.registry import DetectorSetting, names_all, parse_detectors, with_grids
+from detect.registry import DetectorSetting, detector_code, names_all, parse_detectors, with_grids
 from detect.scoring import needed_views, needs, runnable, score_rows, write_scores
 from detect.settings import DetectSettings
 from detect.statistics import read_statistics, write_statistics
 from detect.views import TEXT, view_text
 from inject.corpus import Corpus
 from inject.example import members, read_examples
+from inject.rows import files_identity
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
+from inject.unchanged import unchanged
 from spikein.graph import Step, StepContext
 from spikein.steps.models import ModelNode
 
@@ -72,6 +75,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
         },
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
+        code=(root(build),),
         build=build,
     )
 
@@ -80,13 +84,14 @@ def open_target(model: ModelNode, inputs: Mapping[str, Any], detect: DetectSetti
     """Load the model that a step asks, its input of the name `model`."""
     from detect.target import load_target
 
-    return load_target(
-        model.locate(inputs, "model"),
-        revision=model.revision,
-        trust_remote_code=model.trust_remote_code,
-        device=detect.device,
-        dtype=detect.dtype,
-    )
+    with model.unchanged():
+        return load_target(
+            model.locate(inputs, "model"),
+            revision=model.revision,
+            trust_remote_code=model.trust_remote_code,
+            device=detect.device,
+            dtype=detect.dtype,
+        )
 
 
 def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
@@ -96,8 +101,6 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
     pattern = None if detect.frequency == "corpus" else detect.frequency
     files: list[dict[str, Any]] = []
     if pattern is not None:
-        from inject.rows import files_identity
-
         files = files_identity(pattern)
 
     def build(context: StepContext) -> None:
@@ -113,7 +116,8 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
             table = count_ids(blocks, clean.vocabulary)
         else:
             tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
-            table = count_files(tokenizer, pattern)
+            with unchanged("detect.frequency", lambda: files_identity(pattern), files):
+                table = count_files(tokenizer, pattern)
         save_frequency(context.out, table)
 
     return Step(
@@ -121,6 +125,7 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
         label="corpus" if pattern is None else "files",
         settings={"files": files},
         inputs={"corpus": corpus},
+        code=(root(build),),
         build=build,
     )
 
@@ -207,6 +212,7 @@ def scores_step(
         },
         inputs={**inputs, "examples": examples},
         libraries=("scikit-learn",) if any(one.name == BLIND for one in asked) else (),
+        code=(root(build), *{detector_code(one.name): None for one in asked}),
         build=build,
     )
 

@@ -1,8 +1,9 @@
 """Steps of the ground truth: examples, plan, audit."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,77 +13,113 @@ from inject.audit import AuditFailed, audit, read_audit, write_audit
 from inject.corpus import Corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
-from inject.datasets.registry import get_dataset
+from inject.datasets.registry import dataset_code, get_dataset
+from inject.errors import InputError
 from inject.example import Example, members, read_examples, write_examples
-from inject.fit import fit_examples
+from inject.fit import Fitted, LengthRules, fit_examples, told_of_lengths
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
-from inject.pool import deal
-from inject.separators import separators_for
-from inject.settings import plain
+from inject.pool import Asked, deal_all
+from inject.separators import separated_placements, separators_for, text_room
+from inject.settings import Placement, plain
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
+from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.encoding import example_tokens
 from spikein.steps.variants import copy_texts, renditions_of, variants_of
 
 
-def examples_step(experiment: Experiment, tokenizer: Step, *, seed: int) -> Step:
-    """Load all datasets, fit them to the model, and deal members, non-members and splits."""
+def examples_step(
+    experiment: Experiment, tokenizer: Step, *, seed: int, placements: Sequence[Placement]
+) -> Step:
+    """Load all datasets, fit them to the model, and deal members, non-members and splits.
+
+    Args:
+        experiment: of one arm.
+        tokenizer: what texts are counted with.
+        seed: the arm's seed.
+        placements: of all arms, which share the pool: texts leave room for their separators.
+    """
     contaminants, pool = experiment.contaminants, experiment.pool
     context_tokens = experiment.train.context
+    separated = separated_placements(placements)
     tune_share = experiment.detect.tune_share
+    named = [contaminant_identity(contaminant) for contaminant in contaminants]
 
     def build(context: StepContext) -> None:
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
-        examples: list[Example] = []
-        reports: dict[str, Any] = {}
+        lengths: LengthRules = {
+            "context": context_tokens,
+            "room": text_room(context_tokens, separated, encoder),
+            "min_tokens": pool.min_tokens,
+            "policy": pool.long_examples,
+        }
+        asked: list[Asked] = []
+        fitting: dict[str, Fitted] = {}
+        reports: dict[str, dict[str, Any]] = {}
         for done, contaminant in enumerate(contaminants):
             context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
-            loaded = load_examples(contaminant, seed=seed)
-            fitted = fit_examples(
-                loaded.examples,
-                encoder,
-                context=context_tokens,
-                min_tokens=pool.min_tokens,
-                policy=pool.long_examples,
+            with unchanged(
+                f"contaminants.{done}",
+                partial(contaminant_identity, contaminant),
+                named[done],
+            ):
+                loaded = load_examples(contaminant, seed=seed)
+            fitted = fit_examples(loaded.examples, encoder, **lengths)
+            fitting[contaminant.name] = fitted
+            asked.append(
+                Asked(
+                    examples=fitted.examples,
+                    members=contaminant.members,
+                    nonmembers=contaminant.nonmembers,
+                    stratify=contaminant.stratify,
+                )
             )
-            dealt = deal(
-                fitted.examples,
-                members=contaminant.members,
-                nonmembers=contaminant.nonmembers,
-                tune_share=tune_share,
-                stratify=contaminant.stratify,
-                near_duplicate=pool.near_duplicate,
-                seed=seed,
-            )
-            examples.extend(dealt.examples)
             reports[contaminant.name] = {
                 **asdict(loaded.report),
                 "too_short": fitted.too_short,
                 "too_long": fitted.too_long,
                 "long_examples": pool.long_examples,
-                "considered": dealt.considered,
-                "near_duplicates": [list(item) for item in dealt.near_duplicates],
                 "members": contaminant.members,
                 "nonmembers": contaminant.nonmembers,
                 "protected": get_dataset(contaminant.dataset).protected,
             }
+        context.report(len(contaminants), len(contaminants), unit="datasets", note="dealing")
+        try:
+            found = deal_all(
+                asked, tune_share=tune_share, near_duplicate=pool.near_duplicate, seed=seed
+            )
+        except InputError as error:
+            raise told_of_lengths(error, fitting, **lengths) from error
+        for report, dealt in zip(reports.values(), found, strict=True):
+            report["considered"] = dealt.considered
+            report["near_duplicates"] = [list(item) for item in dealt.near_duplicates]
+            report["near_duplicates_across"] = [item._asdict() for item in dealt.near_across]
+            report["strata"] = dealt.strata
+            report["strata_pooled"] = {"strata": dealt.pooled_strata, "rows": dealt.pooled_rows}
+        examples = [row for dealt in found for row in dealt.examples]
         write_examples(context.out / "examples.parquet", examples)
         (context.out / "examples.json").write_text(json.dumps(reports, indent=1))
 
     return Step(
         kind="examples",
         label=f"{'-'.join(contaminant.name for contaminant in contaminants)[:40]}-seed{seed}",
+        version=2,
         settings={
-            "contaminants": [contaminant_identity(contaminant) for contaminant in contaminants],
+            "contaminants": named,
             "pool": plain(pool),
             "context": None if pool.long_examples == "split" else context_tokens,
+            "separated": []
+            if pool.long_examples == "split"
+            else [[one.separated_by, one.policy == "document"] for one in separated],
             "tune_share": tune_share,
             "seed": seed,
         },
         inputs={"tokenizer": tokenizer},
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
+        code=(root(build), *(dataset_code(one.dataset) for one in contaminants)),
         build=build,
     )
 
@@ -139,7 +176,7 @@ def plan_step(
     return Step(
         kind="plan",
         label=label or f"{copies.label()}-{placement.label()}-seed{seed}",
-        version=2,
+        version=3,
         settings={
             "copies": plain(copies),
             "placement": plain(placement),
@@ -160,6 +197,7 @@ def plan_step(
             **({"variants": variants} if variants else {}),
         },
         libraries=("scipy",),
+        code=(root(build),),
         build=build,
     )
 
@@ -201,6 +239,7 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             "plan": plan,
             **variants_of(plan),
         },
+        code=(root(build),),
         build=build,
     )
 

@@ -6,11 +6,15 @@ this disk or the hub, whose identity is the digests of its files or its commit.
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inject.settings import plain
+from inject.source_digest import root
+from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
 from spikein.steps.ground import require_passed
@@ -18,6 +22,7 @@ from spikein.steps.variants import renditions_file, variants_of
 from train.checkpoints import checkpoint_folder, checkpoint_steps
 from train.published import known_sizes
 from train.schedule import step_count
+from train.settings import ModelSettings
 from train.shapes import Shape, flops_per_token, load_shape, parameter_count
 
 if TYPE_CHECKING:
@@ -62,6 +67,15 @@ class ModelNode:
             return {name: dict(self.identity or {})}
         return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
 
+    def unchanged(self) -> AbstractContextManager[None]:
+        """Load a pretrained model inside; it must still be the one that the step was named by."""
+        if self.pretrained is None:
+            return nullcontext()
+        from train.pretrained import model_identity
+
+        taken = partial(model_identity, self.pretrained, revision=self.revision)
+        return unchanged(self.pretrained, taken, self.identity)
+
     def locate(self, inputs: Mapping[str, Any], name: str) -> str:
         """Return the path or hub id to load the model from."""
         if self.step is None:
@@ -88,7 +102,7 @@ def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
 
 
 def _base_step(experiment: Experiment, corpus: Step) -> Step:
-    base, shape = experiment.base, _shape(experiment)
+    base, shape = experiment.base, _shape(experiment.model)
     if base is None or shape is None:
         raise TypeError("a base model is trained from a shape")
     settings = base.resolved(experiment.train)
@@ -124,6 +138,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
         libraries=LIBRARIES,
         volatile=("log.parquet",),
         execution=experiment.execution,
+        code=(root(build),),
         build=build,
         cost=_cost(experiment, tokens * settings.epochs),
     )
@@ -143,7 +158,7 @@ def arm_step(
     """Train one arm on its contaminated stream, and read back what the model saw."""
     settings, variants = experiment.train, experiment.variants
     fresh = settings.mode == "pretrain"
-    shape = _shape(experiment) if fresh else None
+    shape = _shape(experiment.model) if fresh else None
     start = None if fresh else base
     if shape is None and start is None:
         raise TypeError("an arm needs a shape or a base model")
@@ -169,6 +184,7 @@ def arm_step(
                 name=start.locate(inputs, "base"),
                 revision=start.revision,
                 trust_remote_code=start.trust_remote_code,
+                identity=None if start.pretrained is None else dict(start.identity or {}),
             ),
             train=settings,
             execution=context.execution,
@@ -197,6 +213,7 @@ def arm_step(
         libraries=(*LIBRARIES, "peft") if settings.adapters else LIBRARIES,
         volatile=("log.parquet",),
         execution=experiment.execution,
+        code=(root(build), root(ModelNode)),
         build=build,
         cost=_cost(
             experiment,
@@ -223,8 +240,8 @@ def kept_steps(experiment: Experiment) -> tuple[int, ...]:
     return () if settings is None else checkpoint_steps(settings, total_steps(experiment))
 
 
-def _shape(experiment: Experiment) -> Shape | None:
-    return load_shape(experiment.model.shape) if experiment.model.shape else None
+def _shape(model: ModelSettings) -> Shape | None:
+    return load_shape(model.shape) if model.shape else None
 
 
 def _cost(experiment: Experiment, tokens: int, *, models: int = 1) -> Cost:

@@ -22,6 +22,8 @@ from analysis.rows import Unscored
 from analysis.settings import AnalysisSettings
 from inject.ledger import NEVER, copies_seen
 from inject.settings import plain
+from inject.source_digest import root
+from inject.tables import read_parquet
 from inject.variants.rendition import WHOLE, kind_of
 from spikein.graph import Step, StepContext
 
@@ -92,6 +94,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         },
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
+        code=(root(build),),
         build=build,
     )
 
@@ -100,9 +103,9 @@ def load_results(folder: Path) -> Results:
     """Read a results artifact."""
     findings = json.loads((folder / FINDINGS).read_text())
     analysis = Analysis(
-        metrics=pq.read_table(folder / "metrics.parquet"),
-        differences=pq.read_table(folder / "differences.parquet"),
-        scores=pq.read_table(folder / "scores.parquet"),
+        metrics=read_parquet(folder / "metrics.parquet"),
+        differences=read_parquet(folder / "differences.parquet"),
+        scores=read_parquet(folder / "scores.parquet"),
         choices=_CHOICES.validate_python(findings["choices"]),
         unscored=_UNSCORED.validate_python(findings["unscored"]),
     )
@@ -149,7 +152,7 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
         if arm.trained is not None:
             model = inputs[f"{number:04d}-model"].path
             exposures, log = model / "exposures.parquet", model / "log.parquet"
-            seen = pq.read_table(exposures)
+            seen = read_parquet(exposures)
             copies, variants = copies_seen(seen), _variants_seen(seen)
         found.append(
             Arm(

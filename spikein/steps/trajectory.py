@@ -17,6 +17,8 @@ from analysis.settings import AnalysisSettings
 from analysis.trajectory import Checkpoint, Trajectory, trajectory
 from inject.ledger import Seen, seen_by
 from inject.settings import plain
+from inject.source_digest import root
+from inject.tables import read_parquet
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.models import ModelNode, kept_steps, total_steps
@@ -122,6 +124,7 @@ def trajectory_step(
         },
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
+        code=(root(build),),
         build=build,
     )
 
@@ -135,7 +138,7 @@ class Along(NamedTuple):
 
 def load_trajectory(folder: Path) -> Along:
     """Read a trajectory's artifact."""
-    tables = Trajectory(pq.read_table(folder / PROGRESS), pq.read_table(folder / FADING))
+    tables = Trajectory(read_parquet(folder / PROGRESS), read_parquet(folder / FADING))
     return Along(tables, recorded_figures(folder))
 
 
@@ -145,7 +148,7 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
     for number, one in enumerate(checkpoints):
         path = inputs[f"{number:04d}-model"].path / "exposures.parquet"
         if path not in exposures:
-            exposures[path] = pq.read_table(path)
+            exposures[path] = read_parquet(path)
         seen: dict[str, Seen] = seen_by(exposures[path], one.step)
         found.append(
             Checkpoint(

@@ -10,7 +10,9 @@ import numpy.typing as npt
 from inject.example import members, read_examples
 from inject.ledger import TextKey
 from inject.settings import plain
+from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
+from inject.unchanged import unchanged
 from inject.variants.paraphrase import Writer
 from inject.variants.render import render_variants
 from inject.variants.rendition import WHOLE, Rendition, read_renditions, write_renditions
@@ -32,28 +34,31 @@ def variants_step(
     variants = experiment.variants
     if variants.of == Variants().of:
         return None
+    named = _identities(variants)
 
     def build(context: StepContext) -> None:
         pool = read_examples(context.inputs["examples"].path / "examples.parquet")
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
         spiked = members(pool)
-        renditions = render_variants(
-            spiked,
-            example_tokens(spiked, encoder),
-            variants,
-            tokenizer=encoder,
-            seed=seed,
-            writer=open_writer,
-            cache=context.unfinished,
-            progress=lambda done, total: context.report(done, total, unit="paraphrases"),
-        )
+        with unchanged("variants.of", lambda: _identities(variants), named):
+            renditions = render_variants(
+                spiked,
+                example_tokens(spiked, encoder),
+                variants,
+                tokenizer=encoder,
+                seed=seed,
+                writer=open_writer,
+                cache=context.unfinished,
+                progress=lambda done, total: context.report(done, total, unit="paraphrases"),
+            )
         write_renditions(context.out / _FILE, renditions)
 
     return Step(
         kind="variants",
         label=f"{variants.label()}-seed{seed}",
-        settings={"variants": [_identity(variant) for variant in variants.of], "seed": seed},
+        settings={"variants": named, "seed": seed},
         inputs={"examples": examples, "tokenizer": tokenizer},
+        code=(root(build),),
         build=build,
     )
 
@@ -67,6 +72,10 @@ def open_writer(variant: ParaphraseVariant) -> Writer:
     from train.rewriting import LocalWriter
 
     return LocalWriter(variant)
+
+
+def _identities(variants: Variants) -> list[dict[str, Any]]:
+    return [_identity(variant) for variant in variants.of]
 
 
 def _identity(variant: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@ from analysis.lookup import Cell, Key, MetricsOf
 from analysis.summary import summary_sentences
 from analysis.tables import TREND
 from analysis.validity import check_validity
+from inject.ledger import CopyName, FedCopies
 
 
 def cell(value, half=0.05, setting="default"):
@@ -47,6 +48,19 @@ def test_each_check_can_fail():
     base = table("base", blind=cell(0.6), loss=cell(0.42))
     arm = table("contaminated", loss=cell(0.8), loss__0=cell(0.6))
     assert verdicts([base, arm], {"arm": {"passed": False}}) == ["failed"] * 4
+
+
+def test_altered_copies_fail_and_missing_ones_are_told():
+    name = CopyName("ab12", "news", 3, "whole")
+    good = FedCopies(planned=10, whole=7, altered=0, partly=1, never=2, first_altered=())
+    bad = FedCopies(planned=10, whole=9, altered=1, partly=0, never=0, first_altered=(name,))
+    (check,) = [c for c in check_validity([], {}, {"a": good}) if c.name.startswith("What the")]
+    assert check.verdict == "passed"
+    assert "3 were never reached, or not to their end" in check.sentence
+    (check,) = [c for c in check_validity([], {}, {"a": good, "b": bad}) if "fed" in c.name]
+    assert check.verdict == "failed"
+    assert "1 had other tokens" in check.sentence
+    assert ("b · altered copy", "ab12 (news), copy 3") in check.facts
 
 
 def test_a_clean_twin_must_stay_at_chance_where_there_is_one():

@@ -1,3 +1,6 @@
+from collections import defaultdict
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare, poisson
@@ -50,3 +53,27 @@ def test_levels_are_dealt_evenly_in_each_dataset(count):
         assert counts.max() - counts.min() <= 1
     alone = {dose.example_id: dose.realised for dose in doses(levels, first, seed=1)}
     assert dealt.items() >= alone.items()
+
+
+@pytest.mark.parametrize(
+    "copies", [Copies(levels=(1, 16)), Copies(levels=(1, 2, 4)), Copies(poisson=2.0)]
+)
+def test_rows_that_share_a_passage_have_one_dose(copies):
+    examples, _ = spiked_examples(90, 0)
+    members = [replace(one, group=f"g{index // 3}") for index, one in enumerate(examples)]
+    found = defaultdict(set)
+    for member, dose in zip(members, doses(copies, members, seed=2), strict=True):
+        found[member.group].add(dose.realised)
+    assert all(len(counts) == 1 for counts in found.values())
+    assert len(set().union(*found.values())) > 1
+    if copies.levels:
+        counts = np.unique([min(one) for one in found.values()], return_counts=True)[1]
+        assert counts.max() - counts.min() <= 1
+
+
+def test_groups_of_one_name_in_two_datasets_are_two_groups():
+    first, _ = spiked_examples(200, 0)
+    second, _ = spiked_examples(200, 0, dataset="other")
+    second = [replace(two, group=one.group) for one, two in zip(first, second, strict=True)]
+    found = doses(Copies(poisson=3), [*first, *second], seed=0)
+    assert [dose.realised for dose in found[:200]] != [dose.realised for dose in found[200:]]

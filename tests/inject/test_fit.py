@@ -21,7 +21,9 @@ def row(text: str, number: int = 0) -> Example:
 
 def fit(texts, tokenizer, *, policy="error", context=32, min_tokens=3):
     rows = [row(text, number) for number, text in enumerate(texts)]
-    return fit_examples(rows, tokenizer, context=context, min_tokens=min_tokens, policy=policy)
+    return fit_examples(
+        rows, tokenizer, context=context, room=context, min_tokens=min_tokens, policy=policy
+    )
 
 
 LONG = "the river and the bridge " * 40

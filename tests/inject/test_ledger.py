@@ -1,10 +1,12 @@
 """The ledger against a brute-force search through the windows that were fed."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from inject.ledger import ExposureLedger, copies_seen
+from inject.ledger import SCHEMA, ExposureLedger, copies_seen, fed_copies
 from inject.order import window_order
 from tests.inject.streams import naive_find, whole_texts
 from tests.inject.test_view import plans
@@ -188,3 +190,39 @@ def copies_seen_of(rows):
     from inject.ledger import SCHEMA
 
     return copies_seen(pa.Table.from_pylist(rows, schema=SCHEMA))
+
+
+@given(plans(), st.integers(1, 3), st.integers(0, 12), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, stop, spoiled):
+    """Against the stream itself: which of a copy's tokens stood in windows that were fed."""
+    source, _, tokens, plan = made
+    view = plan.view(source)
+
+    def spoil(ids):
+        return np.where(ids % 7 == 3, ids + 1, ids) if spoiled else ids
+
+    rows, fed = run(source, tokens, plan, epochs=epochs, stop_after=stop, spoil=spoil)
+    expected = dict.fromkeys(("whole", "altered", "partly", "never"), 0)
+    for name, start in zip(plan.names(), view.text_starts().tolist(), strict=True):
+        text = tokens[name.example_id]
+        held = [
+            {
+                place: int(ids[place - record["window"] * view.context])
+                for record, ids in fed
+                if record["epoch"] == epoch
+                for place in range(start, start + len(text))
+                if place // view.context == record["window"]
+            }
+            for epoch in range(epochs)
+        ]
+        if any(one[place] != text[place - start] for one in held for place in one):
+            expected["altered"] += 1
+        elif any(len(one) == len(text) for one in held):
+            expected["whole"] += 1
+        else:
+            expected["partly" if any(held) else "never"] += 1
+    found = fed_copies(pa.Table.from_pylist(rows, schema=SCHEMA))
+    assert {kind: getattr(found, kind) for kind in expected} == expected
+    assert found.planned == len(plan.names()) == sum(expected.values())
+    assert len(found.first_altered) == min(found.altered, 20)

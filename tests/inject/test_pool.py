@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 from inject.errors import InputError
 from inject.example import Example, example_id
 from inject.near import near_pairs
-from inject.pool import deal
+from inject.pool import Asked, deal, deal_all
 
 
 def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
@@ -117,6 +119,79 @@ def test_near_duplicates_never_stand_on_both_sides():
         if pair.first < len(members) <= pair.second
     ]
     assert across == []
+
+
+def twins(count, *, datasets=("a", "b", "c")):
+    """Rows of several datasets; each has one like it, but for a word, in the next dataset."""
+    made = []
+    for place, dataset in enumerate(datasets):
+        texts = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(count)]
+        made.append(rows(count, dataset=dataset, texts=[f"{text} {place}" for text in texts]))
+    return made
+
+
+def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
+    for seed in range(5):
+        pools = twins(60)
+        found = deal_all(
+            [Asked(examples=pool, members=6, nonmembers=4) for pool in pools],
+            tune_share=0.25,
+            near_duplicate=0.7,
+            seed=seed,
+        )
+        made = [row for one in found for row in one.examples]
+        assert [len(one.examples) for one in found] == [10, 10, 10]
+        across = [
+            pair
+            for pair in near_pairs([row.text for row in made], threshold=0.7)
+            if made[pair.first].side != made[pair.second].side
+        ]
+        assert across == []
+        names = [{row.example_id for row in pool} for pool in pools]
+        for number, one in enumerate(found):
+            for pair in one.near_across:
+                assert pair.dropped in names[number]
+                assert pair.kept in names["abc".index(pair.dataset)]
+        # 40 of 60 rows of each are looked at: most of them stand in two of the three or more.
+        assert sum(len(one.near_across) for one in found) > 30
+
+
+def test_which_of_two_datasets_loses_a_row_is_drawn():
+    first, second = twins(200, datasets=("a", "b"))
+    found = deal_all(
+        [Asked(examples=pool, members=20, nonmembers=20) for pool in (first, second)],
+        tune_share=0.25,
+        near_duplicate=0.7,
+        seed=1,
+    )
+    # 160 of 200 rows of each are looked at, about 128 of them in both.
+    lost = [len(one.near_across) for one in found]
+    assert min(lost) > 35
+    assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))
+
+
+def test_another_dataset_without_near_duplicates_moves_nothing():
+    first, second = rows(80, dataset="a"), rows(80, dataset="b")
+    second = [replace(row, text=row.text.replace("w", "v")) for row in second]
+    alone = dealt(first, 20, 20).examples
+    found = deal_all(
+        [Asked(examples=pool, members=20, nonmembers=20) for pool in (second, first)],
+        tune_share=0.25,
+        near_duplicate=0.7,
+        seed=0,
+    )
+    assert found[1].examples == alone
+
+
+def test_near_duplicates_stay_where_that_is_asked_for():
+    pools = twins(60)
+    found = deal_all(
+        [Asked(examples=pool, members=30, nonmembers=30) for pool in pools],
+        tune_share=0.25,
+        near_duplicate=None,
+        seed=0,
+    )
+    assert [len(one.examples) for one in found] == [60, 60, 60]
 
 
 def test_too_few_rows_say_how_many_there_are():

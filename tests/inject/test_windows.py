@@ -277,3 +277,45 @@ def test_no_place_between_documents():
 def test_settings_that_contradict_each_other(given_settings, said):
     with pytest.raises(ValidationError, match=said):
         Placement(**given_settings)
+
+
+@pytest.mark.parametrize("policy", ["splice", "window", "document"])
+@pytest.mark.parametrize("straddle", [None, "forbid"])
+def test_what_stays_when_a_dataset_joins_is_what_the_documentation_says(policy, straddle):
+    """docs/placement.md: which of anchor, window and place in the stream another dataset moves."""
+    if policy == "window" and straddle is None:
+        straddle = "forbid"
+    placement = Placement(policy=policy, straddle=straddle)
+    source = random_source(200_000, seed=9, documents=9000)
+    examples, tokens = spiked_examples(60, 10)
+    others, other_tokens = spiked_examples(80, 10, dataset="other")
+    alone = plan_for(examples, tokens, placement, source=source)
+    joined = plan_for(others + examples, {**tokens, **other_tokens}, placement, source=source)
+
+    def rows(plan):
+        starts = plan.view(source).payload_starts().tolist()
+        return {
+            (row["example_id"], row["copy"]): {**row, "place": start}
+            for row, start in zip(plan.copies.to_pylist(), starts, strict=True)
+            if row["dataset"] == "toy" and row["redraws"] == 0
+        }
+
+    before, after = rows(alone), rows(joined)
+    shared = before.keys() & after.keys()
+    assert len(shared) > 100
+
+    def same(column):
+        return sum(before[key][column] == after[key][column] for key in shared) / len(shared)
+
+    assert same("drawn") == 1
+    if policy == "window":
+        assert same("anchor") > 0.95
+        windows = [before[key]["anchor"] // 64 == after[key]["anchor"] // 64 for key in shared]
+        assert all(windows)
+    elif straddle is None:
+        assert same("anchor") == 1
+        assert same("place") < 0.2
+    elif policy == "splice":
+        # Its window and offset in the stream stay, the background flows around it.
+        assert same("place") > 0.95
+        assert same("anchor") < 0.2

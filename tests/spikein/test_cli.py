@@ -22,6 +22,7 @@ from spikein.store import Store
 
 COMMANDS = [
     "run",
+    "check",
     "plan",
     "status",
     "report",
@@ -59,8 +60,10 @@ def lab(tmp_path, monkeypatch):
     def plan_experiment(path, overrides, *, store_root, hardware=None):
         calls.append((path, overrides, store_root, hardware))
         rows = (
-            PlanRow(kind="corpus", label="[c]", stored=True),
-            PlanRow(kind="model", label="m", stored=False, tokens=2_500_000, seconds=90),
+            PlanRow(kind="corpus", label="[c]", stored=True, state="in the store"),
+            PlanRow(
+                kind="model", label="m", stored=False, state="to do", tokens=2_500_000, seconds=90
+            ),
         )
         return PlanResult(name="x", arms=2, rows=rows)
 

@@ -11,6 +11,8 @@ from spikein.manifest import Recipe, StoreError
 from spikein.store import Store
 from tests.spikein.samples import recipe, visible, write
 
+LOG = ("log.txt",)
+
 
 def damage_size(path: Path) -> None:
     (path / "deep/a.txt").chmod(0o644)
@@ -47,12 +49,45 @@ def test_damage_is_named_and_can_be_repaired(tmp_path, damage, named):
     good = store.obtain(recipe(a=2), write("x"), label="good").artifact
     damage(store.obtain(recipe(a=1), write("x"), label="l").artifact.path)
     with pytest.raises(StoreError) as caught:
-        store.obtain(recipe(a=1), write("x"), label="l")
+        store.find(recipe(a=1).digest)
     assert named in str(caught.value)
-    assert "spikein gc --damaged" in str(caught.value)
+    assert "spikein run" in str(caught.value)
+    [found] = collect_damaged(store, dry_run=True).removed
+    assert found.path.name.startswith("l-")
+    assert named in found.reason
     assert [one.path.name[:2] for one in collect_damaged(store).removed] == ["l-"]
     assert store.obtain(recipe(a=1), write("x"), label="l").built
     assert store.find(good.digest) is not None
+
+
+def test_what_was_made_of_content_that_is_gone_is_damaged(tmp_path):
+    store = Store(tmp_path)
+    bottom = store.obtain(recipe(a=1), write("1"), label="bottom", volatile=LOG).artifact
+    above = Recipe(kind="upper", version=1, settings={}, inputs={"in": bottom.digest})
+    top = store.obtain(above, write("2"), label="top", inputs={"in": bottom}).artifact
+    assert not collect_damaged(store).removed
+    store.remove(bottom.path, digest12=bottom.digest[:12])
+    assert not collect_damaged(store).removed
+    store.obtain(recipe(a=1), write("1"), label="bottom", volatile=LOG)
+    assert not collect_damaged(store).removed
+    store.remove(bottom.path, digest12=bottom.digest[:12])
+    store.obtain(recipe(a=1), write("other"), label="bottom")
+    [gone] = collect_damaged(store).removed
+    assert gone.path == top.path
+    assert "was made of content that its input in no longer has" in gone.reason
+
+
+def test_a_linked_artifact_goes_and_its_target_stays_as_it_was(tmp_path):
+    store = Store(tmp_path / "store")
+    path = store.obtain(recipe(a=1), write("x"), label="l").artifact.path
+    elsewhere = tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    before = elsewhere.stat().st_mode
+    assert [one.path for one in collect_damaged(store).removed] == [path]
+    assert not path.is_symlink()
+    assert elsewhere.stat().st_mode == before
+    assert (elsewhere / "deep/a.txt").read_text() == "x"
 
 
 def test_a_changed_byte_is_found_by_verify(tmp_path):
@@ -113,3 +148,23 @@ def test_collect_waits_for_a_store_in_use_but_not_for_a_dead_user(tmp_path):
         user.kill()
         user.wait()
     assert len(collect(store, keep=[]).removed) == 1
+
+
+@pytest.mark.parametrize("remove", ["damaged", "unneeded"])
+def test_a_symlinked_artifact_goes_and_its_target_keeps_mode_and_content(tmp_path, remove):
+    store, target = Store(tmp_path / "store"), tmp_path / "mine"
+    kept = store.obtain(recipe(a=1), write("1"), label="kept").artifact
+    made = store.obtain(recipe(a=2), write("2"), label="moved").artifact
+    made.path.chmod(0o755)
+    made.path.rename(target)
+    (target / "deep").chmod(0o500)
+    target.chmod(0o500)
+    made.path.symlink_to(target)
+    modes = [path.stat().st_mode for path in (target, target / "deep")]
+    with pytest.raises(StoreError, match="is a link"):
+        store.find(made.digest)
+    found = collect_damaged(store) if remove == "damaged" else collect(store, keep=[kept.digest])
+    assert [(one.path, one.size) for one in found.removed] == [(made.path, 0)]
+    assert not made.path.is_symlink()
+    assert [path.stat().st_mode for path in (target, target / "deep")] == modes
+    assert (target / "deep/a.txt").read_text() == "2"

@@ -14,10 +14,11 @@ from inject.plan import make_plan, read_plan, write_plan
 from inject.separators import separators_for
 from inject.settings import Copies, Placement
 from inject.tokenizer import encode_texts, load_tokenizer
+from spikein.artifact import Artifact
 from spikein.cli.main import app
 from spikein.manifest import Recipe
 from spikein.runs import link_artifact, publish_run
-from spikein.store import Artifact, Store
+from spikein.store import Store
 from tests.conftest import make_texts
 from tests.inject.exchange.readers import read_lines, read_megatron
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spikein.store import open_artifact
+from spikein.artifact import open_artifact
 from tests.spikein.tiny import write_tiny
 
 KINDS = (

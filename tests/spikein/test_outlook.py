@@ -53,7 +53,7 @@ def test_arms_that_differ_in_training_alone_appear_once(tmp_path):
 def test_what_will_be_refused_is_foretold(tmp_path, change, said):
     path = write_tiny(tmp_path)
     [row] = plan(path, change)
-    assert said in row.note
+    assert said in row.problem
 
 
 def test_a_corpus_described_by_its_index_alone(tmp_path, tiny_tokenizer):
@@ -70,6 +70,6 @@ def test_a_corpus_described_by_its_index_alone(tmp_path, tiny_tokenizer):
     assert row.tokens / 10**12 == row.share < 1e-6
     assert "not run" in row.note
     [row] = plan(path, "corpus.tokens=1_000_000_000_001")
-    assert "holds 1,000,000,000,000 tokens, fewer" in row.note
+    assert "holds 1,000,000,000,000 tokens, fewer" in row.problem
     [row] = plan(path, "placement.policy=document")
-    assert "does not say where documents start" in row.note
+    assert "does not say where documents start" in row.problem

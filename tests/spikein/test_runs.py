@@ -11,11 +11,12 @@ import pytest
 
 import spikein.runs as module
 from inject.errors import InputError
+from spikein.artifact import Artifact
 from spikein.collecting import collect
 from spikein.manifest import Recipe
 from spikein.run_status import artifact_rows, run_rows
 from spikein.runs import find_run, link_artifact, linked_artifacts, publish_run, referenced
-from spikein.store import Artifact, Store
+from spikein.store import Store
 
 
 def artifact(store: Store, number: int, **inputs: str) -> Artifact:

@@ -25,6 +25,11 @@ VOCABULARY = 50_304
 TOKENS = 10**12
 EXAMPLES, COPIES, LENGTH = 10_000, 100, 100
 SAMPLE = 200
+PLACEMENTS = {
+    "plan": Placement(),
+    "plan_window": Placement(policy="window"),
+    "plan_window_late": Placement(policy="window", between=(0.8, 1)),
+}
 
 
 class Described:
@@ -71,8 +76,7 @@ def measure() -> dict:
 def main() -> None:
     """Plan, print one JSON object."""
     found: dict[str, float] = {}
-    for policy in ("splice", "window"):
-        placement = Placement(policy=policy)
+    for name, placement in PLACEMENTS.items():
         examples, texts = spiked(EXAMPLES, LENGTH, vocabulary=VOCABULARY)
         started = time.perf_counter()
         plan = make_plan(
@@ -87,7 +91,6 @@ def main() -> None:
             separators=NO_SEPARATORS,
             vocabulary=VOCABULARY,
         )
-        name = "plan" if policy == "splice" else f"plan_{policy}"
         found[f"{name}_seconds"] = time.perf_counter() - started
         found[f"{name}_peak_mib"] = peak_mib()
         found[f"{name}_windows_agreeing"] = agreeing(plan)

@@ -178,7 +178,7 @@ def test_damaged_and_missing_files_are_named(tmp_path, tiny_tokenizer, saved):
         imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)
     for file in (saved / "one").glob("*.arrow"):
         file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(InputError, match="one: cannot be read"):
+    with pytest.raises(InputError, match=r"one/data-\d+-of-\d+\.arrow: cannot be read"):
         imported(tmp_path, source(saved / "one"), tiny_tokenizer)
     (saved / "one" / "state.json").write_text("[")
     with pytest.raises(InputError, match=r"state\.json: cannot be read"):
@@ -187,6 +187,31 @@ def test_damaged_and_missing_files_are_named(tmp_path, tiny_tokenizer, saved):
         source(tmp_path / "none").identity()
     with pytest.raises(InputError, match="fewer than the 99"):
         imported(tmp_path, source(saved / "selected"), tiny_tokenizer, 99)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "no column", "no ids", "a null"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_of_several_files_the_bad_one_is_named(tmp_path, tiny_tokenizer, suffix, damage):
+    tables = {name: pa.table({"input_ids": [[1, 2], [3]]}) for name in ("a", "b", "c")}
+    if damage != "truncated":
+        tables["b"] = {
+            "no column": pa.table({"ids": [[1]]}),
+            "no ids": pa.table({"input_ids": ["x"]}),
+            "a null": pa.table({"input_ids": [[1, None]]}),
+        }[damage]
+    for name, table in tables.items():
+        path = tmp_path / "rows" / f"{name}.{suffix}"
+        path.parent.mkdir(exist_ok=True)
+        if suffix == "parquet":
+            pq.write_table(table, path)
+        else:
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table)
+        if damage == "truncated" and name == "b":
+            path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path, source(tmp_path / "rows"), tiny_tokenizer)
+    assert f"b.{suffix}" in str(caught.value)
 
 
 def test_a_place_and_one_only():

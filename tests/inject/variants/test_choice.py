@@ -59,7 +59,7 @@ def test_every_copy_carries_a_variant_of_its_own_example(count, seed, dealt):
 
 @given(st.integers(1, 80), st.integers(0, 2**32))
 @settings(max_examples=40, deadline=None)
-def test_dealt_over_examples_evenly_in_each_dataset_and_split(count, seed):
+def test_dealt_over_examples_evenly_in_each_dataset_whatever_the_split(count, seed):
     members, _ = spiked_examples(count, 0)
     others, _ = spiked_examples(17, 0, dataset="other")
     found = chosen_for([*members, *others], variants(*WEIGHTED), seed=seed)
@@ -67,11 +67,27 @@ def test_dealt_over_examples_evenly_in_each_dataset_and_split(count, seed):
     for name, _, rendition in found:
         assert kinds.setdefault(name, rendition.kind) == rendition.kind
     for group in (members, others):
-        for split in ("tune", "test"):
-            inside = [kinds[one.example_id] for one in group if one.split == split]
-            counts = Counter(inside)
-            for kind, share in enumerate((0.5, 0.25, 0.25)):
-                assert abs(counts[kind] - share * len(inside)) <= 1
+        counts = Counter(kinds[one.example_id] for one in group)
+        for kind, share in enumerate((0.5, 0.25, 0.25)):
+            assert abs(counts[kind] - share * len(group)) < 1
+    resplit = [replace(one, split="test") for one in [*members, *others]]
+    assert kinds == {
+        name: one.kind for name, _, one in chosen_for(resplit, variants(*WEIGHTED), seed=seed)
+    }
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_each_example_of_a_small_dataset_has_each_variant_with_its_weight_as_chance(count):
+    members, _ = spiked_examples(count, 0)
+    runs = 1_000
+    counts = Counter()
+    for seed in range(runs):
+        for name, _, one in chosen_for(members, variants(*WEIGHTED), copies=1, seed=seed):
+            counts[name, one.kind] += 1
+    for one in members:
+        for kind, weight in enumerate((0.5, 0.25, 0.25)):
+            error = np.sqrt(weight * (1 - weight) / runs)
+            assert abs(counts[one.example_id, kind] / runs - weight) < 4.5 * error
 
 
 @pytest.mark.parametrize("dealt", ["examples", "copies"])

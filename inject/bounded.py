@@ -1,0 +1,198 @@
+"""Files from outside, opened so that none can make a reader wait for ever or fill its memory.
+
+Only regular files are read, after links are resolved: a pipe, a socket or a device is refused by
+name, without waiting for it. What a compressed file unpacks to is bounded by its own size, and
+what is held of any file at a time is bounded, too; readers stop at the bound, not behind it. Cost:
+one `stat` a file and a comparison a line.
+"""
+
+import gzip
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from inject.errors import InputError
+
+LARGEST_RATIO = 200
+"""A compressed file unpacks to at most so many times its size; text rarely passes 20."""
+FREE_BYTES = 1 << 24
+"""So many bytes are unpacked whatever the ratio: small files of one repeated line are honest."""
+ROW_BYTES = 1 << 27
+"""Longest line, or row of CSV."""
+WHOLE_BYTES = 1 << 30
+"""Largest file of those that are held as a whole: an array in `.json`, a `.txt`."""
+
+_PIECE = 1 << 22
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe (FIFO)"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def check_regular(path: Path, *, what: str = "") -> None:
+    """Refuse whatever is no regular file, and what is missing or hidden; nothing is opened.
+
+    Args:
+        path: links are followed.
+        what: what the file is for; begins the message.
+
+    Raises:
+        InputError: naming the path and what it is.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise _unreadable(path, what, error) from error
+    _refuse_others(mode, path, what)
+
+
+def open_regular(path: Path, *, what: str = "") -> BinaryIO:
+    """Open a regular file for reading, unbuffered by text; a pipe is never waited for.
+
+    Raises:
+        InputError: it is no regular file, or cannot be opened.
+    """
+    check_regular(path, what=what)
+    try:
+        # The file may have been replaced since: a pipe would hold a blocking open for ever.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise _unreadable(path, what, error) from error
+    try:
+        _refuse_others(os.fstat(handle).st_mode, path, what)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_lines(path: Path, what: str) -> Iterator[bytes]:
+    """Yield the lines of a file with their ends; one named `.gz` is unpacked on the way.
+
+    Raises:
+        InputError: it cannot be read, is truncated or damaged, unpacks to more than its size
+            explains, or holds a line of more than `ROW_BYTES`.
+    """
+    number = total = 0
+    with _opened(path, what) as (raw, file):
+        packed = file is not raw
+        while True:
+            pieces: list[bytes] = []
+            length = 0
+            while True:
+                piece = _piece(file, path, number, what)
+                total += len(piece)
+                length += len(piece)
+                if packed and total > FREE_BYTES and total > LARGEST_RATIO * raw.tell():
+                    raise _too_dense(path, what, total, raw.tell())
+                if length > ROW_BYTES:
+                    raise _too_long(f"{path}:{number + 1}", what, "a line")
+                pieces.append(piece)
+                if len(piece) < _PIECE or piece.endswith(b"\n"):
+                    break
+            if not length:
+                return
+            number += 1
+            yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def check_row(length: int, place: str, what: str) -> None:
+    """Refuse a row of several lines that is longer than `ROW_BYTES`."""
+    if length > ROW_BYTES:
+        raise _too_long(place, what, "a row")
+
+
+def check_whole(length: int, path: Path, what: str) -> None:
+    """Refuse a file of more than `WHOLE_BYTES` that would be held as a whole."""
+    if length > WHOLE_BYTES:
+        raise InputError(
+            f"{what}: holds more than {_size(WHOLE_BYTES)}, and is read as a whole",
+            where=str(path),
+            hint="Write it as JSON Lines (.jsonl), which is read line by line.",
+        )
+
+
+def check_unpacked(unpacked: int, packed: int, path: Path, what: str) -> None:
+    """Refuse content that is announced to unpack to more than the packed size explains."""
+    if unpacked > FREE_BYTES and unpacked > LARGEST_RATIO * packed:
+        raise _too_dense(path, what, unpacked, packed)
+
+
+@contextmanager
+def _opened(path: Path, what: str) -> Iterator[tuple[BinaryIO, IO[bytes]]]:
+    """Yield the file as it lies and the file as it is read; the same one where not packed."""
+    with open_regular(path, what=what) as raw:
+        if path.name.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=raw, mode="rb") as file:
+                yield raw, cast(IO[bytes], file)
+        else:
+            yield raw, raw
+
+
+def _piece(file: IO[bytes], path: Path, number: int, what: str) -> bytes:
+    try:
+        return file.readline(_PIECE)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{what}: the gzip file is truncated or damaged after line {number} ({error})",
+            where=str(path),
+            hint="Copy or download it again.",
+        ) from error
+    except OSError as error:
+        raise _unreadable(path, what, error) from error
+
+
+def _refuse_others(mode: int, path: Path, what: str) -> None:
+    if stat.S_ISREG(mode):
+        return
+    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "no regular file")
+    raise InputError(
+        f"{_begun(what)}is {kind}",
+        where=str(path),
+        allowed="regular files, and links to them",
+        hint="Move it out of the folder, or name the files that are meant.",
+    )
+
+
+def _unreadable(path: Path, what: str, error: OSError) -> InputError:
+    if not isinstance(error, FileNotFoundError):
+        reason = f"cannot be read: {error.strerror or error}"
+    else:
+        reason = "a link to nothing" if path.is_symlink() else "no such file"
+    return InputError(f"{_begun(what)}{reason}", where=str(path))
+
+
+def _too_dense(path: Path, what: str, unpacked: int, packed: int) -> InputError:
+    return InputError(
+        f"{_begun(what)}unpacks to more than {LARGEST_RATIO} times its size "
+        f"({_size(unpacked)} of {_size(packed)} so far), as a decompression bomb does",
+        where=str(path),
+        hint="If it is honest, unpack it yourself and give the unpacked file.",
+    )
+
+
+def _too_long(place: str, what: str, part: str) -> InputError:
+    return InputError(
+        f"{_begun(what)}{part} of more than {_size(ROW_BYTES)}",
+        where=place,
+        hint="Split it into several rows.",
+    )
+
+
+def _begun(what: str) -> str:
+    return f"{what}: " if what else ""
+
+
+def _size(number: int) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:,} {unit}"
+        number //= 1024
+    return f"{number:,} GiB"

@@ -1,0 +1,141 @@
+"""The folder of a saved model or tokenizer: which of its files count, and that none lies elsewhere.
+
+`from_pretrained` finds files by many names, more with each release, so every file counts but those
+that certainly do not (`UNREAD`, each with its reason). A file that names others (an index of
+weights, a tokenizer's configuration) may name files of its own folder only: what lies outside is in
+nobody's identity. Links are followed, and count by what they lead to: they are made by whoever
+keeps the folder, not by what stands in it. Cost: one reading of the files a process.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from inject.errors import InputError
+from inject.unchanged import content_digest
+
+UNREAD: Mapping[str, str] = {
+    ".*": "hidden: version control, caches of downloads",
+    "*.md": "text for people",
+    "LICENSE*": "text for people",
+    "*.png": "a picture",
+    "*.jpg": "a picture",
+    "step-*": "folders of models along the way, each a model of its own",
+    "checkpoint-*": "folders of models along the way, each a model of its own",
+    "log.parquet": "how a training of ours went, times included",
+    "manifest.json": "of our store: times and labels",
+    "trainer_state.json": "how a training went",
+}
+"""Files and folders that no loader reads."""
+
+PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+OTHER_WEIGHTS: Mapping[str, str] = {
+    **dict.fromkeys(PICKLED, "pickled, and so never opened"),
+    "*.h5": "weights of another library",
+    "*.msgpack": "weights of another library",
+    "*.ot": "weights of another library",
+    "*.onnx": "weights of another library",
+    "*.gguf": "weights of another library",
+}
+"""Weights that are not read, unless Python files of the folder do so."""
+
+NOT_A_TOKENIZERS: Mapping[str, str] = {
+    "*.safetensors": "weights",
+    "*.index.json": "says where weights lie",
+    "config.json": "of the model; what decides the tokenizer's class counts by itself",
+    "generation_config.json": "how a model answers",
+    "adapter_config.json": "of an adapter to weights",
+    "*.jinja": "chat templates, which change no id of a plain text",
+    "chat_template.json": "chat templates, which change no id of a plain text",
+}
+"""Files of a model's folder that no tokenizer's ids depend on."""
+
+_CLASS_KEYS = ("model_type", "tokenizer_class", "auto_map")
+
+
+def model_files(folder: Path) -> dict[str, str]:
+    """Return the relative name and the SHA-256 of every file that decides a model's numbers."""
+    unread = dict(UNREAD)
+    if not any(folder.rglob("*.py")):
+        unread |= OTHER_WEIGHTS
+    return {name: content_digest(folder / name) for name in _names(folder, unread)}
+
+
+def tokenizer_files(folder: Path) -> dict[str, str]:
+    """Return the relative name and the SHA-256 of every file that decides a tokenizer's ids."""
+    unread = {**UNREAD, **OTHER_WEIGHTS, **NOT_A_TOKENIZERS}
+    # SentencePiece models and others may bear any name, but a pickled file is none of them.
+    return {
+        name: content_digest(folder / name) for name in _names(folder, unread) if "/" not in name
+    }
+
+
+def tokenizer_class(folder: Path) -> dict[str, Any]:
+    """Return what the model's configuration says about the class of its tokenizer."""
+    config = _json(folder / "config.json")
+    return {key: config[key] for key in _CLASS_KEYS if key in config}
+
+
+def require_own_files(folder: Path) -> None:
+    """Check that no file of the folder sends a loader to files outside of it.
+
+    Raises:
+        InputError: naming the file, and what it names.
+    """
+    for index in sorted(folder.glob("*.index.json")):
+        named = _json(index).get("weight_map")
+        for name in sorted(set(map(str, named.values()))) if isinstance(named, dict) else ():
+            inside(folder, name, where=str(index))
+    for config, keys in (
+        ("config.json", ("transformers_weights",)),
+        ("tokenizer_config.json", None),
+    ):
+        for key, value in _json(folder / config).items():
+            wanted = key.endswith(("_file", "_files")) if keys is None else key in keys
+            for name in _texts(value) if wanted else ():
+                inside(folder, name, where=f"{folder / config}: {key}")
+
+
+def inside(folder: Path, name: str, *, where: str) -> Path:
+    """Return the path of a file that data names, which must lie in the folder of the data.
+
+    Raises:
+        InputError: an absolute path, or one that goes up.
+    """
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if not parts or parts[0] == "/" or ".." in parts or PureWindowsPath(name).drive:
+        raise InputError(
+            f"names {name!r}, which lies outside of its folder",
+            where=where,
+            allowed="files of the same folder and below it",
+            hint="Put the file there, and name it without a path.",
+        )
+    return folder / name
+
+
+def _names(folder: Path, unread: Mapping[str, str]) -> Iterator[str]:
+    for path in sorted(folder.iterdir()):
+        if any(fnmatchcase(path.name, pattern) for pattern in unread):
+            continue
+        if path.is_dir():
+            yield from (f"{path.name}/{name}" for name in _names(path, unread))
+        elif path.is_file():
+            yield path.name
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (one for one in value if isinstance(one, str))
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """Return an object of JSON; nothing where there is none, which its own reader will say."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}

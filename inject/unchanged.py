@@ -1,0 +1,110 @@
+"""What is hashed is what is read: digests of files, and a second look when they have been read.
+
+An identity names files by SHA-256 before anything is built. Whoever reads them later does so
+inside `unchanged`, which takes the identity again when the reading is over and refuses what has
+become another. A digest is remembered in the process for as long as the file keeps its inode, its
+size and its times, that of the last change to the inode included, which no program can set back;
+a file that changed within the last two seconds is hashed anew each time, since clocks of file
+systems are coarse. So looking again costs a few microseconds a file.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inject.digest import canonical, file_digest
+from inject.errors import InputError
+
+_SETTLED_NS = 2_000_000_000
+_AGAIN = "Nothing was kept of it; run again when nobody writes to it."
+
+
+class _State(NamedTuple):
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+_known: dict[str, tuple[_State, str]] = {}
+
+
+def content_digest(path: Path) -> str:
+    """Return the SHA-256 (hex) of a file's content, read once a process while it is unchanged.
+
+    Raises:
+        InputError: it cannot be read, or somebody writes to it.
+    """
+    try:
+        name = os.path.realpath(path)
+        state = _state(name)
+        known = _known.get(name)
+        if known is not None and known[0] == state:
+            return known[1]
+        digest = file_digest(Path(name))
+        same = _state(name) == state
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if not same:
+        raise InputError("changed while it was read", where=str(path), hint=_AGAIN)
+    if time.time_ns() - max(state.modified_ns, state.changed_ns) > _SETTLED_NS:
+        _known[name] = state, digest
+    return digest
+
+
+def _state(name: str) -> _State:
+    found = os.stat(name)
+    return _State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@contextmanager
+def unchanged(what: str, identity: Callable[[], Any], named: Any) -> Iterator[None]:
+    """Read something inside; afterwards its identity must still be the one it was named by.
+
+    Args:
+        what: the key in the experiment file, for the message.
+        identity: takes the identity anew.
+        named: what it was when the step got its digest.
+
+    Raises:
+        InputError: it is another one; names the file that changed, came or went.
+    """
+    yield
+    now = identity()
+    if canonical(now) != canonical(named):
+        raise InputError(
+            f"{_difference(named, now)} after it was hashed, so what was read may not be what "
+            "the result would be filed under",
+            where=what,
+            hint=_AGAIN,
+        )
+
+
+def _difference(before: Any, after: Any) -> str:
+    earlier, later = dict(_files(before)), dict(_files(after))
+    for name, digest in later.items():
+        if name not in earlier:
+            return f"{name} appeared"
+        if earlier[name] != digest:
+            return f"{name} changed"
+    gone = [name for name in earlier if name not in later]
+    return f"{gone[0]} disappeared" if gone else "it changed"
+
+
+def _files(identity: Any) -> Iterator[tuple[str, str]]:
+    """Yield the name and the digest of each file that an identity names."""
+    if isinstance(identity, Mapping):
+        if {"name", "sha256"} <= identity.keys():
+            yield str(identity["name"]), str(identity["sha256"])
+        for name, value in identity.items():
+            if name == "files" and isinstance(value, Mapping):
+                yield from ((str(file), str(digest)) for file, digest in value.items())
+            else:
+                yield from _files(value)
+    elif isinstance(identity, list | tuple):
+        for value in identity:
+            yield from _files(value)

@@ -1,0 +1,60 @@
+"""Rows that are dropped for their length are told as that, in errors and on the page."""
+
+import json
+
+import pytest
+
+from inject.errors import InputError
+from tests.conftest import make_texts
+from tests.spikein.tiny import run, write_tiny
+
+
+def write_rows(folder, *, fitting, long, short):
+    texts = make_texts(fitting, seed=7, words=20)
+    texts += make_texts(long, seed=8, words=200)
+    texts += [f"{number}." for number in range(short)]
+    path = folder / "mine.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return path
+
+
+def experiment(tmp_path, policy="drop", **rows):
+    write_tiny(tmp_path)
+    path = write_rows(tmp_path, **rows)
+    return [
+        f'contaminants=[{{dataset: rows, path: "{path}", members: 24, nonmembers: 24}}]',
+        f"pool.long_examples={policy}",
+        "model.tokenizer={train: 600}",
+    ]
+
+
+def test_too_few_rows_say_how_many_were_dropped_for_their_length(tmp_path):
+    overrides = experiment(tmp_path, fitting=40, long=30, short=9)
+    with pytest.raises(InputError) as caught:
+        run(tmp_path, *overrides)
+    message = str(caught.value)
+    assert "contaminants.rows: 24 members and 24 non-members asked for" in message
+    assert "39 other rows were dropped for their length: 9 shorter than pool.min_tokens" in message
+    assert "30 longer than train.context (64; pool.long_examples: drop)" in message
+    assert "long_examples: truncate" in message
+
+
+def test_a_data_set_without_a_row_that_fits_is_named(tmp_path):
+    overrides = experiment(tmp_path, fitting=0, long=60, short=0)
+    with pytest.raises(InputError, match=r"contaminants\.rows: .*60 longer than train\.context"):
+        run(tmp_path, *overrides)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("drop", "30 for their length (longer than the context)"),
+        ("truncate", "30 rows are longer than the context and were cut to it."),
+    ],
+)
+def test_the_page_says_what_became_of_rows_that_do_not_fit(tmp_path, policy, told):
+    done = run(tmp_path, *experiment(tmp_path, policy, fitting=60, long=30, short=9))
+    page = (done.folder / "report.html").read_text(encoding="utf-8")
+    assert told in page
+    assert "9 for their length (shorter than pool.min_tokens)" in page

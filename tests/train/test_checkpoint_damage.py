@@ -1,7 +1,5 @@
 """A damaged checkpoint is never used, the one before it is: said, and with the same result."""
 
-import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +10,6 @@ import torch
 from safetensors.torch import load_file
 
 from tests.train.killable import CONTEXT, KEPT, go
-from train.checkpoint_manifest import Damaged, facts_of, seal, verify
 from train.log import read_log
 from train.record import Moment
 from train.resume import find_resume_point
@@ -176,72 +173,17 @@ def test_nothing_is_said_of_whole_checkpoints(place, tmp_path):
 def test_an_older_whole_checkpoint_goes_only_when_the_new_one_is_whole(
     place, tmp_path, monkeypatch
 ):
-    """A kill between the trainer's part of the third and its manifest leaves two whole ones."""
+    """A kill between the trainer's part of the third and the mark that it is whole."""
 
     class Killed(Exception):
         pass
 
-    def killed(folder: Path, facts: dict) -> None:
-        if folder.name == "checkpoint-9":
-            raise Killed
-        seal(folder, facts)
+    def killed(path: Path, rows: object) -> None:
+        raise Killed
 
-    monkeypatch.setattr("train.resume.seal", killed)
+    monkeypatch.setattr("train.resume.write_log", killed)
     shutil.copytree(place / "left", tmp_path / "left")
     with pytest.raises(Killed):
         go(tmp_path / "out", tmp_path / "left", place / "tokenizer", dropout=True)
     whole = {path.parent.name for path in tmp_path.glob("left/checkpoint-*/spikein.json")}
     assert whole == {"checkpoint-3", "checkpoint-6"}
-
-
-def test_every_file_is_on_the_disk_before_the_manifest_is(place, tmp_path, monkeypatch):
-    """The order of what the operating system is asked, seen from outside."""
-    asked: list[str] = []
-    plain, replace = os.fsync, os.replace
-
-    def fsync(handle: int) -> None:
-        asked.append(os.readlink(f"/proc/self/fd/{handle}"))
-        plain(handle)
-
-    def renamed(one: Path, other: Path) -> None:
-        asked.append(f"-> {other}")
-        replace(one, other)
-
-    if not Path("/proc/self/fd").is_dir():
-        pytest.skip("this system does not tell the name of an open file")
-    folder = shutil.copytree(place / "left" / "checkpoint-6", tmp_path / "checkpoint-6")
-    (folder / "spikein.json").unlink()
-    monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(os, "replace", renamed)
-    seal(folder, {})
-    at = asked.index(f"-> {folder / 'spikein.json'}")
-    for path in folder.iterdir():
-        if path.name != "spikein.json":
-            assert asked.index(str(path)) < at
-    assert str(folder) in asked[:at]
-    assert str(folder) in asked[at:]
-
-
-def test_a_manifest_that_was_changed_is_no_manifest(tmp_path):
-    folder = tmp_path / "checkpoint-3"
-    folder.mkdir()
-    (folder / "a").write_text("1")
-    seal(folder, {"identity": "this run"})
-    verify(folder)
-    found = json.loads((folder / "spikein.json").read_text())
-    found["facts"]["identity"] = "another run"
-    (folder / "spikein.json").write_text(json.dumps(found))
-    with pytest.raises(Damaged, match=r"spikein\.json was changed"):
-        facts_of(folder)
-
-
-def test_a_file_that_the_checkpoint_did_not_have_is_damage(tmp_path):
-    folder = tmp_path / "checkpoint-3"
-    (folder / "global_step3").mkdir(parents=True)
-    (folder / "global_step3" / "states.pt").write_text("1")
-    seal(folder, {})
-    (folder / ".nfs0001").write_text("left by a file system")
-    verify(folder)
-    (folder / "global_step3" / "more.pt").write_text("2")
-    with pytest.raises(Damaged, match=r"global_step3/more\.pt was added"):
-        verify(folder)

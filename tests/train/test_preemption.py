@@ -11,15 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
-from typer.testing import CliRunner
 
-from spikein.cli.main import app
 from tests.train.jobs import job, small_corpus
 from tests.train.killable import CONTEXT, KEPT, STEPS, go
 from train.job import TrainingJob
 from train.log import read_log
 from train.resume import find_resume_point
-from train.stopping import Preempted, hearing_sigterm
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -161,26 +158,3 @@ def test_processes_of_torchrun_stop_with_a_checkpoint_when_it_is_ended(corpus, t
     point = find_resume_point(tmp_path / "two" / "unfinished", "this run")
     assert point is not None
     assert f"after step {point.step} of 192" in said
-
-
-def test_the_command_line_ends_with_143(monkeypatch):
-    def run_experiment(*_: object, **__: object) -> None:
-        raise Preempted("ended by SIGTERM after step 3 of 5")
-
-    monkeypatch.setattr("spikein.run.run_experiment", run_experiment)
-    result = CliRunner().invoke(app, ["run", "configs/quickstart.yaml"])
-    assert result.exit_code == 143
-    assert "ended by SIGTERM after step 3 of 5" in result.output
-
-
-def test_a_signal_that_nobody_acted_on_still_ends_the_process():
-    heard: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
-    try:
-        with hearing_sigterm() as request:
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert request.heard
-            assert heard == []
-        assert heard == [signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGTERM, before)

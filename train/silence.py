@@ -147,15 +147,14 @@ class Watch:
             self._stepped = (step, now)
 
     def _limit(self, beat: Beat) -> float:
+        asked = self._silent_after or 0.0
         if beat.step == 0 or self._first_step is None:
-            return SETUP_SECONDS
+            return max(SETUP_SECONDS, asked)
         if beat.phase is Phase.SAVE:
-            return max(SAVE_SECONDS, 20 * self._longest_save)
-        if self._silent_after is not None:
-            return self._silent_after
+            return max(SAVE_SECONDS, 20 * self._longest_save, asked)
         if beat.step <= self._first_step or not self._steps:
-            return FIRST_STEP_SECONDS
-        return step_limit(statistics.median(self._steps))
+            return max(FIRST_STEP_SECONDS, asked)
+        return asked or step_limit(statistics.median(self._steps))
 
     def _silence(self, now: float, silent: float, limit: float) -> Silence:
         alive = [rank for rank, seen in enumerate(self._seen) if not seen.ended]

@@ -120,6 +120,25 @@ def test_slow_beginnings_and_checkpoints_are_waited_for(tmp_path):
         assert limit - 1 <= seconds <= limit + 10
 
 
+def test_a_limit_that_was_asked_for_holds_within_a_step_and_shortens_no_other(tmp_path):
+    for asked, step, phase, limit in (
+        (20, 12, Phase.DATA, 20),
+        (300, 12, Phase.DATA, 300),
+        (20, 1, Phase.DATA, FIRST_STEP_SECONDS),
+        (1200, 1, Phase.DATA, 1200),
+        (1200, 12, Phase.SAVE, 1200),
+    ):
+        run = Run(tmp_path / f"{asked}-{step}-{phase}", silent_after=asked)
+        for number in range(1, step):
+            run.step(number, seconds=1)
+        run.beat(0, phase, step)
+        run.beat(1, phase, step)
+        run.beat(0, Phase.PASS, step)
+        found, seconds = run.wait(2000)
+        assert found.ranks == (1,)
+        assert limit - 1 <= seconds <= limit + 10
+
+
 def test_a_process_that_never_came_is_named(tmp_path):
     run = Run(tmp_path / "beats")
     run.beat(0, Phase.SETUP, 0)

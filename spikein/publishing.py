@@ -180,7 +180,9 @@ def _backgrounds(assembly: Assembly, report: RunReport) -> list[BackgroundAudit]
 
 def _provenance(assembly: Assembly, report: RunReport) -> list[Fact]:
     made = [outcome.artifact.manifest for outcome in report.outcomes]
-    created = sorted(manifest.created for manifest in made)
+    created = sorted(
+        manifest.created.replace("T", " ").replace("+00:00", " UTC") for manifest in made
+    )
     facts = [
         Fact("Steps computed", " to ".join(dict.fromkeys((created[0], created[-1])))),
         Fact("Page made by spikein", code_version()),

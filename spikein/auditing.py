@@ -4,7 +4,8 @@ The background is read back from the corpus, document by document: its tokens ar
 sources need not be there any more. Nothing is written.
 """
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from inject.overlap.settings import OverlapSettings
 from inject.tokenizer import load_tokenizer
 from spikein.manifest import SHORT
 from spikein.run_arms import RunArm, run_arms
+from spikein.store import short_digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +81,11 @@ def audit_run(
     arms = run_arms(folder, store)
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
-    by_audit: dict[Path, list[RunArm]] = {}
+    audited = []
     for arm in arms:
         if arm.audit is None:
             raise InputError(f"the stream of {arm.label} was never audited", where=str(folder))
-        by_audit.setdefault(arm.audit, []).append(arm)
+        audited.append((arm.label, arm.audit))
     corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
     dropped = [
         Looked(corpus=path.name, overlaps=found[0], facts=found[1])
@@ -94,14 +96,32 @@ def audit_run(
     if rules is not None:
         again = [_looked(path, users, rules, progress) for path, users in corpora.items()]
     return RunAudit(
-        streams={
-            "; ".join(arm.label for arm in users): read_audit(path)
-            for path, users in by_audit.items()
-        },
+        streams=stream_audits(audited),
         fed=_fed(arms),
         dropped=dropped,
         again=again,
     )
+
+
+def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
+    """Return the audit of every stream once, by the models that were trained on it.
+
+    The one reading of a run's audits: the page and `spikein audit` both show what it returns.
+    No stream takes another's place: where the models' labels agree, the audit's digest tells
+    the streams apart.
+
+    Args:
+        models: the label of each trained model, and the folder of its stream's audit.
+    """
+    users: dict[Path, list[str]] = {}
+    for label, path in models:
+        users.setdefault(path, []).append(label)
+    names = {path: "; ".join(dict.fromkeys(labels)) for path, labels in users.items()}
+    shared = Counter(names.values())
+    return {
+        name if shared[name] == 1 else f"{name} (audit {short_digest(path)})": read_audit(path)
+        for path, name in names.items()
+    }
 
 
 def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:

@@ -25,6 +25,7 @@ from inject.files import fsync
 from spikein.adopting import ContentIndex, link_files
 from spikein.artifact import Artifact, open_artifact, require_current, verified
 from spikein.disk import delete_tree, disk_full, free_space, settle, unwritable
+from spikein.environment import environment
 from spikein.folders import CHANGE_STORE, writing
 from spikein.manifest import (
     SHORT,
@@ -246,6 +247,7 @@ class Store:
                 created=_now(),
                 libraries=dict(recipe.libraries),
                 protected=protected,
+                environment=environment(),
                 input_content=read,
                 content_key=recipe.content_key(read),
                 facets={facet: digest(hidden) for facet, digest in facets.items()},

@@ -2,9 +2,9 @@
 
 A corpus folder holds the token shards (`inject.tokens`), `docs.npy` (int64 document starts),
 `tokenizer/` and `corpus.json` (the facts). An imported one can refer to files of somebody else
-instead (`inject.outside`). It is exactly as long as asked for, the last document cut; a shorter
-corpus from the same documents is a prefix of a longer one. Cost: that of tokenising; a few shards
-of text in memory.
+instead (`inject.outside`), and leave stretches of them out (`inject.excluded`). It is exactly as
+long as asked for, the last document cut; a shorter corpus from the same documents is a prefix of a
+longer one. Cost: that of tokenising; a few shards of text in memory.
 """
 
 import hashlib
@@ -26,6 +26,7 @@ from inject.background.mixture import MixtureReport
 from inject.building import Built, built_chunks, chunk_bytes, processes_for
 from inject.chunks import ChunkFiles, Described
 from inject.errors import InputError
+from inject.excluded import Reader, SkippingReader, read_excluded
 from inject.outside import check_outside, shard_files
 from inject.tokenizer import end_token_id, vocabulary_size
 from inject.tokens import Shard, TokenReader, check_shard, token_dtype
@@ -229,7 +230,7 @@ class Corpus:
     facts: CorpusFacts
     doc_starts: npt.NDArray[np.int64]
     """Token offsets at which documents begin, ascending from 0; shape [documents]."""
-    reader: TokenReader
+    reader: Reader
     files: tuple[Path, ...]
     """Where the shards lie, in the order of the stream."""
 
@@ -253,7 +254,17 @@ class Corpus:
         files = shard_files(path, facts.shards, outside)
         if not verified:
             check_outside(facts.shards, files)
-        reader = TokenReader(path, facts.shards, dtype=facts.dtype, outside=files)
+        reader: Reader = TokenReader(path, facts.shards, dtype=facts.dtype, outside=files)
+        excluded = read_excluded(path)
+        if excluded is not None:
+            reader = SkippingReader(reader, excluded)
+        if reader.n_tokens != facts.tokens:
+            raise InputError(
+                f"the token files hold {reader.n_tokens:,} tokens that are part of the corpus, "
+                f"corpus.json says {facts.tokens:,}",
+                where=str(path),
+                hint="Delete this corpus and run again.",
+            )
         starts = _read_starts(path / _DOCUMENTS, facts)
         return cls(path=path, facts=facts, doc_starts=starts, reader=reader, files=files)
 

@@ -2,7 +2,7 @@
 
 A corpus folder holds the token shards (`inject.tokens`), `docs.npy` (int64 document starts),
 `tokenizer/` and `corpus.json` (the facts). An imported one can refer to files of somebody else
-instead (`inject.outside`) and leave stretches of them out (`inject.excluded`). It is exactly as
+instead (`inject.outside`), and leave stretches of them out (`inject.excluded`). It is exactly as
 long as asked for, the last document cut; a shorter corpus from the same documents is a prefix of a
 longer one. Cost: that of tokenising; a few shards of text in memory.
 """

@@ -64,6 +64,7 @@ def audit_run(
     folder: Path,
     *,
     rules: OverlapSettings | None,
+    store: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> RunAudit:
     """Return the audits of a run; with `rules`, compare its background with its examples again.
@@ -71,12 +72,13 @@ def audit_run(
     Args:
         folder: the run's folder.
         rules: what counts as an overlap; None reads what is there alone.
+        store: the store's folder; None for the one that the run remembers.
         progress: told tokens done, and tokens in all.
 
     Raises:
         InputError: the run has no arm, or an artifact is gone.
     """
-    arms = run_arms(folder)
+    arms = run_arms(folder, store)
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
     audited = []

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunsFolder
+from spikein.cli.options import RUNS, RunsFolder, RunStore
 from spikein.cli.output import Column, print_table, say, warn
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def audit(
             show_default=False,
         ),
     ] = None,
+    store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
     """Say what the audits of a run found, and search its background by other rules.
@@ -71,6 +72,7 @@ def audit(
         found = audit_run(
             folder,
             rules=rules,
+            store=store,
             progress=lambda done, total: progress.advanced("audit", done, total, "tokens", ""),
         )
     print_table(

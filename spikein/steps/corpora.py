@@ -26,6 +26,7 @@ from inject.unchanged import unchanged
 from inject.view import Stretch
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
+from spikein.steps.facets import OF_CORPUS
 from spikein.steps.sources import sources_identity
 from train.settings import TokenizerTraining
 from train.vocabulary import require_own_tokenizer
@@ -105,9 +106,9 @@ def corpus_step(
     """Tokenise `tokens` tokens of the mixture of sources, in the order fixed by its seed.
 
     Documents that overlap with a row of any contaminant, whether or not it will be drawn, are left
-    out and listed. An imported corpus is read and checked instead, and its files stay where they
-    lie; where that is, is the step's execution (`spikein.steps.background`). Documents of it that
-    overlap are skipped there.
+    out and listed. An imported corpus is read and checked instead; its files stay where they lie,
+    and documents of it that overlap are skipped there. Where that is, is the step's execution
+    (`spikein.steps.background`).
 
     Args:
         experiment: the experiment.
@@ -184,6 +185,7 @@ def corpus_step(
             *(root(type(source)) for source in sources),
             *(dataset_code(one.dataset) for one in contaminants if audited),
         ),
+        facets=OF_CORPUS,
         build=build if imported is None else take,
         cost=Cost(disk_bytes=None if imported else 2 * tokens),
     )

@@ -18,6 +18,7 @@ from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
 from spikein.steps.background import reading_corpus
+from spikein.steps.facets import PASSED, TOKENS, UNSPLIT
 from spikein.steps.ground import require_passed
 from spikein.steps.variants import renditions_file, variants_of
 from train.checkpoints import checkpoint_folder, checkpoint_steps
@@ -127,7 +128,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
                 execution=context.execution,
                 seed=seed,
             )
-            train_job(job, progress=_progress(context))
+            train_job(job, progress=_progress(context), notice=context.notice)
 
     return Step(
         kind="model",
@@ -144,6 +145,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
         volatile=("log.parquet",),
         execution=experiment.execution,
         code=(root(build),),
+        reads={"corpus": TOKENS},
         build=build,
         cost=_cost(experiment, tokens * settings.epochs),
     )
@@ -198,7 +200,7 @@ def arm_step(
                 execution=context.execution,
                 seed=seed,
             )
-            train_job(job, progress=_progress(context))
+            train_job(job, progress=_progress(context), notice=context.notice)
 
     return Step(
         kind="model",
@@ -222,6 +224,7 @@ def arm_step(
         volatile=("log.parquet",),
         execution=experiment.execution,
         code=(root(build), root(ModelNode)),
+        reads={"corpus": TOKENS, "examples": UNSPLIT, "audit": PASSED},
         build=build,
         cost=_cost(
             experiment,

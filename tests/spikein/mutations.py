@@ -83,7 +83,8 @@ CASES: dict[str, Case] = {
     "name": case("", "name=other"),
     "variables": case("", "variables.unused=2"),
     "seeds": case(
-        "examples cast plan model results gains trajectory variants",
+        # The corpus is searched for the rows that each seed invents.
+        "corpus examples cast plan model results gains trajectory variants",
         "seeds=[1]",
         *variant("kind: question"),
     ),

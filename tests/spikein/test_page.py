@@ -5,6 +5,8 @@ import json
 import platform
 import re
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +17,7 @@ from spikein.assembly import assemble
 from spikein.auditing import audit_run
 from spikein.environment import CODE, MACHINE, code_version, environment
 from spikein.executors import get_executor
-from spikein.manifest import read_manifest
+from spikein.manifest import content_digest, file_records, read_manifest
 from spikein.progress import Silent
 from spikein.reading import read_experiment
 from spikein.runs import linked_artifacts
@@ -245,17 +247,17 @@ def test_the_page_says_when_with_what_code_and_on_what_machine_and_not_on_which_
     for table in page.tables:
         if table.section == "provenance":
             facts |= {row[0].text: row[1].text for row in table.rows}
-    dates = re.findall(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", facts["Steps computed"])
+    dates = re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", facts["Steps computed"])
     created = sorted(read_manifest(path).created for path in linked_artifacts(swept[1].folder))
-    assert dates[0] in created[0]
-    assert dates[-1] in created[-1]
+    assert dates[0].replace(" ", "T") in created[0]
+    assert dates[-1].replace(" ", "T") in created[-1]
     assert facts["Page made by spikein"] == facts["Computed by spikein"] == code_version()
     machine = facts["Computed on"]
     assert re.search(r"\d+ cores?", machine)
     assert platform.system() in machine
     host = platform.node()
     assert not host or host not in " ".join(facts.values())
-    manifest = read_manifest(linked_artifacts(swept[1].folder)[0])
+    manifest = read_manifest(next(iter(linked_artifacts(swept[1].folder))))
     assert set(manifest.environment) == {CODE, MACHINE} == set(environment())
 
 
@@ -271,16 +273,32 @@ def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swe
         audit.tokens_searched for audit in command.streams.values()
     )
     for step in {node.audit.digest: node.audit for node in assembly.nodes}.values():
-        path = report.artifact(step).path / "audit.json"
-        whole = path.read_bytes()
-        path.chmod(0o644)
+        folder = report.artifact(step).path
+        kept = {name: (folder / name).read_bytes() for name in ("audit.json", "manifest.json")}
         try:
-            path.write_text(json.dumps({**json.loads(whole), "passed": False}))
+            falsify(folder)
+            # A fresh look, as another process has: what was verified before is remembered.
+            report = get_executor("in-process").run(assembly.graph, Store(root / "store"), Silent())
             check = check_validity([], audited_streams(assembly, report))[0]
             assert check.verdict == "failed"
             assert check.sentence.startswith("1 of 4 streams failed")
+            assert not audit_run(result.folder, rules=None).clean
         finally:
-            path.write_bytes(whole)
+            for name, content in kept.items():
+                (folder / name).chmod(0o644)
+                (folder / name).write_bytes(content)
+
+
+def falsify(folder: Path) -> None:
+    """Let an audit say that it failed, under a manifest that agrees."""
+    manifest = read_manifest(folder)
+    path = folder / "audit.json"
+    path.chmod(0o644)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "passed": False}, indent=1))
+    files = file_records(folder)
+    content = content_digest(files, manifest.volatile)
+    (folder / "manifest.json").chmod(0o644)
+    (folder / "manifest.json").write_text(replace(manifest, files=files, content=content).to_json())
 
 
 @pytest.mark.parametrize(("width", "figures_scroll"), [(1280, False), (800, False), (390, True)])

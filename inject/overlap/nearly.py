@@ -84,6 +84,7 @@ class NearIndex:
         order = np.flatnonzero(kept)[np.argsort(held[kept], kind="stable")]
         self._hashes, self._owners = held[order], owners[order]
         self._known = HashSet(self._hashes)
+        self._offsets = np.append(self._hashes.searchsorted(self._known.sorted), len(self._hashes))
         self._least = int(self._witnesses[self._reach > 0].min(initial=1 << 62))
 
     def near(self, prefixes: Prefixes) -> list[Near]:
@@ -101,15 +102,12 @@ class NearIndex:
         candidates = self._candidates(runs.starts[hit], runs.hashes[hit])
         if not len(candidates):
             return []
-        # A 3-gram with a unit that no example has is unlike every other.
-        values = np.zeros(runs.possible, dtype=np.uint64)
-        values[runs.starts] = runs.hashes
-        strange = np.ones(runs.possible, dtype=bool)
-        strange[runs.starts] = False
-        before = _previous(values, strange)
+        order = runs.hashes.argsort(kind="stable")
+        held = _Held(runs.hashes[order], runs.starts[order])
+        before = held.before(runs.possible)
         found = []
         for example in candidates.tolist():
-            best = self._best(example, values, strange, before)
+            best = self._best(example, held.places_of(self._shingles[example]), before)
             if best is not None:
                 start, last, similarity = best
                 found.append(Near(example, start, self._stop(prefixes, last), similarity))
@@ -117,8 +115,9 @@ class NearIndex:
 
     def _candidates(self, places: I64, hashes: U64) -> I64:
         """Return the examples of which enough witnesses stand close together."""
-        low = self._hashes.searchsorted(hashes, side="left")
-        counts = self._hashes.searchsorted(hashes, side="right") - low
+        at = self._known.sorted.searchsorted(hashes)
+        low = self._offsets[at]
+        counts = self._offsets[at + 1] - low
         total = int(counts.sum())
         every = np.arange(total)
         owners = self._owners[every + (low - counts.cumsum() + counts).repeat(counts)]
@@ -130,14 +129,15 @@ class NearIndex:
         close = (owners[last] == own) & (where[last] - where[fits] <= 2 * self._reach[own])
         return np.unique(own[close])
 
-    def _best(
-        self, example: int, values: U64, strange: npt.NDArray[np.bool_], before: I64
-    ) -> tuple[int, int, float] | None:
-        """Return the first and last 3-gram of the most alike stretch, and how alike it is."""
-        shingles = self._shingles[example]
-        size = len(shingles)
-        slot = np.minimum(np.searchsorted(shingles, values), size - 1)
-        where = np.flatnonzero((shingles[slot] == values) & ~strange)
+    def _best(self, example: int, where: I64, before: I64) -> tuple[int, int, float] | None:
+        """Return the first and last 3-gram of the most alike stretch, and how alike it is.
+
+        Args:
+            example: which one.
+            where: its 3-grams in the document, ascending.
+            before: for each 3-gram of the document where the same one stood last, or -1.
+        """
+        size = len(self._shingles[example])
         needed = max(ceil(self._threshold * size - 1e-9), _LEAST_SHARED)
         reach = 2 * int(self._reach[example])
         best: tuple[int, int, float] | None = None
@@ -164,11 +164,27 @@ class NearIndex:
         return int(np.searchsorted(prefixes.weights, wanted))
 
 
-def _previous(values: U64, strange: npt.NDArray[np.bool_]) -> I64:
-    """Return where each value stood last before, -1 for the first of its kind and for strangers."""
-    order = np.argsort(values, kind="stable")
-    before = np.full(len(values), -1, dtype=np.int64)
-    same = values[order[1:]] == values[order[:-1]]
-    before[order[1:][same]] = order[:-1][same]
-    before[strange] = -1
-    return before
+class _Held(NamedTuple):
+    """The 3-grams of a document that some example may have, by their hashes."""
+
+    hashes: U64
+    """Ascending."""
+    places: I64
+    """Where each starts; ascending among equal ones."""
+
+    def places_of(self, shingles: U64) -> I64:
+        """Return where any of these 3-grams stand, ascending."""
+        low = self.hashes.searchsorted(shingles, side="left")
+        counts = self.hashes.searchsorted(shingles, side="right") - low
+        every = np.arange(int(counts.sum()))
+        return np.sort(self.places[every + (low - counts.cumsum() + counts).repeat(counts)])
+
+    def before(self, count: int) -> I64:
+        """Return where each of `count` 3-grams stood last before; -1 for the first of its kind.
+
+        A 3-gram with a unit that no example has is unlike every other, hence the first, too.
+        """
+        found = np.full(count, -1, dtype=np.int64)
+        same = self.hashes[1:] == self.hashes[:-1]
+        found[self.places[1:][same]] = self.places[:-1][same]
+        return found

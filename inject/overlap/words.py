@@ -43,6 +43,9 @@ _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _WEIGHED = tuple((re.compile(f"[{ranges}]"), weight) for ranges, weight in _WEIGHTS)
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(r"\w+")
+_RARE = re.compile("[\U000101fd-\U0001e94a]")
+"""Where the marks beyond the basic plane are."""
 _UNSEEN_CHARACTERS = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
@@ -216,9 +219,10 @@ def _units(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORD.findall(text)
     text = text.replace("_", " ")
+    patterns = _patterns_for(text)
     if _HAS_UNSPACED.search(text):
-        text = _patterns().unspaced.sub(r" \g<0> ", text)
-    return _patterns().word.findall(text)
+        text = patterns.unspaced.sub(r" \g<0> ", text)
+    return (patterns.word if patterns.marks.search(text) else _WORD).findall(text)
 
 
 def _spans(normalised: str) -> list[tuple[int, int]]:
@@ -227,10 +231,11 @@ def _spans(normalised: str) -> list[tuple[int, int]]:
         return [found.span() for found in _ASCII_WORD.finditer(normalised)]
     text = normalised.replace("_", " ")
     spans = []
-    for found in _patterns().word.finditer(text):
+    patterns = _patterns_for(text)
+    for found in patterns.word.finditer(text):
         start, stop = found.span()
         done = start
-        for single in _patterns().unspaced.finditer(text, start, stop):
+        for single in patterns.unspaced.finditer(text, start, stop):
             if single.start() > done:
                 spans.append((done, single.start()))
             spans.append(single.span())
@@ -244,26 +249,30 @@ def _clusters(text: str) -> list[tuple[int, int]]:
     """Return stretches that are normalised each on its own as they are together."""
     if text.isascii():
         return [(0, len(text))]
-    return [found.span() for found in _patterns().cluster.finditer(text)]
+    return [found.span() for found in _patterns_for(text).cluster.finditer(text)]
 
 
 class _Patterns(NamedTuple):
+    marks: re.Pattern[str]
     word: re.Pattern[str]
     unspaced: re.Pattern[str]
     cluster: re.Pattern[str]
 
 
+def _patterns_for(text: str) -> _Patterns:
+    """Return the patterns for a text; those that know rare marks are ten times slower."""
+    return _patterns(bool(_RARE.search(text)))
+
+
 @cache
-def _patterns() -> _Patterns:
+def _patterns(rare: bool) -> _Patterns:
     """Compile what needs the table of marks, which texts in ASCII need not pay."""
-    marks = "".join(
-        character
-        for character in map(chr, range(0x300, 0x20000))
-        if unicodedata.category(character)[0] == "M"
-    )
+    every = range(0x300, 0x1E94B if rare else 0x10000)
+    marks = "".join(chr(code) for code in every if unicodedata.category(chr(code))[0] == "M")
     # Parts of Hangul syllables, and the voicing marks of half-width kana, join what is before.
     joined = f"{marks}{_UNSEEN_CHARACTERS}\u1160-\u11ff\ud7b0-\ud7ff\uff9e\uff9f\uffa0-\uffdc"
     return _Patterns(
+        marks=re.compile(f"[{marks}]"),
         word=re.compile(f"[\\w{marks}]+"),
         unspaced=re.compile(f"[{_UNSPACED}][{marks}]*"),
         cluster=re.compile(f"[\x00-\x7f]+(?![{joined}])|.[{joined}]*", re.DOTALL),

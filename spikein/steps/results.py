@@ -26,6 +26,7 @@ from inject.source_digest import root
 from inject.tables import read_parquet
 from inject.variants.rendition import WHOLE, kind_of
 from spikein.graph import Step, StepContext
+from spikein.steps.facets import RECORDS
 
 FINDINGS = "findings.json"
 FIGURES = "figures.json"
@@ -85,7 +86,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
     return Step(
         kind="results",
         label=label,
-        version=3,
+        version=4,
         settings={
             "analysis": plain(settings),
             "arms": [
@@ -95,6 +96,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
+        reads={name: RECORDS for name in inputs if name.endswith("-model")},
         build=build,
     )
 
@@ -119,6 +121,7 @@ def figures_record(out: Path, figures: Sequence[ReportFigure]) -> None:
             "name": figure.name,
             "title": figure.title,
             "caption": figure.caption,
+            "alternative": figure.alternative,
             "svg": str(figure.svg.relative_to(out)),
             "png": str(figure.png.relative_to(out)),
         }
@@ -134,6 +137,7 @@ def recorded_figures(folder: Path) -> list[ReportFigure]:
             name=one["name"],
             title=one["title"],
             caption=one["caption"],
+            alternative=one["alternative"],
             svg=folder / one["svg"],
             png=folder / one["png"],
         )

@@ -20,6 +20,7 @@ from inject.variants.settings import ParaphraseVariant, Variants
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.encoding import example_tokens
+from spikein.steps.facets import UNSPLIT
 
 _FILE = "renditions.parquet"
 
@@ -59,6 +60,7 @@ def variants_step(
         settings={"variants": named, "seed": seed},
         inputs={"examples": examples, "tokenizer": tokenizer},
         code=(root(build),),
+        reads={"examples": UNSPLIT},
         build=build,
     )
 

@@ -8,7 +8,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from inject.digest import digest
@@ -289,8 +288,8 @@ def test_the_advised_repair_leaves_a_run_that_works(lab, finished):
     result = run(lab, *OVERRIDES)
     assert result.built == len(scores)
     assert contents(lab) == before
-    metrics = pq.read_table(finished / "runs" / "tiny" / "metrics.parquet")
-    assert pq.read_table(result.folder / "metrics.parquet").equals(metrics)
+    metrics = (finished / "runs" / "tiny" / "metrics.parquet").read_bytes()
+    assert (result.folder / "metrics.parquet").read_bytes() == metrics
 
 
 def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):

@@ -45,13 +45,14 @@ class Measured:
     values: Floats
     """[D + 1, metrics, cells, R + 1]; the AUC first, then the TPRs."""
     n_members: Counts
-    """[D + 1, cells], summed over seeds."""
+    """[D + 1, metrics, cells], summed over the seeds that the value is the mean of; over all
+    seeds where there is no value."""
     n_nonmembers: Counts
-    """[D + 1], summed over seeds."""
+    """[D + 1, metrics, cells], likewise."""
     n_seeds: Counts
-    """[D + 1, cells]: seeds with members in the cell."""
+    """[D + 1, metrics, cells]: how many seeds those are."""
     smaller_side: Counts
-    """[D + 1, cells]: the smaller of members and non-members."""
+    """[D + 1, metrics, cells]: the smaller of members and non-members."""
     trend: Floats
     """[D + 1, R + 1]: Somers' D of score given copies among members."""
     trend_members: Counts
@@ -72,7 +73,7 @@ def measure(
     shape = (len(arms), len(datasets) + 1, 1 + len(rates), len(cells), settings.replicates + 1)
     values = np.full(shape, np.nan)
     n_members = np.zeros((shape[0], shape[1], shape[3]), dtype=np.int64)
-    n_nonmembers = np.zeros(shape[:2], dtype=np.int64)
+    n_nonmembers = np.zeros_like(n_members)
     trend = np.full((shape[0], shape[1], shape[4]), np.nan)
     trend_members = np.zeros(shape[:2], dtype=np.int64)
     for s, arm in enumerate(arms):
@@ -107,23 +108,26 @@ def measure(
             n_members[s, d] = [int(cell.holds(copies).sum()) for cell in cells]
             n_nonmembers[s, d] = outside.sum()
         n_members[s, 0] = n_members[s, 1:].sum(axis=0)
-        n_nonmembers[s, 0] = n_nonmembers[s, 1:].sum()
+        # Non-members of a dataset without a member in the cell say nothing of its pooled value.
+        n_nonmembers[s, 0] = np.where(n_members[s, 1:] > 0, n_nonmembers[s, 1:], 0).sum(axis=0)
         trend_members[s, 0] = trend_members[s, 1:].sum()
         if len(tied) < len(sides):
             values[s, 0] = _ratio(numerator, weight)
         trend[s, 0] = _ratio(trend_sums[0], trend_sums[1])
         for index, rate in enumerate(rates, start=1):
-            for d in range(shape[1]):
-                if not supported(rate, int(n_nonmembers[s, d])):
-                    values[s, d, index] = np.nan
+            for d, c in np.ndindex(shape[1], shape[3]):
+                if not supported(rate, int(n_nonmembers[s, d, c])):
+                    values[s, d, index, c] = np.nan
     values[np.broadcast_to((n_members < 2)[:, :, None, :, None], shape)] = np.nan
-    sides_smaller = np.minimum(n_members, n_nonmembers[:, :, None])
+    members_behind = np.broadcast_to(n_members[:, :, None], shape[:-1])
+    nonmembers_behind = np.broadcast_to(n_nonmembers[:, :, None], shape[:-1])
+    counted = _counted(values[..., 0], members_behind)
     return Measured(
         values=seed_replicates(values, seed=settings.seed),
-        n_members=n_members.sum(axis=0),
-        n_nonmembers=n_nonmembers.sum(axis=0),
-        n_seeds=(n_members > 0).sum(axis=0),
-        smaller_side=sides_smaller.sum(axis=0),
+        n_members=(members_behind * counted).sum(axis=0),
+        n_nonmembers=(nonmembers_behind * counted).sum(axis=0),
+        n_seeds=counted.sum(axis=0),
+        smaller_side=(np.minimum(members_behind, nonmembers_behind) * counted).sum(axis=0),
         trend=seed_replicates(trend, seed=settings.seed),
         trend_members=trend_members.sum(axis=0),
         trend_seeds=(trend_members > 0).sum(axis=0),
@@ -190,6 +194,17 @@ def _sums(
         if supported(rate, total_nonmembers):
             sums[index] = by_cell(accepted(placement, rate) * member_weights)
     return sums, by_cell(member_weights)
+
+
+def _counted(value: Floats, members: Counts) -> npt.NDArray[np.bool_]:
+    """Return which seeds stand behind each value: those that have one, else those with members.
+
+    Args:
+        value: [n_seeds, ...]; NaN where a seed has none.
+        members: of the same shape.
+    """
+    there = np.isfinite(value)
+    return np.where(there.any(axis=0), there, members > 0)
 
 
 def _trend(arm: ArmRows, inside: Mask, scores: Floats) -> Floats:

@@ -1,7 +1,8 @@
-"""Numbers of copies as labels: `0`, `1` … `4`, then bins `5-8`, `9-16`, `17-32`, …
+"""Numbers of copies as labels: `0`, `1` … `4`, then bins from 5 to 8, 9 to 16, 17 to 32, …
 
-A bin in which every count is the same takes that count's name, so an experiment with fixed
-doses 1, 4 and 8 has rows `1`, `4` and `8`. `all` is every member with at least one copy;
+A bin is called by the smallest and the largest count that occur in it, so an experiment with fixed
+doses 1, 4 and 8 has rows `1`, `4` and `8`, and one in which a single member of eight copies lost
+one has `7-8`. `all` is every member with at least one copy;
 `4+` every member with at least four.
 """
 
@@ -41,7 +42,7 @@ def copies_cells(counts: Iterable[int], *, high_copies: int) -> list[CopiesCell]
         high_copies: the N of `N+`; that cell exists where any count reaches it.
 
     >>> [cell.label for cell in copies_cells([0, 1, 1, 5, 7, 9], high_copies=4)]
-    ['all', '0', '1', '5-8', '9', '4+']
+    ['all', '0', '1', '5-7', '9', '4+']
     """
     present = sorted(set(counts))
     found: dict[tuple[int, int], list[int]] = {}
@@ -49,7 +50,9 @@ def copies_cells(counts: Iterable[int], *, high_copies: int) -> list[CopiesCell]
         found.setdefault(_bin(count), []).append(count)
     cells = [CopiesCell(ALL, 1, _MOST)]
     for (low, high), inside in found.items():
-        label = str(inside[0]) if len(inside) == 1 else f"{low}-{high}"
+        # The ends that occur: who had 7 or 8 copies is not called one of five to eight.
+        first, last = min(inside), max(inside)
+        label = str(first) if first == last else f"{first}-{last}"
         cells.append(CopiesCell(label, low, high))
     if present and present[-1] >= high_copies:
         cells.append(CopiesCell(f"{high_copies}+", high_copies, _MOST))
@@ -66,6 +69,29 @@ def copies_order(label: str) -> tuple[int, int]:
 def copies_start(label: str) -> int:
     """Return the smallest count of a label such as `4`, `5-8` or `4+`."""
     return int(re.split(r"[-+]", label)[0])
+
+
+def copies_middle(label: str) -> float:
+    """Return where a label such as `4` or `5-8` stands among numbers: at its middle."""
+    ends = [int(part) for part in label.split("-")]
+    return (ends[0] + ends[-1]) / 2
+
+
+def merged(labels: Iterable[str]) -> dict[str, list[str]]:
+    """Gather the labels of one bin under one name, for tables whose counts differ.
+
+    >>> merged(["1", "5-7", "6", "5-8"])
+    {'1': ['1'], '5-8': ['5-7', '6', '5-8']}
+    """
+    bins: dict[tuple[int, int], list[str]] = {}
+    for label in sorted(set(labels), key=lambda label: (copies_order(label), label)):
+        bins.setdefault(_bin(copies_start(label)), []).append(label)
+    found = {}
+    for same in bins.values():
+        ends = [int(part) for label in same for part in label.split("-")]
+        first, last = min(ends), max(ends)
+        found[str(first) if first == last else f"{first}-{last}"] = same
+    return found
 
 
 def is_dose(label: str) -> bool:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+SUPPORT = 10
+"""False positives that an operating point must be able to rest on."""
 
 
 class Roc(NamedTuple):
@@ -58,7 +60,7 @@ def allowed_false_positives(rate: float, nonmembers: float) -> int:
 
 def supported(rate: float, nonmembers: int) -> bool:
     """Say whether so many non-members support a TPR at this FPR: at least 10 / rate."""
-    return nonmembers * rate >= 10 - 1e-9
+    return nonmembers * rate >= SUPPORT - 1e-9
 
 
 def tpr_name(rate: float) -> str:

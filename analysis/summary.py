@@ -8,8 +8,9 @@ the rows it is chosen by: it says how many there were, since the best of many is
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from analysis.arm import MODEL_FREE, UPPER_BOUNDS
-from analysis.copies import ALL, copies_start
+from analysis.arm import UPPER_BOUNDS
+from analysis.best import ranked, shown_cell, standing
+from analysis.copies import copies_start
 from analysis.lookup import Cell, MetricsOf, contaminated
 from analysis.tables import TREND
 
@@ -18,45 +19,36 @@ _LEAST_HEADLINE = 30
 
 
 class Headline(NamedTuple):
-    """The best detector of the best arm."""
+    """The best detector of the best arm, over all members with at least one copy."""
 
     table: MetricsOf
     detector: str
     selection: str
-    copies: str
     cell: Cell
     among: int
-    """Detectors × arms it is the best of."""
+    """Arms it is the best of; in each the best detector stands."""
 
 
 def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
-    """Return the AUC with the highest lower bound, of model-based detectors and contaminated arms.
+    """Return the arm whose best detector, as `analysis.best` has it, has the highest lower bound.
 
-    Rows `N+` (many copies) are preferred to `all`, tuned settings to default ones. Upper bounds
-    make a headline only where nothing else was scored.
+    It is the bold cell of that arm's row in the table of detectors and arms.
     """
-    arms = contaminated(tables)
-    high = next(
-        (label for table in arms for label in table.values("copies") if label.endswith("+")), ALL
-    )
-    for copies in dict.fromkeys((high, ALL)):
-        found = []
-        for table in arms:
-            for detector in table.values("detector"):
-                if detector in MODEL_FREE:
-                    continue
-                for selection in ("tuned", "default"):
-                    cell = table.get(detector, selection=selection, copies=copies)
-                    if cell is not None and cell.available:
-                        found.append(Headline(table, detector, selection, copies, cell, 0))
-                        break
-        found = [item for item in found if item.detector not in UPPER_BOUNDS] or found
-        if found:
-            # The highest lower bound: a few members with a lucky AUC make no headline.
-            enough = [item for item in found if item.cell.n_members >= _LEAST_HEADLINE]
-            best = max(enough or found, key=lambda item: item.cell.low)
-            return best._replace(among=len(enough or found))
-    return None
+    found = []
+    for table in contaminated(tables):
+        cells = {name: shown_cell(table, name) for name in table.values("detector")}
+        for name in ranked(cells)[:1]:
+            cell = cells[name]
+            if cell is not None:
+                tuned = table.get(name, selection="tuned") is not None
+                selection = "tuned" if tuned else "default"
+                found.append(Headline(table, name, selection, cell, 0))
+    if not found:
+        return None
+    # A few members with a lucky AUC make no headline.
+    enough = [item for item in found if item.cell.n_members >= _LEAST_HEADLINE] or found
+    best = max(enough, key=lambda item: standing(item.cell))
+    return best._replace(among=len(enough))
 
 
 def summary_sentences(tables: Sequence[MetricsOf]) -> list[str]:
@@ -64,16 +56,37 @@ def summary_sentences(tables: Sequence[MetricsOf]) -> list[str]:
     best = find_headline(tables)
     if best is None:
         return ["No detector gave an AUC with an interval, so there is nothing to conclude."]
-    sentences = [_headline_sentence(best)]
-    if best.among > 1:
+    sentences = [_headline_sentence(best), *_many_copies(best)]
+    compared = len(ranked({name: shown_cell(best.table, name) for name in detectors_of(best)}))
+    if compared * best.among > 1:
+        arms = "this arm" if best.among == 1 else f"{best.among} arms"
         sentences.append(
-            f"It has the highest lower bound of {best.among} detector-and-arm pairs, chosen on "
+            f"It has the highest lower bound of {compared} detectors in {arms}, chosen on "
             "the rows it is reported on, so read it with care."
         )
     varied = varied_doses(tables, best)
     if varied is not None:
         sentences.append(_trend_sentence(varied, best))
     return sentences
+
+
+def detectors_of(best: Headline) -> list[str]:
+    """Return the detectors of the headline's arm."""
+    return best.table.values("detector")
+
+
+def _many_copies(best: Headline) -> list[str]:
+    """Say how the headline's detector does on members with many copies, where that is a row."""
+    table = best.table
+    label = next((label for label in table.values("copies") if label.endswith("+")), None)
+    cell = label and table.get(best.detector, selection=best.selection, copies=label)
+    # An arm in which all members have many copies has said it already.
+    if not label or not cell or not cell.available or cell == best.cell:
+        return []
+    return [
+        f"For members with {copies_start(label)} or more copies there, it has "
+        f"{_numbers(cell)}; {_behind(cell)}."
+    ]
 
 
 def varied_doses(tables: Sequence[MetricsOf], best: Headline) -> MetricsOf | None:
@@ -99,24 +112,25 @@ def _trend(table: MetricsOf, best: Headline) -> Cell | None:
 def _headline_sentence(best: Headline) -> str:
     cell = best.cell
     arm = best.table.cohort.label()
-    where = f" ({arm})" if arm else ""
-    if best.copies != ALL:
-        start = f"At {copies_start(best.copies)} or more copies{where}, the"
-    else:
-        start = f"In the arm {arm}, the" if arm else "The"
+    start = f"In the arm {arm}, the" if arm else "The"
     setting = "" if cell.setting in ("default", "-") else f" ({cell.setting}, {best.selection})"
-    numbers = f"AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+    kind = "upper bound" if best.detector in UPPER_BOUNDS else "likelihood detector"
     if cell.low > 0.5:
-        verdict = f"tells members from non-members with {numbers}"
+        verdict = f"tells members from non-members with {_numbers(cell)}"
     elif cell.high < 0.5:
-        verdict = f"ranks members below non-members, with {numbers}"
+        verdict = f"ranks members below non-members, with {_numbers(cell)}"
     else:
-        verdict = f"does not tell members from non-members: {numbers} contains 0.5"
+        verdict = f"does not tell members from non-members: {_numbers(cell)} contains 0.5"
+    return f"{start} best {kind}, {best.detector}{setting}, {verdict}; {_behind(cell)}."
+
+
+def _numbers(cell: Cell) -> str:
+    return f"AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+
+
+def _behind(cell: Cell) -> str:
     seeds = "1 seed" if cell.n_seeds == 1 else f"{cell.n_seeds} seeds"
-    return (
-        f"{start} best likelihood detector, {best.detector}{setting}, {verdict}; "
-        f"{cell.n_members:,} members, {cell.n_nonmembers:,} non-members, {seeds}."
-    )
+    return f"{cell.n_members:,} members, {cell.n_nonmembers:,} non-members, {seeds}"
 
 
 def _trend_sentence(table: MetricsOf, best: Headline) -> str:

@@ -1,6 +1,6 @@
 """The rows of the metrics and differences tables for one cohort."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
+from analysis.best import ranked
 from analysis.cells import ArmRows, Measured
 from analysis.copies import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.intervals import (
@@ -17,7 +18,9 @@ from analysis.intervals import (
     percentile_bounds,
     widen_at_limits,
 )
+from analysis.lookup import Cell
 from analysis.metrics import tpr_name
+from analysis.passages import COLUMN as PASSAGE_COPIES
 from analysis.rows import comparable_rows
 from analysis.settings import AnalysisSettings
 
@@ -45,7 +48,8 @@ _VARIANT_FIELD = ("variant", pa.string())
 def metrics_schema(axes: Sequence[str]) -> pa.Schema:
     """Return the columns of metrics.parquet, in order."""
     names = [(axis_column(axis), pa.string()) for axis in axes]
-    return pa.schema([*names, *_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS])
+    last = (PASSAGE_COPIES, pa.float64())
+    return pa.schema([*names, *_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS, last])
 
 
 def differences_schema(axes: Sequence[str]) -> pa.Schema:
@@ -139,25 +143,18 @@ class CohortWork:
             variant: what the members' copies carried; `all` for all of them.
         """
         confidence = self.settings.confidence
-        bounds = percentile_bounds(measured.values, confidence=confidence)
         value = measured.values[..., 0]
-        n = np.repeat(measured.n_members[:, None], value.shape[1], axis=1)
-        n[:, 0] = measured.smaller_side
-        bounds = widen_at_limits(value, bounds, n, confidence=confidence)
+        bounds = self._bounds(measured)
         names = [AUC, *(tpr_name(rate) for rate in self.settings.false_positive_rates)]
         trend = percentile_bounds(measured.trend, confidence=confidence)
         for d, dataset in enumerate([POOLED, *self.datasets]):
             head = {**self._head(column, selection, dataset), "variant": variant}
             for c, cell in enumerate(self.cells):
-                if self._too_few(cell, measured.n_members[d, c]):
+                if self._too_few(cell, measured.n_members[d, 0, c]):
                     continue
-                counts = {
-                    "n_members": int(measured.n_members[d, c]),
-                    "n_nonmembers": int(measured.n_nonmembers[d]),
-                    "n_seeds": int(measured.n_seeds[d, c]),
-                }
                 for m, name in enumerate(names):
                     measures = _measures(value[d, m, c], bounds, (d, m, c))
+                    counts = _counts(measured, (d, m, c))
                     yield {**head, "copies": cell.label, "metric": name, **measures, **counts}
             if np.isfinite(measured.trend[d, 0]):
                 yield {
@@ -174,6 +171,7 @@ class CohortWork:
         self, columns: Sequence[Column], selection: str, measured: Mapping[Column, Measured]
     ) -> Iterator[dict[str, Any]]:
         """Yield the paired AUC differences to `loss` and to the best of these columns."""
+        bounds_of = {column: self._bounds(measured[column]) for column in columns}
         for d, dataset in enumerate([POOLED, *self.datasets]):
             shared = [
                 column
@@ -187,11 +185,11 @@ class CohortWork:
                     column: measured[column].values[d, 0, c]
                     for column in shared
                     if np.isfinite(measured[column].values[d, 0, c, 0])
-                    and not self._too_few(cell, measured[column].n_members[d, c])
+                    and not self._too_few(cell, measured[column].n_members[d, 0, c])
                 }
                 if not found:
                     continue
-                references = {"best": max(found, key=lambda column: found[column][0])}
+                references = {"best": _best(found, measured, bounds_of, (d, 0, c))}
                 for column in found:
                     if column.detector == "loss":
                         references["loss"] = column
@@ -201,7 +199,6 @@ class CohortWork:
                             continue
                         gap = found[column] - found[other]
                         bounds = percentile_bounds(gap[None], confidence=self.settings.confidence)
-                        of = measured[column]
                         yield {
                             **self._head(column, selection, dataset),
                             "copies": cell.label,
@@ -210,10 +207,16 @@ class CohortWork:
                             "reference": reference,
                             "metric": AUC,
                             **_measures(gap[0], bounds, (0,)),
-                            "n_members": int(of.n_members[d, c]),
-                            "n_nonmembers": int(of.n_nonmembers[d]),
-                            "n_seeds": int(of.n_seeds[d, c]),
+                            **_counts(measured[column], (d, 0, c)),
                         }
+
+    def _bounds(self, measured: Measured) -> Bounds:
+        """Return the intervals of all cells of one column."""
+        confidence = self.settings.confidence
+        n = measured.n_members.copy()
+        n[:, 0] = measured.smaller_side[:, 0]
+        bounds = percentile_bounds(measured.values, confidence=confidence)
+        return widen_at_limits(measured.values[..., 0], bounds, n, confidence=confidence)
 
     def _head(self, column: Column, selection: str, dataset: str) -> dict[str, str]:
         return {
@@ -242,6 +245,32 @@ def _measures(value: float, bounds: Bounds, at: tuple[int, ...]) -> dict[str, fl
         "value": float(value),
         "low": float(bounds.low[at]),
         "high": float(bounds.high[at]),
+    }
+
+
+def _best(
+    columns: Iterable[Column],
+    measured: Mapping[Column, Measured],
+    bounds: Mapping[Column, Bounds],
+    at: tuple[int, int, int],
+) -> Column:
+    """Return the best of some columns in one cell, as the page calls it."""
+    by_name = {column.detector: column for column in columns}
+    cells = {}
+    for name, column in by_name.items():
+        ends = _measures(measured[column].values[at][0], bounds[column], at)
+        counts = _counts(measured[column], at)
+        cells[name] = Cell(setting=column.setting, **ends, **counts)  # type: ignore[arg-type]
+    # Without a single interval there is no best, and any reference is as good as another.
+    return by_name[next(iter(ranked(cells)), next(iter(by_name)))]
+
+
+def _counts(measured: Measured, at: tuple[int, ...]) -> dict[str, int]:
+    """Return the rows and seeds behind one value."""
+    return {
+        "n_members": int(measured.n_members[at]),
+        "n_nonmembers": int(measured.n_nonmembers[at]),
+        "n_seeds": int(measured.n_seeds[at]),
     }
 
 

@@ -1,33 +1,33 @@
 """Does the experiment deserve belief? Checks that come before any result.
 
 1. The audit found every member the realised number of times and no non-member; and, read back
-   from what each model was fed, no copy had other tokens than its text.
+   from what each model was fed, no copy had other tokens than its text. No document that
+   overlaps with an example is left in the background, and every example could be looked for.
 2. A blind classifier, which sees no model, cannot tell the sides apart.
 3. A base model, which saw neither side, gives no AUC away from 0.5.
 4. Members that drew no copy look like non-members.
 5. A clean twin, trained as the arm was and on neither side, gives no AUC away from 0.5; where
    the experiment has one.
 
-Checks 2 to 5 ask whether a 95 % interval contains 0.5. One interval in twenty misses by
-chance, so each verdict rests on one number per model (all datasets pooled; the default
-setting; for base models and clean twins the plain loss) and every other interval is listed
-beside it.
-Where m such numbers decide together, their intervals are widened for that (Bonferroni, by
-the ratio of normal quantiles).
+Checks 2 to 5 follow the one rule of `analysis.chance`, over everything that the page shows of
+them: the default and the tuned setting of every detector, all datasets and each alone, every arm.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from analysis.arm import MODEL_FREE
+from analysis.chance import CHANCE, MARGIN, off_chance, reach, span, within_margin
+from analysis.copies import ALL
 from analysis.lookup import Cell, MetricsOf, contaminated
 from inject.ledger import FedCopies
+from inject.overlap.filter import OverlapFacts
 
-Verdict = Literal["passed", "failed", "not measured"]
-CHANCE = 0.5
+Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
+_POOLED = "all"
+_NAMED = 200
 
 
 class CheckRow(NamedTuple):
@@ -35,8 +35,15 @@ class CheckRow(NamedTuple):
 
     label: str
     cell: Cell
-    decides: bool
-    """Whether the verdict rests on it."""
+    pooled: bool
+    """Whether it is over all datasets, as those are that a passed check needs near 0.5."""
+
+
+class StreamFacts(NamedTuple):
+    """What the audits say that differs between streams: a value a column, a row a stream."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,32 +55,36 @@ class Check:
     sentence: str
     rows: tuple[CheckRow, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    """What the audit reported, as names and values."""
+    """What the audit reported of every stream alike, as names and values."""
+    streams: StreamFacts | None = None
+    """What it reported of each; None where there is one stream, or all are alike."""
 
 
 def check_validity(
     tables: Sequence[MetricsOf],
     audits: Mapping[str, Mapping[str, Any]],
     fed: Mapping[str, FedCopies] = MappingProxyType({}),
+    backgrounds: Sequence[OverlapFacts] = (),
 ) -> list[Check]:
     """Run the checks.
 
     Args:
         tables: all cohorts' metrics.
-        audits: audit results by a label of the plan they audited; each has a boolean
+        audits: audit results by a label of the stream they audited; each has a boolean
             `passed`, anything else in it is shown as it is.
         fed: what became of the copies of each trained model, by its label.
+        backgrounds: what the audit of each background's text found.
     """
     checks = [
         _audit(audits),
         *([_fed(fed)] if fed else []),
+        *([_backgrounds(backgrounds)] if backgrounds else []),
         _blind(tables),
-        _base(tables),
+        _clean(tables, "base"),
         _zero_copies(tables),
     ]
     if any(table.cohort.model == "twin" for table in tables):
-        who = "The model trained as the arm was, on the same stream without any copy,"
-        checks.append(_clean(tables, "twin", "Clean twin", who))
+        checks.append(_clean(tables, "twin"))
     return checks
 
 
@@ -82,22 +93,40 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
     if not audits:
         return Check(name=name, verdict="not measured", sentence="No audit was handed in.")
     failed = [label for label, audit in audits.items() if audit.get("passed") is not True]
-    facts = tuple(
-        (f"{label} · {key}" if label else key, _plain(value))
-        for label, audit in audits.items()
-        for key, value in audit.items()
-    )
-    streams = "stream" if len(audits) == 1 else "streams"
+    facts, streams = _facts(audits)
+    counted = f"{len(audits)} {'stream' if len(audits) == 1 else 'streams'}"
     if failed:
-        sentence = f"{len(failed)} of {len(audits)} {streams} failed: {', '.join(failed)}."
-        return Check(name=name, verdict="failed", sentence=sentence, facts=facts)
+        named = ": " + "; ".join(failed) if any(failed) else ""
+        return Check(
+            name=name,
+            verdict="failed",
+            sentence=f"{len(failed)} of {counted} failed{named}.",
+            facts=facts,
+            streams=streams,
+        )
     return Check(
         name=name,
         verdict="passed",
-        sentence=f"{len(audits)} {streams} searched: every member is there as often as the plan "
+        sentence=f"{counted} searched: every member is there as often as the plan "
         "says, token for token, and no non-member is.",
         facts=facts,
+        streams=streams,
     )
+
+
+def _facts(
+    audits: Mapping[str, Mapping[str, Any]],
+) -> tuple[tuple[tuple[str, str], ...], StreamFacts | None]:
+    """Split what the audits say into what is alike for all streams, and what is not."""
+    keys = list(dict.fromkeys(key for audit in audits.values() for key in audit))
+    told = {
+        key: [_plain(audit[key]) if key in audit else "" for audit in audits.values()]
+        for key in keys
+    }
+    alike = tuple((key, told[key][0]) for key in keys if len(set(told[key])) == 1)
+    apart = tuple(key for key in keys if len(set(told[key])) > 1)
+    rows = tuple((label, tuple(told[key][at] for key in apart)) for at, label in enumerate(audits))
+    return alike, StreamFacts(apart, rows) if len(audits) > 1 else None
 
 
 def _fed(fed: Mapping[str, FedCopies]) -> Check:
@@ -116,161 +145,211 @@ def _fed(fed: Mapping[str, FedCopies]) -> Check:
         )
     else:
         sentence = f"{told}; every token of theirs that was fed is the text's own.{rest}"
-    facts = []
-    for label, one in fed.items():
-        facts += [
-            (f"{label} · copies planned", f"{one.planned:,}"),
-            (f"{label} · fed whole", f"{one.whole:,}"),
-            (f"{label} · altered", f"{one.altered:,}"),
-            (f"{label} · fed in part", f"{one.partly:,}"),
-            (f"{label} · never reached", f"{one.never:,}"),
-        ]
-        facts += [
-            (f"{label} · altered copy", f"{name.example_id} ({name.dataset}), copy {name.copy}")
-            for name in one.first_altered
-        ]
+    facts, streams = _facts(
+        {
+            label: {
+                "copies planned": one.planned,
+                "fed whole": one.whole,
+                "altered": one.altered,
+                "fed in part": one.partly,
+                "never reached": one.never,
+            }
+            for label, one in fed.items()
+        }
+    )
+    named = tuple(
+        (f"altered in {label}", f"{name.example_id} ({name.dataset}), copy {name.copy}")
+        for label, one in fed.items()
+        for name in one.first_altered
+    )
     return Check(
         name="What the models were fed",
         verdict="failed" if altered else "passed",
         sentence=sentence,
-        facts=tuple(facts),
+        facts=(*facts, *named),
+        streams=streams,
+    )
+
+
+def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
+    """Judge what is known of the backgrounds' text; rows that were not looked for are no pass."""
+    kept = sum(one.offending - one.dropped for one in found)
+    unchecked = {(one.dataset, one.example_id): one for facts in found for one in facts.unchecked}
+    rows = max(one.examples for one in found)
+    dropped = sum(one.dropped for one in found)
+    verdict: Verdict = "failed" if kept else "not measured" if unchecked else "passed"
+    sentence = f"{sum(one.documents for one in found):,} documents were compared with {rows:,} rows"
+    sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
+    if kept:
+        sentence += f" {kept:,} overlap and were kept: members or non-members stand in them."
+    if unchecked:
+        names = ", ".join(f"{one.dataset} {one.source_id}" for one in list(unchecked.values())[:5])
+        more = f" and {len(unchecked) - 5:,} more" if len(unchecked) > 5 else ""
+        sentence += (
+            f" {len(unchecked):,} of the rows have too few words to be looked for ({names}{more})."
+        )
+    return Check(
+        name="Audit of the background's text",
+        verdict=verdict,
+        sentence=sentence,
+        facts=tuple(
+            (f"{one.dataset} {one.source_id} ({one.example_id})", f"{one.words:g} words")
+            for one in list(unchecked.values())[:_NAMED]
+        ),
     )
 
 
 def _blind(tables: Sequence[MetricsOf]) -> Check:
-    name = "Blind classifier"
     # Without copies in play the base model's rows hold every member, hence come first.
     base = [table for table in tables if table.cohort.model == "base"]
-    rows = _rows(base, sorted(MODEL_FREE)) or _rows(contaminated(tables), sorted(MODEL_FREE))
+    rows = _rows(base, MODEL_FREE) or _rows(contaminated(tables), MODEL_FREE)
     return _at_chance(
-        name,
+        "Blind classifier",
         rows,
         "A classifier that sees only the texts, never a model,",
-        "stayed at chance",
         "told the sides apart",
     )
 
 
-def _base(tables: Sequence[MetricsOf]) -> Check:
-    return _clean(tables, "base", "Base model", "The model that saw neither side")
-
-
-def _clean(tables: Sequence[MetricsOf], model: str, name: str, who: str) -> Check:
-    base = [table for table in tables if table.cohort.model == model]
-    detectors = [
-        detector
-        for detector in dict.fromkeys(name for table in base for name in table.values("detector"))
-        if detector not in MODEL_FREE
-    ]
-    # The first one decides: plain loss, unless the experiment left it out.
-    detectors.sort(key=lambda detector: detector != "loss")
-    rows = _rows(base, detectors)
-    measured = [row for row in rows if row.cell.available]
-    inside = sum(row.cell.contains(CHANCE) for row in measured)
-    check = _at_chance(
-        name,
-        rows,
-        who,
-        "stayed at chance",
-        "already told them apart",
-    )
-    if not measured:
-        return check
-    return Check(
-        name=check.name,
-        verdict=check.verdict,
-        sentence=f"{check.sentence} Of all its intervals, {inside} of {len(measured)} contain 0.5.",
-        rows=check.rows,
-    )
+def _clean(tables: Sequence[MetricsOf], model: str) -> Check:
+    name, who = {
+        "base": ("Base model", "The model that saw neither side"),
+        "twin": (
+            "Clean twin",
+            "The model trained as the arm was, on the same stream without any copy,",
+        ),
+    }[model]
+    same = [table for table in tables if table.cohort.model == model]
+    detectors = [name for table in same for name in table.values("detector")]
+    rows = _rows(same, [one for one in dict.fromkeys(detectors) if one not in MODEL_FREE])
+    return _at_chance(name, rows, who, "already told them apart")
 
 
 def _zero_copies(tables: Sequence[MetricsOf]) -> Check:
-    rows = tuple(
-        CheckRow(_label(table, "loss", "all"), cell, True)
-        for table in contaminated(tables)
-        if (cell := table.get("loss", copies="0")) is not None
+    same = contaminated(tables)
+    detectors = [name for table in same for name in table.values("detector")]
+    rows = _rows(
+        same, [one for one in dict.fromkeys(detectors) if one not in MODEL_FREE], copies="0"
     )
-    name = "Members that drew no copy"
-    if not rows:
-        return Check(
-            name=name,
-            verdict="not measured",
-            sentence="No arm has ten or more members that drew zero copies.",
-        )
     return _at_chance(
-        name,
+        "Members that drew no copy",
         rows,
         "Members of which no copy was spiked",
-        "look like non-members",
         "look unlike the non-members",
+        none="No arm has enough members that drew zero copies.",
     )
 
 
-def _rows(tables: Iterable[MetricsOf], detectors: Sequence[str]) -> tuple[CheckRow, ...]:
-    """List the default settings' AUC intervals; the first detector, pooled, decides.
+def _rows(
+    tables: Iterable[MetricsOf], detectors: Iterable[str], *, copies: str = ALL
+) -> tuple[CheckRow, ...]:
+    """List every AUC interval of the detectors: default and tuned, pooled and by dataset.
 
-    Arms that share their examples share their blind scores: equal cells are listed once.
+    Arms that share their examples share their blind scores, and a tuned setting can be the
+    default one: equal cells are listed, and counted, once.
     """
-    rows: list[CheckRow] = []
-    seen: set[tuple[str, str, float, float, float]] = set()
+    rows: dict[tuple[object, ...], CheckRow] = {}
+    names = list(detectors)
     for table in tables:
-        for detector in detectors:
-            datasets = table.values("dataset")
-            for dataset in datasets[:1] if len(datasets) == 2 else datasets:
-                cell = table.get(detector, dataset=dataset)
-                if cell is None:
-                    continue
-                mark = (detector, dataset, cell.value, cell.low, cell.high)
-                if mark in seen:
-                    continue
-                seen.add(mark)
-                decides = detector == detectors[0] and dataset == "all"
-                rows.append(CheckRow(_label(table, detector, dataset), cell, decides))
-    return tuple(rows)
+        datasets = table.values("dataset")
+        # With one dataset, the pooled row is that dataset's.
+        for dataset in datasets[:1] if len(datasets) == 2 else datasets:
+            for detector in names:
+                for selection in ("default", "tuned"):
+                    cell = table.get(detector, dataset=dataset, selection=selection, copies=copies)
+                    if cell is None:
+                        continue
+                    mark = (detector, cell.setting, dataset, cell.value, cell.low, cell.high)
+                    label = _label(table, detector, cell, dataset)
+                    rows.setdefault(mark, CheckRow(label, cell, dataset == _POOLED))
+    return tuple(rows.values())
 
 
-def _at_chance(name: str, rows: Sequence[CheckRow], who: str, right: str, wrong: str) -> Check:
-    deciding = [row for row in rows if row.decides and row.cell.available]
-    if not deciding:
+def _at_chance(
+    name: str,
+    rows: Sequence[CheckRow],
+    who: str,
+    wrong: str,
+    none: str = "There is no interval to judge by.",
+) -> Check:
+    measured = [row for row in rows if row.cell.available]
+    pooled = [row.cell for row in measured if row.pooled]
+    if not pooled:
+        return Check(name=name, verdict="not measured", sentence=none, rows=tuple(rows))
+    cells = [row.cell for row in measured]
+    off = off_chance(cells)
+    inside = sum(cell.contains(CHANCE) for cell in cells)
+    alone = "" if len(cells) == 1 else f" Taken alone, {inside} of {len(cells)} contain 0.5."
+    if off:
+        worst = max((row for row in measured if row.cell in off), key=_distance)
         return Check(
             name=name,
-            verdict="not measured",
-            sentence="There is no interval to judge by.",
+            verdict="failed",
+            sentence=f"{who} {wrong}: {len(off)} of {_intervals(len(cells))}, widened for their "
+            f"number, {'misses' if len(off) == 1 else 'miss'} 0.5; the farthest is {worst.label}, "
+            f"{_shown(worst.cell)} on {_rows_of(worst.cell)}.{alone}",
             rows=tuple(rows),
         )
-    missed = [row for row in deciding if not _contains_chance(row.cell, len(deciding))]
-    intervals = "interval" if len(deciding) == 1 else "intervals"
-    first = (missed or deciding)[0].cell
-    shown = f"AUC {first.value:.2f} [{first.low:.2f}, {first.high:.2f}]"
-    if len(deciding) > 1:
-        shown = f"the first: {shown}"
-    if missed:
-        sentence = (
-            f"{who} {wrong}: {len(missed)} of {len(deciding)} {intervals} miss 0.5 ({shown})."
+    ends = span([reach(cell) for cell in pooled])
+    asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
+    clear = f"none of {_intervals(len(cells))}, widened for their number, misses 0.5"
+    if within_margin(ends):
+        return Check(
+            name=name,
+            verdict="passed",
+            sentence=f"{who} stayed at chance: {clear}, and all datasets together leave room only "
+            f"for AUCs from {ends.low:.2f} to {ends.high:.2f}, within the {asked} asked "
+            f"for.{_single_datasets(measured)}{alone}",
+            rows=tuple(rows),
         )
-        return Check(name=name, verdict="failed", sentence=sentence, rows=tuple(rows))
-    if len(deciding) == 1:
-        count = "the interval contains 0.5"
-    else:
-        count = f"none of {len(deciding)} intervals, widened for their number, misses 0.5"
+    widest = max((row for row in measured if row.pooled), key=_farthest)
+    far = reach(widest.cell)
     return Check(
         name=name,
-        verdict="passed",
-        sentence=f"{who} {right}: {count} ({shown}).",
+        verdict="cannot tell",
+        sentence=f"No bias was found: {clear}. But so few rows could have missed one: AUCs from "
+        f"{ends.low:.2f} to {ends.high:.2f} remain possible, where a passed check asks for "
+        f"{asked}. The least is known of {widest.label}: {far.low:.2f} to {far.high:.2f} on "
+        f"{_rows_of(widest.cell)}.{alone}",
         rows=tuple(rows),
     )
 
 
-def _contains_chance(cell: Cell, m: int) -> bool:
-    wider = NormalDist().inv_cdf(1 - 0.025 / m) / NormalDist().inv_cdf(0.975)
-    low = cell.value - wider * (cell.value - cell.low)
-    high = cell.value + wider * (cell.high - cell.value)
-    return low <= CHANCE <= high
+def _single_datasets(measured: Sequence[CheckRow]) -> str:
+    """Say what single datasets could still hide, which have fewer rows than all together."""
+    alone = [row.cell for row in measured if not row.pooled]
+    if not alone:
+        return ""
+    ends = span([reach(cell) for cell in alone])
+    return f" Single datasets leave room from {ends.low:.2f} to {ends.high:.2f}."
 
 
-def _label(table: MetricsOf, detector: str, dataset: str) -> str:
-    parts = [detector, "" if dataset == "all" else dataset, table.cohort.label()]
-    return " · ".join(part for part in parts if part)
+def _farthest(row: CheckRow) -> float:
+    """Return how far from chance a row's interval reaches."""
+    ends = reach(row.cell)
+    return max(CHANCE - ends.low, ends.high - CHANCE)
+
+
+def _rows_of(cell: Cell) -> str:
+    return f"{cell.n_members:,} members and {cell.n_nonmembers:,} non-members"
+
+
+def _intervals(count: int) -> str:
+    return "1 interval" if count == 1 else f"{count} intervals"
+
+
+def _distance(row: CheckRow) -> float:
+    return abs(row.cell.value - CHANCE)
+
+
+def _shown(cell: Cell) -> str:
+    return f"AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+
+
+def _label(table: MetricsOf, detector: str, cell: Cell, dataset: str) -> str:
+    setting = "" if cell.setting in ("default", "-", "") else f" ({cell.setting})"
+    where = "" if dataset == _POOLED else dataset
+    return " · ".join(part for part in (detector + setting, where, table.cohort.label()) if part)
 
 
 def _plain(value: Any) -> str:

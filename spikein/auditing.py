@@ -4,7 +4,8 @@ The background is read back from the corpus, document by document: its tokens ar
 sources need not be there any more. Nothing is written.
 """
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 from inject.audit import AuditReport, read_audit
 from inject.background.document import Document
 from inject.corpus import Corpus
+from inject.decoding import decoded, pieces
 from inject.errors import InputError
 from inject.example import read_examples
 from inject.ledger import FedCopies, fed_copies
@@ -22,6 +24,7 @@ from inject.overlap.settings import OverlapSettings
 from inject.tokenizer import load_tokenizer
 from spikein.manifest import SHORT
 from spikein.run_arms import RunArm, run_arms
+from spikein.store import short_digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +64,7 @@ def audit_run(
     folder: Path,
     *,
     rules: OverlapSettings | None,
+    store: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> RunAudit:
     """Return the audits of a run; with `rules`, compare its background with its examples again.
@@ -68,19 +72,20 @@ def audit_run(
     Args:
         folder: the run's folder.
         rules: what counts as an overlap; None reads what is there alone.
+        store: the store's folder; None for the one that the run remembers.
         progress: told tokens done, and tokens in all.
 
     Raises:
         InputError: the run has no arm, or an artifact is gone.
     """
-    arms = run_arms(folder)
+    arms = run_arms(folder, store)
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
-    by_audit: dict[Path, list[RunArm]] = {}
+    audited = []
     for arm in arms:
         if arm.audit is None:
             raise InputError(f"the stream of {arm.label} was never audited", where=str(folder))
-        by_audit.setdefault(arm.audit, []).append(arm)
+        audited.append((arm.label, arm.audit))
     corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
     dropped = [
         Looked(corpus=path.name, overlaps=found[0], facts=found[1])
@@ -91,14 +96,32 @@ def audit_run(
     if rules is not None:
         again = [_looked(path, users, rules, progress) for path, users in corpora.items()]
     return RunAudit(
-        streams={
-            "; ".join(arm.label for arm in users): read_audit(path)
-            for path, users in by_audit.items()
-        },
+        streams=stream_audits(audited),
         fed=_fed(arms),
         dropped=dropped,
         again=again,
     )
+
+
+def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
+    """Return the audit of every stream once, by the models that were trained on it.
+
+    The one reading of a run's audits: the page and `spikein audit` both show what it returns.
+    No stream takes another's place: where the models' labels agree, the audit's digest tells
+    the streams apart.
+
+    Args:
+        models: the label of each trained model, and the folder of its stream's audit.
+    """
+    users: dict[Path, list[str]] = {}
+    for label, path in models:
+        users.setdefault(path, []).append(label)
+    names = {path: "; ".join(dict.fromkeys(labels)) for path, labels in users.items()}
+    shared = Counter(names.values())
+    return {
+        name if shared[name] == 1 else f"{name} (audit {short_digest(path)})": read_audit(path)
+        for path, name in names.items()
+    }
 
 
 def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:
@@ -128,15 +151,10 @@ def _looked(
 
 
 def _documents(path: Path, progress: Callable[[int, int], None] | None) -> Iterator[Document]:
-    """Yield the documents of a corpus as text."""
+    """Yield the documents of a corpus as text, long ones in pieces."""
     corpus = Corpus.open(path)
     tokenizer = load_tokenizer(str(path / "tokenizer"))
-    count = len(corpus.doc_starts)
-    for index in range(count):
-        start = int(corpus.doc_starts[index])
-        stop = int(corpus.doc_starts[index + 1]) if index + 1 < count else corpus.n_tokens
-        ids = corpus.read(start, stop)
-        text = tokenizer.decode(ids[ids != corpus.end_token], clean_up_tokenization_spaces=False)
-        yield Document(str(text), f"document {index}")
-        if progress is not None and (index % 100 == 0 or index + 1 == count):
-            progress(stop, corpus.n_tokens)
+    for number, piece in enumerate(pieces(corpus.doc_starts, corpus.n_tokens)):
+        yield Document(decoded(corpus, tokenizer, piece), f"document {piece.document}")
+        if progress is not None and (number % 100 == 0 or piece.stop == corpus.n_tokens):
+            progress(piece.stop, corpus.n_tokens)

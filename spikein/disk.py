@@ -5,13 +5,18 @@ Artifacts are read-only, folders included, so that deleting one needs its permis
 
 import errno
 import os
+import re
 import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
 
-from inject.files import fsync
+from inject.files import fsync, human_bytes
 from spikein.manifest import MANIFEST, Manifest
+
+_SAYS_FULL = re.compile(
+    r"No space left on device|os error 28|^\d+ requested and \d+ written$"  # the last is numpy's
+)
 
 
 def free_space(path: Path) -> str:
@@ -19,15 +24,6 @@ def free_space(path: Path) -> str:
     while not path.exists() and path != path.parent:
         path = path.parent
     return human_bytes(shutil.disk_usage(path).free)
-
-
-def human_bytes(size: float) -> str:
-    """Return a size in powers of ten: `512 B`, `1.2 GB`."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
 
 
 def settle(folder: Path, manifest: Manifest) -> None:
@@ -68,7 +64,7 @@ def disk_full(error: BaseException | None) -> bool:
         seen.add(id(error))
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return True
-        if "No space left on device" in str(error) or "os error 28" in str(error):
+        if _SAYS_FULL.search(str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False

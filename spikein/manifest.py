@@ -132,6 +132,8 @@ class Manifest:
     libraries: Mapping[str, str]
     protected: bool
     """The artifact holds texts that must not be shared."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The code and the kind of machine that made it; empty in manifests of earlier versions."""
     input_content: Mapping[str, ContentRead] = field(default_factory=dict)
     """Input name to what was read of it; empty in manifests of format 1."""
     content_key: str | None = None

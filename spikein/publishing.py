@@ -7,6 +7,8 @@ page; the artifacts that it links to hold them, and carry the mark.
 import json
 import platform
 import shutil
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,30 +22,29 @@ from analysis.lookup import by_cohort
 from analysis.page import CostRow, Fact, Report, write_report
 from analysis.page.background import BackgroundAudit, background_audit
 from analysis.page.trajectory import trajectory_view
+from analysis.passages import passage_sentences
 from analysis.summary import summary_sentences
 from analysis.validity import check_validity
-from inject.audit import read_audit
-from inject.cast import Twins
 from inject.example import SCHEMA, read_examples, write_examples
 from inject.files import write_text
-from inject.ledger import FedCopies, fed_copies
 from inject.overlap.filter import read_overlaps
 from inject.tables import read_parquet
-from inject.variants.settings import Variants
-from spikein import __version__
 from spikein.assembly import Assembly
+from spikein.environment import CODE, MACHINE, code_version
 from spikein.executors import RunReport
-from spikein.manifest import library_versions
+from spikein.manifest import Manifest, library_versions
 from spikein.reading import resolved_yaml
 from spikein.runs import link_artifact
 from spikein.steps.accuracy import FILE as ACCURACY
 from spikein.steps.results import Results, load_results, open_arms, recorded_figures
 from spikein.steps.trajectory import FADING, PROGRESS, Along, load_trajectory
-from train.settings import TokenizerTraining
-from train.shapes import load_shape, parameter_count
+from spikein.streams import audited_streams, fed_streams, run_streams
+from spikein.told import description, setup
 
 EXPERIMENT = "experiment.yaml"
 """The resolved experiment in a run's folder."""
+PAGE = "report.html"
+"""What a run is read from."""
 
 _LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scikit-learn")
 _COPIED = ("metrics.parquet", "differences.parquet", "scores.parquet")
@@ -91,7 +92,9 @@ def fill_run(
     tables = by_cohort(page.analysis.metrics, axis_names(page.arms))
     checks = [
         f"{check.name}: {check.verdict}. {check.sentence}"
-        for check in check_validity(tables, page.audits, page.fed)
+        for check in check_validity(
+            tables, page.audits, page.fed, [one.facts for one in page.backgrounds]
+        )
     ]
     told = page.along.sentences if page.along else ()
     return [*checks, *summary_sentences(tables), *told]
@@ -140,10 +143,11 @@ def _page(
         arms=open_arms(assembly.arms, inputs),
         analysis=results.analysis,
         experiment_yaml=resolved_yaml(experiment),
-        description=_description(assembly),
-        setup=_setup(assembly),
-        audits=_audits(assembly, report),
-        fed=_fed(assembly, report),
+        description=description(assembly),
+        setup=setup(assembly),
+        audits=audited_streams(assembly, report),
+        fed=fed_streams(assembly, report),
+        streams=run_streams(assembly, report),
         backgrounds=_backgrounds(assembly, report),
         gains=_gains(assembly, report),
         along=None
@@ -160,7 +164,7 @@ def _page(
             for outcome in report.outcomes
         ],
         provenance=_provenance(assembly, report),
-        notes=_page_notes(assembly, report),
+        notes=_page_notes(assembly, report) + passage_sentences(results.analysis.metrics),
         show_protected=show_protected,
     )
 
@@ -173,120 +177,6 @@ def _gains(assembly: Assembly, report: RunReport) -> list[GainTable]:
     return gain_tables(table, axes)
 
 
-def _description(assembly: Assembly) -> str:
-    experiment = assembly.experiment
-    names = [contaminant.name for contaminant in experiment.contaminants]
-    members = sum(contaminant.members for contaminant in experiment.contaminants)
-    withheld = sum(contaminant.nonmembers for contaminant in experiment.contaminants)
-    start = (
-        f"the pretrained model {experiment.model.pretrained}"
-        if experiment.model.pretrained
-        else "a base model that had seen none of them"
-        if experiment.train.mode != "pretrain"
-        else "new weights"
-    )
-    count = len(assembly.nodes)
-    return (
-        f"{members:,} texts ({', '.join(names)}) were drawn at random as members and spiked into a "
-        f"training stream of {experiment.corpus.tokens:,} tokens; {withheld:,} texts of the same "
-        f"pool were withheld. {count} {'model' if count == 1 else 'models'} were trained on it, "
-        f"starting from {start}. Every detector then scored both sides: higher means more "
-        "likely a member. Settings were chosen on the tune split; everything below is measured on "
-        "the test split."
-    )
-
-
-def _setup(assembly: Assembly) -> list[Fact]:
-    experiment = assembly.experiment
-    model, train = experiment.model, experiment.train
-    facts = []
-    if model.shape is not None:
-        shape = load_shape(model.shape)
-        text = f"{shape.architecture}, hidden {shape.hidden}, {shape.layers} layers"
-        if isinstance(model.tokenizer, TokenizerTraining):
-            parameters = parameter_count(shape, model.tokenizer.train)
-            text += f", {parameters / 1e6:.2f} M parameters, vocabulary {model.tokenizer.train:,}"
-        facts.append(Fact("Model", text))
-    else:
-        facts.append(Fact("Model", str(model.pretrained)))
-    if experiment.base is not None:
-        base = experiment.base
-        facts.append(
-            Fact("Base model", f"{base.tokens:,} clean tokens, lr {base.lr:g}, {base.schedule}")
-        )
-    facts.append(Fact("Background", experiment.corpus.described()))
-    swept = experiment.sweep
-    if "train.mode" not in swept:
-        answers = ", loss on the answers alone" if train.loss_on == "completion" else ""
-        facts.append(Fact("Mode", f"{train.mode}{answers}"))
-    if "train.lr" not in swept:
-        facts.append(Fact("Learning rate", f"{train.lr:g}, {train.schedule}"))
-    if "copies" not in swept:
-        facts.append(Fact("Copies", experiment.copies.label()))
-    if not any(axis.startswith("placement") for axis in swept):
-        facts.append(Fact("Placement", experiment.placement.label()))
-    if experiment.variants != Variants() and "variants" not in swept:
-        facts.append(Fact("Copies carry", experiment.variants.label()))
-    for axis, values in swept.items():
-        labels = dict.fromkeys(node.arm.labels[axis] for node in assembly.nodes)
-        facts.append(Fact(f"Swept: {axis}", ", ".join(labels) or f"{len(values)} values"))
-    facts.append(
-        Fact(
-            "Training",
-            f"{experiment.corpus.tokens:,} tokens, {train.epochs} epoch(s), windows of "
-            f"{train.context}, {train.batch_tokens:,} tokens a step",
-        )
-    )
-    if experiment.twins != Twins():
-        facts.append(Fact("Beside each arm", experiment.twins.label()))
-    facts.append(Fact("Seeds", ", ".join(str(seed) for seed in experiment.seeds)))
-    return facts
-
-
-def _audits(assembly: Assembly, report: RunReport) -> dict[str, dict[str, object]]:
-    found: dict[str, dict[str, object]] = {}
-    streams = [
-        pair
-        for node in assembly.nodes
-        for pair in ((node.plan, node.audit), *((t.plan, t.audit) for _, t, _ in node.reported))
-    ]
-    for plan, step in {step.digest: (plan, step) for plan, step in streams}.values():
-        audit = read_audit(report.artifact(step).path)
-        found[plan.label] = {
-            "passed": audit.passed,
-            "copies planned": audit.copies_expected,
-            "copies found": audit.copies_found,
-            "members that drew no copy": audit.zero_copy_members,
-            "non-members found": len(audit.nonmembers_found),
-            "copies not where they were planned": len(audit.displaced),
-            "examples found in the background": len(audit.background_hits),
-            "member and non-member pairs that share a run of words": len(audit.between_sides),
-            "tokens searched": audit.tokens_searched,
-        }
-    return found
-
-
-def _fed(assembly: Assembly, report: RunReport) -> dict[str, FedCopies]:
-    """Return what became of the copies of each model that was fed any, shadow models included."""
-    trained = [node.trained for node in assembly.nodes]
-    for node in assembly.nodes:
-        twins = [node.twins.clean, node.twins.retrained, *node.twins.shadows]
-        trained += [twin.trained for twin in twins if twin is not None]
-    found = {}
-    for step in {step.digest: step for step in trained}.values():
-        try:
-            path = report.artifact(step).path / "exposures.parquet"
-        except KeyError:
-            # A twin of which nobody needed anything is not made.
-            continue
-        copies = fed_copies(pq.read_table(path))
-        if copies.planned:
-            # Twins of streams of several lengths share their label.
-            taken = step.label in found
-            found[f"{step.label} ({step.digest[:12]})" if taken else step.label] = copies
-    return found
-
-
 def _backgrounds(assembly: Assembly, report: RunReport) -> list[BackgroundAudit]:
     corpora = {node.corpus.digest: node.corpus for node in assembly.nodes}
     audits = [read_overlaps(report.artifact(step).path) for step in corpora.values()]
@@ -294,9 +184,16 @@ def _backgrounds(assembly: Assembly, report: RunReport) -> list[BackgroundAudit]
 
 
 def _provenance(assembly: Assembly, report: RunReport) -> list[Fact]:
+    made = [outcome.artifact.manifest for outcome in report.outcomes]
+    created = sorted(
+        manifest.created.replace("T", " ").replace("+00:00", " UTC") for manifest in made
+    )
     facts = [
-        Fact("spikein", __version__),
-        Fact("Python", platform.python_version()),
+        Fact("Steps computed", " to ".join(dict.fromkeys((created[0], created[-1])))),
+        Fact("Page made by spikein", code_version()),
+        *_made_by("Computed by spikein", CODE, made),
+        *_made_by("Computed on", MACHINE, made),
+        Fact("Python of the page", platform.python_version()),
         *(Fact(name, version) for name, version in library_versions(_LIBRARIES).items()),
     ]
     steps = {"results": assembly.results}
@@ -311,6 +208,15 @@ def _provenance(assembly: Assembly, report: RunReport) -> list[Fact]:
         for name, step in steps.items()
     ]
     return facts
+
+
+def _made_by(name: str, part: str, made: Sequence[Manifest]) -> list[Fact]:
+    """Tell one part of the environments that made the steps, with their number where it varies."""
+    counts = Counter(manifest.environment.get(part, "not recorded") for manifest in made)
+    if len(counts) == 1:
+        return [Fact(name, next(iter(counts)))]
+    told = "; ".join(f"{text} ({count} of {len(made)} steps)" for text, count in counts.items())
+    return [Fact(name, told)]
 
 
 def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
@@ -329,10 +235,17 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
                     found["too_long"] if found["long_examples"] == "drop" else 0
                 ),
                 "near-duplicates": len(found["near_duplicates"]),
+                "near-duplicates of rows of other datasets": len(found["near_duplicates_across"]),
             }
             told = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
             if told:
                 notes.append(f"{where}{name}: dropped {told}.")
+            if pooled := found["strata_pooled"]["strata"]:
+                notes.append(
+                    f"{where}{name}: {pooled} of {found['strata']} strata "
+                    f"({found['strata_pooled']['rows']} rows) are too small to be balanced on "
+                    "both sides (or their groups too large); they were drawn from as one."
+                )
             if found["too_long"] and found["long_examples"] != "drop":
                 kept = {"truncate": "cut to it", "split": "left whole, over several windows"}
                 notes.append(

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.arm import MODEL_FREE, Arm, axis_names, cohorts
+from analysis.arm import Arm, axis_names, cohorts
+from analysis.best import ranked, shown_cell
 from analysis.figures.style import PALETTE, ReportFigure
 from analysis.lookup import MetricsOf, by_cohort, contaminated
 from analysis.results import Analysis
@@ -45,7 +46,6 @@ def build_figures(
                 folder,
                 data,
                 best.table,
-                copies=best.copies,
                 emphasised=emphasised,
                 settings=settings,
             ),
@@ -59,14 +59,7 @@ def build_figures(
 def emphasised_detectors(best: Headline, most: int = len(PALETTE)) -> list[str]:
     """Return the detectors drawn in colour: the best of the headline's arm, and `loss`."""
     table: MetricsOf = best.table
-    values = {}
-    for detector in table.values("detector"):
-        cell = table.get(detector, selection="tuned", copies=best.copies) or table.get(
-            detector, copies=best.copies
-        )
-        if detector not in MODEL_FREE and cell is not None and cell.available:
-            values[detector] = cell.value
-    ranked = sorted(values, key=lambda detector: -values[detector])
-    if "loss" in ranked[most:]:
-        return [*ranked[: most - 1], "loss"]
-    return ranked[:most]
+    names = ranked({name: shown_cell(table, name) for name in table.values("detector")})
+    if "loss" in names[most:]:
+        return [*names[: most - 1], "loss"]
+    return names[:most]

@@ -61,8 +61,23 @@ def draw_gains(folder: Path, tables: Sequence[GainTable]) -> ReportFigure | None
         if rest > 0:
             caption += f" {rest} further arms are in the table."
         return finish(
-            figure, folder, name="gains", title="What the benchmark scores gained", caption=caption
+            figure,
+            folder,
+            name="gains",
+            title="What the benchmark scores gained",
+            caption=caption,
+            alternative="Dot plot of the excess of members over non-members in accuracy. "
+            + " ".join(_told(row) for row in shown),
         )
+
+
+def _told(row: GainRow) -> str:
+    excess = row.changes[0]
+    if excess is None or not excess.available:
+        return f"{row.arm or 'All arms'}: no excess."
+    return (
+        f"{row.arm or 'All arms'}: {excess.value:+.2f} ({excess.low:+.2f} to {excess.high:+.2f})."
+    )
 
 
 def _name(row: GainRow) -> str:

@@ -1,13 +1,20 @@
-"""AUC against the realised number of copies, one panel for each setting of the other axes."""
+"""AUC against the realised number of copies, one panel for each setting of the other axes.
 
-from collections.abc import Sequence
+The axis is one of numbers, linear to 1 and by powers of two beyond: 0 is a dose like any other, and
+doses stand as far apart as they are. Colours are detectors; arms of one panel differ in their
+dashes and marks, which a key explains.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.arm import Cohort, short_axis
-from analysis.copies import copies_order, is_dose
+from analysis.best import shown_cell
+from analysis.copies import copies_middle, copies_order, is_dose
 from analysis.figures.style import (
     INK,
+    MUTED,
     WIDTH,
     ReportFigure,
     chance_line,
@@ -20,9 +27,19 @@ from analysis.figures.style import (
     spread_labels,
     styled,
 )
+from analysis.figures.words import interval, span
 from analysis.lookup import Cell, MetricsOf
 
 MOST_PANELS = 6
+_STYLES = (("-", "o"), ((0, (5, 2)), "s"), ((0, (1.5, 1.5)), "^"), ((0, (6, 2, 1.5, 2)), "v"))
+_FIXED = "one dose"
+
+
+class Look(NamedTuple):
+    """How the lines of one arm are drawn."""
+
+    dashes: Any
+    mark: str
 
 
 def draw_copies(
@@ -34,114 +51,217 @@ def draw_copies(
     """
     grouped: dict[str, list[MetricsOf]] = {}
     for table in tables:
-        if any(is_dose(label) for label in table.values("copies")):
+        if _doses(table):
             grouped.setdefault(_other_axes(table.cohort), []).append(table)
-    labels = sorted(
-        {label for table in tables for label in table.values("copies") if is_dose(label)},
-        key=copies_order,
-    )
+    labels = {label for table in tables for label in _doses(table)}
     if len(labels) < 2:
         return None
     shown = list(grouped.items())[:MOST_PANELS]
     colour = colours(emphasised, emphasised)
+    looks = looks_of([table for _, same in shown for table in same])
     columns = panel_columns(len(shown))
-    # Room for the names behind the lines: a bold letter is about 0.09 inches wide.
-    names = 0.09 * max(len(name) for name in emphasised) / (WIDTH / columns - 0.7)
-    right = (len(labels) - 0.45) / (1 - min(names, 0.6))
     with styled():
-        figure = new_figure(0.5 + 3.3 * -(-len(shown) // columns))
+        figure = new_figure(0.8 + 3.3 * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
         for axis, (title, same) in zip(axes, shown, strict=True):
             chance_line(axis, vertical=False)
-            ends: list[tuple[str, float]] = []
+            ends: dict[str, tuple[float, float]] = {}
             for detector in emphasised:
-                last = None
                 for table in same:
-                    last = _draw(axis, table, detector, labels, colour[detector]) or last
-                if last is not None:
-                    ends.append((detector, last.value))
-            heights = spread_labels([value for _, value in ends], 0.042)
-            for (detector, _), height in zip(ends, heights, strict=True):
-                axis.text(
-                    len(labels) - 0.75, height, detector, color=colour[detector],
-                    fontsize=8.5, fontweight="bold", va="center",
-                )  # fmt: skip
-            axis.set_xticks(range(len(labels)), labels)
-            axis.set_xlim(-0.3, right)
+                    last = _draw(axis, table, detector, colour[detector], looks)
+                    if last is not None:
+                        ends[detector] = max(ends.get(detector, last), last)
             panel_title(axis, title, columns=columns)
             axis.grid(True, axis="y")
+            axis.set_ylim(*_heights(tables, emphasised))
+            _name_ends(axis, ends, colour)
+        _scale(axes, labels, emphasised, columns)
         for axis in axes[-columns:]:
             axis.set_xlabel("Realised copies")
         for axis in axes[::columns]:
             axis.set_ylabel("AUC")
+        _key(figure, looks)
         rest = len(grouped) - len(shown)
         caption = (
             "Lines with 95 % bands: arms in which members drew different numbers of copies, "
-            "each number against all non-members (0: members that drew none). Diamonds: arms "
-            "with one fixed dose. Tuned settings, all datasets pooled. "
-            + _counts(tables, emphasised)
+            "each number against all non-members (0: members that drew none; a range of numbers "
+            "stands at its middle). Diamonds: arms with one dose. Tuned settings, all datasets "
+            f"pooled. {_counts(tables, emphasised)}"
         )
         if rest > 0:
             caption += f" {rest} further combinations are in the tables."
         return finish(
-            figure, folder, name="copies", title="AUC against the number of copies", caption=caption
+            figure,
+            folder,
+            name="copies",
+            title="AUC against the number of copies",
+            caption=caption,
+            alternative=f"Lines of AUC against realised copies. {_told(shown, emphasised[0])}",
         )
 
 
+def _doses(table: MetricsOf) -> list[str]:
+    labels = [label for label in table.values("copies") if is_dose(label)]
+    return sorted(labels, key=copies_order)
+
+
+def looks_of(tables: Sequence[MetricsOf]) -> dict[str, Look]:
+    """Give each kind of dose that draws a line a look of its own, in order of appearance."""
+    names = dict.fromkeys(_dose_axis(table.cohort) for table in tables if len(_doses(table)) > 1)
+    looks = {name: Look(*_STYLES[at % len(_STYLES)]) for at, name in enumerate(names)}
+    if any(len(_doses(table)) == 1 for table in tables):
+        looks[_FIXED] = Look("none", "D")
+    return looks
+
+
 def _draw(
-    axis: Any, table: MetricsOf, detector: str, labels: Sequence[str], colour: str
-) -> Cell | None:
+    axis: Any, table: MetricsOf, detector: str, colour: str, looks: Mapping[str, Look]
+) -> tuple[float, float] | None:
     """Draw one detector of one arm and return the last point of its line."""
     points = [
-        (at, cell)
-        for at, label in enumerate(labels)
-        if (cell := _cell(table, detector, label)) is not None and cell.available
+        (copies_middle(label), cell)
+        for label in _doses(table)
+        if (cell := shown_cell(table, detector, copies=label)) is not None and cell.available
     ]
-    if len(points) == 1:
+    if not points:
+        return None
+    x = [at for at, _ in points]
+    if len(_doses(table)) == 1:
         at, cell = points[0]
         axis.plot([at, at], [cell.low, cell.high], color=colour, linewidth=1, alpha=0.7)
         axis.plot(
             [at], [cell.value], marker="D", markersize=5, markerfacecolor=colour,
             markeredgecolor=INK, markeredgewidth=0.8, linestyle="none", zorder=4,
         )  # fmt: skip
-        return cell if at == len(labels) - 1 else None
-    if not points:
-        return None
-    x = [at for at, _ in points]
+        return at, cell.value
+    look = looks[_dose_axis(table.cohort)]
     axis.fill_between(
         x, [c.low for _, c in points], [c.high for _, c in points], color=colour, alpha=0.11,
         linewidth=0,
     )  # fmt: skip
-    axis.plot(x, [c.value for _, c in points], color=colour, linewidth=2, marker="o", markersize=4)
-    return points[-1][1]
+    axis.plot(
+        x, [c.value for _, c in points], color=colour, linewidth=2, linestyle=look.dashes,
+        marker=look.mark, markersize=4.5,
+    )  # fmt: skip
+    return x[-1], points[-1][1].value
 
 
-def _cell(table: MetricsOf, detector: str, label: str) -> Cell | None:
-    tuned = table.get(detector, selection="tuned", copies=label)
-    return tuned or table.get(detector, copies=label)
+def _scale(axes: Sequence[Any], labels: set[str], emphasised: Sequence[str], columns: int) -> None:
+    """Scale the shared axis, and leave room for the names behind the lines."""
+    doses = sorted(copies_middle(label) for label in labels)
+    # A bold letter is about 0.09 inches wide.
+    names = 0.09 * max(len(name) for name in emphasised) / (WIDTH / columns - 0.7)
+    for axis in axes:
+        axis.set_xscale("symlog", base=2, linthresh=1, linscale=1)
+        forward = axis.xaxis.get_transform()
+        ends = forward.transform([doses[0], doses[-1]])
+        width = (ends[1] - ends[0]) or 1.0
+        margin = 0.06 * width
+        right = ends[0] - margin + (width + 2 * margin) / (1 - min(names, 0.6))
+        axis.set_xlim(*forward.inverted().transform([ends[0] - margin, right]))
+        ticks = _ticks(doses, forward, most=9 - columns)
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.minorticks_off()
+
+
+def _ticks(doses: Sequence[float], forward: Any, *, most: int) -> list[float]:
+    """Return the doses that were drawn; of those too near to tell apart, the first."""
+    places = forward.transform(list(doses))
+    gap = (places[-1] - places[0]) / (1.6 * most)
+    kept: list[int] = []
+    for at, place in enumerate(places):
+        if not kept or place - places[kept[-1]] >= gap:
+            kept.append(at)
+    return [doses[at] for at in kept]
+
+
+def _heights(tables: Sequence[MetricsOf], emphasised: Sequence[str]) -> tuple[float, float]:
+    cells = [
+        cell
+        for table in tables
+        for label in _doses(table)
+        for name in emphasised
+        if (cell := shown_cell(table, name, copies=label)) is not None and cell.available
+    ]
+    low = min([0.5, *(cell.low for cell in cells)])
+    high = max([0.5, *(cell.high for cell in cells)])
+    margin = 0.05 * (high - low) or 0.05
+    return low - margin, high + margin
+
+
+def _name_ends(
+    axis: Any, ends: Mapping[str, tuple[float, float]], colour: Mapping[str, str]
+) -> None:
+    """Write each detector's name behind the last of its points."""
+    low, high = axis.get_ylim()
+    heights = spread_labels([height for _, height in ends.values()], 0.062 * (high - low))
+    for (detector, (at, _)), height in zip(ends.items(), heights, strict=True):
+        axis.annotate(
+            detector, (at, height), xytext=(8, 0), textcoords="offset points",
+            color=colour[detector], fontsize=8.5, fontweight="bold", va="center",
+        )  # fmt: skip
+
+
+def _key(figure: Any, looks: Mapping[str, Look]) -> None:
+    """Explain the arms' looks, where there are several."""
+    from matplotlib.lines import Line2D
+
+    if len(looks) < 2:
+        return
+    handles = [
+        Line2D([], [], color=MUTED, linestyle=look.dashes, marker=look.mark, label=name)
+        for name, look in looks.items()
+    ]
+    figure.legend(
+        handles=handles, loc="outside upper right", ncols=min(3, len(handles)), frameon=False,
+        labelcolor=INK, handlelength=3.2,
+    )  # fmt: skip
+
+
+def _dose_axis(cohort: Cohort) -> str:
+    """Return what the arm says of copies: what tells it from the others of its panel."""
+    return ", ".join(v for key, v in cohort.axes if v and _is_copies(key)) or "copies"
 
 
 def _other_axes(cohort: Cohort) -> str:
     return ", ".join(
-        f"{short_axis(key)} {value}"
-        for key, value in cohort.axes
-        if value and key.split(".")[0] != "copies"
+        f"{short_axis(key)} {value}" for key, value in cohort.axes if value and not _is_copies(key)
     )
 
 
+def _is_copies(key: str) -> bool:
+    return key.split(".")[0] == "copies"
+
+
+def _told(shown: Sequence[tuple[str, Sequence[MetricsOf]]], detector: str) -> str:
+    """Say what the first detector has at each dose, arm by arm."""
+    told = []
+    for title, same in shown:
+        for table in same:
+            points = [
+                f"{label}: {interval(cell.value, cell.low, cell.high)}"
+                for label in _doses(table)
+                if (cell := shown_cell(table, detector, copies=label)) is not None
+                and cell.available
+            ]
+            head = ", ".join(part for part in (title, _dose_axis(table.cohort)) if part)
+            told.append(f"{head}, {detector} by copies, {'; '.join(points)}.")
+    return " ".join(told)
+
+
 def _counts(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> str:
-    cells = [
+    cells: list[Cell] = [
         cell
         for table in tables
-        for label in table.values("copies")
-        if is_dose(label) and (cell := _cell(table, detectors[0], label)) is not None
+        for label in _doses(table)
+        for name in detectors
+        if (cell := shown_cell(table, name, copies=label)) is not None and cell.available
     ]
     if not cells:
         return ""
-    members = sorted(cell.n_members for cell in cells)
     seeds = max(cell.n_seeds for cell in cells)
     return (
-        f"{members[0]:,} to {members[-1]:,} members a point, up to "
-        f"{max(cell.n_nonmembers for cell in cells):,} non-members, "
+        f"{span(cell.n_members for cell in cells)} members and "
+        f"{span(cell.n_nonmembers for cell in cells)} non-members a point, "
         + ("one training seed." if seeds == 1 else f"{seeds} training seeds.")
     )

@@ -11,7 +11,6 @@ from analysis.figures.style import (
     PALETTE,
     PAPER,
     ReportFigure,
-    behind,
     chance_line,
     finish,
     new_figure,
@@ -20,6 +19,7 @@ from analysis.figures.style import (
     panels,
     styled,
 )
+from analysis.figures.words import rows_behind, standing
 from analysis.lookup import Cell, MetricsOf
 
 MOST_PANELS = 12
@@ -50,19 +50,31 @@ def draw_detectors(folder: Path, tables: Sequence[MetricsOf], best: MetricsOf) -
         for axis in axes[-columns:]:
             axis.set_xlabel("AUC")
         _key(axes[0])
-        cells = [c for table in shown for name in names if (c := table.get(name)) is not None]
-        counts = max(cells, key=lambda cell: cell.n_members) if cells else None
+        drawn = {table.cohort.label(): _cells(table, names) for table in shown}
         rest = len(tables) - len(shown)
         caption = (
             "AUC over all members with at least one copy, with 95 % intervals (bootstrap by "
             "group within dataset and side). Filled: setting chosen on the tune split; hollow: "
             "the default. The dashed line is chance."
         )
-        if counts is not None:
-            caption += f" At most {behind(counts.n_members, counts.n_nonmembers, counts.n_seeds)}"
+        caption += f" {rows_behind(list(drawn.values()))}"
         if rest > 0:
             caption += f" {rest} further arms are in the tables."
-        return finish(figure, folder, name="detectors", title="AUC by detector", caption=caption)
+        told = " ".join(
+            f"{arm or 'The contaminated model'}: {standing(cells)}." for arm, cells in drawn.items()
+        )
+        return finish(
+            figure,
+            folder,
+            name="detectors",
+            title="AUC by detector",
+            caption=caption,
+            alternative=f"Dot plot of the AUC of {len(names)} detectors, tuned settings. {told}",
+        )
+
+
+def _cells(table: MetricsOf, names: Sequence[str]) -> dict[str, Cell | None]:
+    return {name: table.get(name, selection="tuned") or table.get(name) for name in names}
 
 
 def _mark(axis: Any, height: float, cell: Cell | None, tuned: bool, name: str) -> None:

@@ -1,11 +1,13 @@
 """Lines with bands in panels: AUC against a number, one panel an arm, lines named at their ends."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.figures.style import (
+    INK,
     MUTED,
+    PALETTE,
     ReportFigure,
     chance_line,
     finish,
@@ -16,6 +18,7 @@ from analysis.figures.style import (
     spread_labels,
     styled,
 )
+from analysis.figures.words import interval
 
 MOST_PANELS = 6
 
@@ -89,7 +92,32 @@ def draw_lines(
         figure.supxlabel(x, fontsize=10, color=MUTED)
         for axis in axes[::columns]:
             axis.set_ylabel("AUC")
-        return finish(figure, folder, name=name, title=title, caption=caption + more)
+        return finish(
+            figure,
+            folder,
+            name=name,
+            title=title,
+            caption=caption + more,
+            alternative=f"Lines of AUC against {x.lower()}. " + " ".join(_told(shown, written)),
+        )
+
+
+def _told(
+    shown: Sequence[tuple[str, Sequence[Line]]], written: Callable[[float, int], str]
+) -> Iterator[str]:
+    """Yield where each line begins and ends, panel by panel."""
+    for arm, lines in shown:
+        ends = "; ".join(
+            f"{line.name} "
+            + " to ".join(
+                dict.fromkeys(
+                    f"{interval(point.value, point.low, point.high)} at {written(point.x, 0)}"
+                    for point in (line.points[0], line.points[-1])
+                )
+            )
+            for line in lines
+        )
+        yield f"{arm}: {ends}." if arm else f"{ends}."
 
 
 def _line(axis: Any, line: Line) -> None:
@@ -119,9 +147,13 @@ def _scale(
     for axis in axes:
         if logarithmic and positive:
             axis.set_xscale("symlog", linthresh=positive[0], linscale=0.5)
-            ticks = _ticks(positive[0], positive[-1], most)
+            few = len(every) <= most
+            ticks = positive if few else _ticks(positive[0], positive[-1], most)
             axis.set_xticks([0, *ticks] if every[0] == 0 else ticks)
             axis.minorticks_off()
+        elif len(every) <= most:
+            # A few values that were chosen are worth more than round numbers between them.
+            axis.set_xticks(every)
         else:
             axis.locator_params(axis="x", nbins=5)
         axis.xaxis.set_major_formatter(written)
@@ -149,7 +181,9 @@ def _names(axis: Any, lines: Sequence[Line], columns: int) -> None:
     width = 0.012 * max(len(line.name) for line in lines) * columns
     transform: Callable[..., Any] = axis.get_yaxis_transform
     for line, height in zip(lines, heights, strict=True):
+        # Letters are thin: a colour between two of the palette is too faint for them.
+        colour = line.colour if line.colour in (*PALETTE, MUTED) else INK
         axis.text(
-            1.01, height, line.name, color=line.colour, fontsize=8.5, fontweight="bold",
+            1.01, height, line.name, color=colour, fontsize=8.5, fontweight="bold",
             va="center", transform=transform(), clip_on=False, in_layout=width < 1,
         )  # fmt: skip

@@ -1,29 +1,30 @@
 """ROC curves of one cohort, on linear and on logarithmic axes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from analysis.arm import MODEL_FREE
-from analysis.copies import ALL, copies_start
 from analysis.figures.data import CohortData, cohort_rows
 from analysis.figures.style import (
     INK,
     MUTED,
     ReportFigure,
-    behind,
     colours,
     finish,
     new_figure,
     styled,
 )
-from analysis.lookup import MetricsOf
-from analysis.metrics import Floats
+from analysis.figures.words import rows_behind
+from analysis.lookup import Cell, MetricsOf
+from analysis.metrics import SUPPORT, Floats
 from analysis.settings import AnalysisSettings
 
 _FLOOR = 1e-3
+_LEAST_SPAN = 0.1
+"""Where the lowest supported rate is higher than this, logarithms would show nothing more."""
 
 
 def draw_roc(
@@ -31,26 +32,30 @@ def draw_roc(
     data: CohortData,
     table: MetricsOf,
     *,
-    copies: str,
     emphasised: Sequence[str],
     settings: AnalysisSettings,
 ) -> ReportFigure:
-    """Draw the covariate-adjusted ROC curves (one threshold for each dataset) of a cohort."""
-    least = 1 if copies == ALL else copies_start(copies)
-    if data.loaded[0].arm.copies is None:
-        least = 0
+    """Draw the covariate-adjusted ROC curves (one threshold for each dataset) of a cohort.
+
+    Logarithmic axes go down to the lowest rate that the number of non-members supports, by the
+    rule of the table of rates; where that is hardly below 0.1, they are left out.
+    """
+    least = 0 if data.loaded[0].arm.copies is None else 1
     tuned = "tuned" in table.values("selection")
     selection = "tuned" if tuned else "default"
-    ranked = []
+    ranked: list[tuple[str, Cell]] = []
     for detector in table.values("detector"):
-        cell = table.get(detector, selection=selection, copies=copies)
+        cell = table.get(detector, selection=selection)
         if cell is not None and cell.available:
             ranked.append((detector, cell))
     ranked.sort(key=lambda item: -item[1].value)
     colour = colours([name for name, _ in ranked], emphasised)
+    cells = dict(ranked)
+    floor = max(_FLOOR, lowest_rate(cells))
     with styled():
         figure = new_figure(4.4)
         linear, log = figure.subplots(1, 2)
+        log.set_visible(floor <= _LEAST_SPAN)
         for detector, _ in reversed(ranked):
             rows = cohort_rows(data, data.column(detector, selection), settings)
             exceeded = np.sort(rows.exceeded[rows.copies >= least])
@@ -64,25 +69,37 @@ def draw_roc(
                 "drawstyle": "steps-post",
             }
             _curve(linear, exceeded, 0.0, line)
-            _curve(log, exceeded, _FLOOR, line)
+            _curve(log, exceeded, floor, line)
         linear.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-        chance = np.geomspace(_FLOOR, 1, 100)
+        chance = np.geomspace(floor, 1, 100)
         log.plot(chance, chance, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-        _frame(linear, log)
+        _frame(linear, log, floor)
         _key(linear, ranked, colour, emphasised)
-        cell = ranked[0][1] if ranked else None
-        counts = behind(cell.n_members, cell.n_nonmembers, cell.n_seeds) if cell else ""
-        which = "" if least <= 1 else f", members with {least} or more copies"
         where = data.cohort.label()
+        right = (
+            f"Linear axes on the left, logarithmic on the right, down to {floor:.2g}, the lowest "
+            "rate that so many non-members support"
+            if floor <= _LEAST_SPAN
+            else f"So few non-members support no rate below {floor:.2g}, so there are no "
+            "logarithmic axes"
+        )
+        auc = ", ".join(f"{name} {cell.value:.2f}" for name, cell in ranked)
         return finish(
             figure,
             folder,
             name="roc",
             title="ROC curves" + (f" ({where})" if where else ""),
-            caption=f"Linear axes on the left, logarithmic on the right{which}; {selection} "
-            "settings. Thresholds are set within each dataset, dashes mark chance, dots the "
-            f"blind control; the key gives the AUC. {counts}",
+            caption=f"{right}; {selection} settings, members with at least one copy. Thresholds "
+            "are set within each dataset, dashes mark chance, dots the blind control; the key "
+            f"gives the AUC. {rows_behind([cells])}",
+            alternative=f"ROC curves, by falling AUC: {auc or 'none'}.",
         )
+
+
+def lowest_rate(cells: Mapping[str, Cell]) -> float:
+    """Return the lowest false-positive rate that the non-members of all curves support."""
+    fewest = min((cell.n_nonmembers // max(1, cell.n_seeds) for cell in cells.values()), default=0)
+    return SUPPORT / fewest if fewest else 1.0
 
 
 def _curve(axis: Any, exceeded: Floats, floor: float, line: dict[str, Any]) -> None:
@@ -96,12 +113,14 @@ def _curve(axis: Any, exceeded: Floats, floor: float, line: dict[str, Any]) -> N
     axis.plot(grid, np.maximum(share, floor), **line)
 
 
-def _frame(linear: Any, log: Any) -> None:
+def _frame(linear: Any, log: Any, floor: float) -> None:
     linear.set(xlim=(-0.01, 1), ylim=(0, 1.01), title="Linear axes")
     linear.set_xticks(np.linspace(0, 1, 6))
-    log.set(xscale="log", yscale="log", xlim=(_FLOOR, 1), ylim=(_FLOOR, 1.05))
+    log.set(xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1.05))
     log.set_title("Logarithmic axes")
-    ticks = [0.001, 0.01, 0.1, 1]
+    ticks = [tick for tick in (0.001, 0.01, 0.1, 1) if tick >= floor]
+    if len(ticks) < 3:
+        ticks = [tick for tick in (0.02, 0.05, 0.1, 0.2, 0.5, 1) if tick >= floor]
     for axis in (log.xaxis, log.yaxis):
         axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.set_ticks([], minor=True)

@@ -1,6 +1,7 @@
 """One look for all figures, and deterministic files.
 
-Colours are Okabe and Ito's, which colour-blind readers can tell apart. Text is drawn as
+Colours are Okabe and Ito's, which colour-blind readers can tell apart, darkened so far that text in
+them stands out from paper as WCAG asks (4.5 to 1). Text is drawn as
 paths, so a figure looks the same in any browser; `$` in names stays a dollar sign. The same
 data give the same bytes (fixed hash salt, no dates). Only `matplotlib.figure` is used: no
 pyplot, hence no global figures and no display.
@@ -18,8 +19,8 @@ INK = "#1f2933"
 MUTED = "#66717d"
 GRID = "#e1e5ea"
 PAPER = "#ffffff"
-FAINT = "#a9b2bc"
-PALETTE = ("#d55e00", "#0072b2", "#009e73", "#aa5a96")
+FAINT = "#87919c"
+PALETTE = ("#bf5300", "#0072b2", "#007f5c", "#a5548f")
 WIDTH = 9.0
 """Inches of every figure; the page shows it at full width."""
 _RC: dict[str, Any] = {
@@ -65,6 +66,8 @@ class ReportFigure:
     title: str
     caption: str
     """What is shown and how many examples and seeds stand behind it."""
+    alternative: str
+    """The same in words, for readers who do not see it: what stands where, with numbers."""
     svg: Path
     png: Path
 
@@ -127,10 +130,14 @@ def save(figure: Any, folder: Path, name: str) -> tuple[Path, Path]:
     return svg, png
 
 
-def finish(figure: Any, folder: Path, *, name: str, title: str, caption: str) -> ReportFigure:
+def finish(
+    figure: Any, folder: Path, *, name: str, title: str, caption: str, alternative: str
+) -> ReportFigure:
     """Save a figure and describe it."""
     svg, png = save(figure, folder, name)
-    return ReportFigure(name=name, title=title, caption=caption, svg=svg, png=png)
+    return ReportFigure(
+        name=name, title=title, caption=caption, alternative=alternative, svg=svg, png=png
+    )
 
 
 def colours(detectors: Sequence[str], emphasised: Sequence[str]) -> dict[str, str]:
@@ -162,17 +169,11 @@ def spread_labels(positions: Sequence[float], gap: float) -> list[float]:
     return placed
 
 
-def behind(members: int, nonmembers: int, seeds: int) -> str:
-    """Say how many rows and seeds stand behind a figure."""
-    counted = "one training seed" if seeds == 1 else f"{seeds} training seeds"
-    return f"{members:,} members and {nonmembers:,} non-members of the test split, {counted}."
-
-
 def shades(count: int) -> list[str]:
     """Return colours from blue (few copies) to vermilion (many)."""
     from matplotlib.colors import LinearSegmentedColormap, to_hex
 
-    ramp = LinearSegmentedColormap.from_list("dose", [PALETTE[1], "#b0799b", PALETTE[0]])
+    ramp = LinearSegmentedColormap.from_list("dose", [PALETTE[1], "#96588a", PALETTE[0]])
     return [to_hex(ramp(at / max(1, count - 1))) for at in range(count)]
 
 

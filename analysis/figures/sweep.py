@@ -1,27 +1,41 @@
-"""AUC against a swept number, such as the learning rate: one figure an axis of three values.
+"""AUC against a swept number, such as the size of the corpus: one figure an axis.
 
-Axes whose values are not all numbers have their panels in the other figures.
+The axis is one of numbers, scaled by logarithms where it spans a decade. Axes whose values are not
+all numbers have their panels in the other figures.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from analysis.arm import short_axis
+from analysis.best import shown_cell
 from analysis.figures.lines import Line, Point, draw_lines
-from analysis.figures.style import PALETTE, ReportFigure, behind
-from analysis.lookup import Cell, MetricsOf
+from analysis.figures.style import PALETTE, ReportFigure, tokens_label
+from analysis.figures.words import rows_behind
+from analysis.lookup import MetricsOf
 
-_LEAST_VALUES = 3
-_LOGARITHMIC = 20
-"""An axis that spans a larger ratio is drawn by logarithms."""
+_LEAST_VALUES = 2
+_DECADE = 10
+"""An axis that spans this ratio or a larger one is drawn by logarithms."""
+_LARGE = 10_000
+"""Whole numbers from here on are written as `300k`."""
 
 
 def draw_sweeps(
     folder: Path, tables: Sequence[MetricsOf], emphasised: Sequence[str]
 ) -> list[ReportFigure]:
-    """Draw every numeric axis: lines for the emphasised detectors, panels for the other axes."""
+    """Draw every numeric axis: lines for the emphasised detectors, panels for the other axes.
+
+    Where several datasets were spiked, the best detector has a figure of a line a dataset, too.
+    """
     axes = list(dict.fromkeys(key for table in tables for key, _ in table.cohort.axes))
-    drawn = [_draw(folder, axis, tables, emphasised) for axis in axes]
+    drawn = []
+    for axis in axes:
+        drawn.append(_draw(folder, axis, tables, emphasised))
+        datasets = list(dict.fromkeys(name for one in tables for name in one.values("dataset")))
+        if len(datasets) > 2:
+            drawn.append(_draw(folder, axis, tables, emphasised[:1], datasets[1:]))
     return [figure for figure in drawn if figure is not None]
 
 
@@ -34,8 +48,13 @@ def numbers(tables: Sequence[MetricsOf], axis: str) -> list[float]:
 
 
 def _draw(
-    folder: Path, axis: str, tables: Sequence[MetricsOf], emphasised: Sequence[str]
+    folder: Path,
+    axis: str,
+    tables: Sequence[MetricsOf],
+    detectors: Sequence[str],
+    datasets: Sequence[str] = (),
 ) -> ReportFigure | None:
+    """Draw one axis: a line a detector, or a line a dataset where there are `datasets`."""
     values = numbers(tables, axis)
     if len(values) < _LEAST_VALUES:
         return None
@@ -43,40 +62,53 @@ def _draw(
     for table in tables:
         others = tuple(pair for pair in table.cohort.axes if pair[0] != axis)
         arms.setdefault(table.cohort._replace(axes=others).label(), []).append(table)
+    drawn = [(name, detectors[0], name) for name in datasets[: len(PALETTE)]] or [
+        (name, name, "all") for name in detectors
+    ]
+    points = partial(_points, axis=axis)
     lines = {
         arm: [
-            Line(name, colour, _points(same, axis, name))
-            for name, colour in zip(emphasised, PALETTE, strict=False)
-            if _points(same, axis, name)
+            Line(name, colour, found)
+            for (name, detector, dataset), colour in zip(drawn, PALETTE, strict=False)
+            if (found := points(same, detector=detector, dataset=dataset))
         ]
         for arm, same in arms.items()
     }
-    cells = [cell for table in tables if (cell := _cell(table, emphasised[0])) is not None]
-    most = max(cells, key=lambda cell: cell.n_members, default=None)
-    counted = "" if most is None else behind(most.n_members, most.n_nonmembers, most.n_seeds)
+    behind = rows_behind(
+        [
+            {
+                name: shown_cell(table, detector, dataset=dataset)
+                for name, detector, dataset in drawn
+            }
+            for table in tables
+        ]
+    )
     low, high = values[0], values[-1]
+    pooled = f"{detectors[0]}, a line a dataset." if datasets else "All datasets pooled."
+    left = len(datasets) - len(drawn) if datasets else 0
+    more = f" {left} further datasets are in metrics.parquet." if left else ""
     return draw_lines(
         folder,
-        f"sweep-{axis.replace('.', '-')}",
-        f"AUC against {short_axis(axis)}",
+        f"sweep-{axis.replace('.', '-')}" + ("-datasets" if datasets else ""),
+        f"AUC against {axis}" + (f" by dataset ({detectors[0]})" if datasets else ""),
         lines,
-        x=short_axis(axis),
-        caption="All members with at least one copy, with 95 % bands; tuned settings, all datasets "
-        f"pooled. At most {counted}",
-        logarithmic=low > 0 and high / low > _LOGARITHMIC,
-        written=lambda value, _: f"{value:g}",
+        x=axis if short_axis(axis) != "tokens" else f"{axis}: tokens of the training stream",
+        caption="All members with at least one copy, with 95 % bands; tuned settings. "
+        f"{pooled} A point: {behind}{more}",
+        logarithmic=low > 0 and high / low >= _DECADE,
+        written=_written,
     )
 
 
-def _points(tables: Sequence[MetricsOf], axis: str, detector: str) -> list[Point]:
+def _written(value: float, _: int) -> str:
+    return tokens_label(value, 0) if value >= _LARGE else f"{value:g}"
+
+
+def _points(tables: Sequence[MetricsOf], *, axis: str, detector: str, dataset: str) -> list[Point]:
     found = []
     for table in tables:
-        cell = _cell(table, detector)
+        cell = shown_cell(table, detector, dataset=dataset)
         if cell is not None and cell.available:
             at = float(dict(table.cohort.axes)[axis])
             found.append(Point(at, cell.value, cell.low, cell.high))
     return sorted(found)
-
-
-def _cell(table: MetricsOf, detector: str) -> Cell | None:
-    return table.get(detector, selection="tuned") or table.get(detector)

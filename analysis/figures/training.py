@@ -34,6 +34,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
     shown = logged[:MOST_PANELS]
     columns = panel_columns(len(shown))
     total = 0
+    told = []
     with styled():
         figure = new_figure(0.5 + 2.7 * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
@@ -43,8 +44,12 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
             # A step whose windows hold no label has no loss.
             tokens, loss = tokens[np.isfinite(loss)], loss[np.isfinite(loss)]
             axis.plot(tokens, loss, color=FAINT, linewidth=0.8)
-            axis.plot(tokens, _smooth(loss), color=PALETTE[1], linewidth=2)
-            total += _rug(axis, arm)
+            smooth = _smooth(loss)
+            axis.plot(tokens, smooth, color=PALETTE[1], linewidth=2)
+            copies = _rug(axis, arm)
+            total += copies
+            ends = f"from {smooth[0]:.2f} to {smooth[-1]:.2f}" if len(smooth) else "without a loss"
+            told.append(f"{cohort.label() or 'The contaminated model'}: {ends}, {copies:,} copies.")
             panel_title(axis, cohort.label() or "contaminated", columns=columns)
             axis.grid(True, axis="y")
             axis.xaxis.set_major_formatter(tokens_label)
@@ -58,13 +63,19 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
         rest = len(logged) - len(shown)
         caption = (
             "Thin: loss of each logged step; thick: its running median. Each stroke under a "
-            f"curve is one copy of a member, where the model first read it ({total:,} copies). "
-            "First training seed of each arm."
+            "curve is one copy of a member, where the model first read any of it "
+            f"({total:,} copies). First training seed of each arm."
         )
         if rest > 0:
             caption += f" {rest} further arms are not drawn."
         return finish(
-            figure, folder, name="training", title="Training loss and exposures", caption=caption
+            figure,
+            folder,
+            name="training",
+            title="Training loss and exposures",
+            caption=caption,
+            alternative="Curves of the training loss, copies marked where they were read. "
+            + " ".join(told),
         )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.arm import Cohort, axis_column
-from analysis.copies import ALL, copies_order, is_dose
+from analysis.copies import ALL, is_dose, merged
 from analysis.figures.lines import Line, Point, draw_lines
 from analysis.figures.style import MUTED, PALETTE, ReportFigure, shades, tokens_label
 from analysis.tables import AUC, POOLED
@@ -121,13 +121,15 @@ def _along(rows: Sequence[Row], best: Sequence[str]) -> list[Line]:
 
 def _by_copies(rows: Sequence[Row], detector: str, x: str) -> list[Line]:
     doses = {row["copies"] for row in rows if is_dose(row["copies"])} - {_UNSEEN}
-    labels = sorted(doses, key=copies_order)
+    # At one checkpoint members of a bin may have had 5 copies, at the next 5 to 8.
+    bins = merged(doses)
     lines = []
     if x == "tokens":
         lines.append(Line("none yet", MUTED, _points(rows, detector, _UNSEEN, x), True))
-    for label, shade in zip(labels, shades(len(labels)), strict=True):
+    for (label, same), shade in zip(bins.items(), shades(len(bins)), strict=True):
         words = f"{label} {'copy' if label == '1' else 'copies'}"
-        lines.append(Line(words, shade, _points(rows, detector, label, x)))
+        found = [point for one in same for point in _points(rows, detector, one, x)]
+        lines.append(Line(words, shade, sorted(found)))
     return [line for line in lines if line.points]
 
 

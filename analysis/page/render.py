@@ -9,20 +9,23 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from analysis.arm import axis_names, cohorts
+from analysis.arm import axis_names
 from analysis.lookup import Cell, by_cohort, contaminated
 from analysis.page.examples import shown_examples
+from analysis.page.listing import Listing, listing
 from analysis.page.report import Report
+from analysis.page.streams import stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.page.views import (
-    arms_grid,
-    copies_grid,
-    dataset_grid,
+    arms_grids,
+    copies_grids,
+    dataset_grids,
     detector_order,
+    differ,
     difference_rows,
-    rates_grid,
-    retrained_grid,
-    variants_grid,
+    rates_grids,
+    retrained_grids,
+    variants_grids,
 )
 from analysis.summary import find_headline, summary_sentences, varied_doses
 from analysis.validity import check_validity
@@ -63,20 +66,28 @@ def _context(report: Report) -> dict[str, Any]:
     context: dict[str, Any] = {
         "report": report,
         "sentences": summary_sentences(tables),
-        "checks": check_validity(tables, report.audits, report.fed),
-        "arms": _arm_rows(report),
-        "datasets": _dataset_rows(report),
+        "checks": check_validity(
+            tables, report.audits, report.fed, [one.facts for one in report.backgrounds]
+        ),
+        "lists": {
+            "datasets": _datasets(report),
+            "streams": listing(
+                "Training streams",
+                ("Arm", "Model", "Seed", "Tokens", "Copies planned", "Read", "Share of copies"),
+                stream_rows(report.streams),
+                "Copies are summed over seeds; their share is that of the stream's tokens.",
+            ),
+            "choices": _choices(report),
+            "costs": _costs(report),
+        },
+        "stream_sentences": stream_sentences(report.streams),
         "figures": {
-            figure.name: (figure, inline_svg(figure.svg, f"fig-{figure.name}", figure.title))
+            figure.name: (figure, inline_svg(figure.svg, f"fig-{figure.name}", figure.alternative))
             for figure in report.figures
         },
         "apart": [u for u in report.analysis.unscored if u.apart],
         "left_out": [u for u in report.analysis.unscored if u.left_out],
         "set_apart": _set_apart(report),
-        "choices": [
-            (" · ".join(x for x in (found.cohort.model, found.cohort.label()) if x), found.choices)
-            for found in report.analysis.choices
-        ],
         "grids": [],
         "differences": [],
         "examples": [],
@@ -85,34 +96,20 @@ def _context(report: Report) -> dict[str, Any]:
     }
     if best is not None:
         detectors = detector_order(best.table, tables)
+        tuned = arms_grids(tables, detectors, "tuned")
+        default = arms_grids(tables, detectors, "default")
         context["grids"] = {
-            "tuned": arms_grid(tables, detectors, "tuned"),
-            "default": arms_grid(tables, detectors, "default"),
-            "dataset": dataset_grid(best.table, detectors),
-            "copies": copies_grid(varied_doses(tables, best) or best.table, detectors),
-            "variants": variants_grid(contaminated(tables), detectors),
-            "retrained": retrained_grid(tables, detectors),
-            "rates": rates_grid(best, detectors),
+            "tuned": tuned,
+            "default": default if differ(tuned, default) else [],
+            "dataset": dataset_grids(best.table, detectors),
+            "copies": copies_grids(varied_doses(tables, best) or best.table, detectors),
+            "variants": variants_grids(contaminated(tables), detectors),
+            "retrained": retrained_grids(tables, detectors),
+            "rates": rates_grids(best, detectors),
         }
         context["differences"] = difference_rows(report.analysis, best, detectors)
         context["examples"] = shown_examples(report, best)
     return context
-
-
-def _arm_rows(report: Report) -> list[dict[str, str]]:
-    """One row a cohort: its model, axes and seeds, and how many copies were spiked."""
-    rows = []
-    for cohort, same in cohorts(report.arms).items():
-        copies = [sum(arm.copies.values()) for arm in same if arm.copies is not None]
-        rows.append(
-            {
-                "model": cohort.model,
-                "axes": cohort.label() or "all arms",
-                "seeds": ", ".join(str(arm.seed) for arm in same),
-                "copies": f"{round(sum(copies) / len(copies)):,}" if copies else "–",
-            }
-        )
-    return rows
 
 
 def _set_apart(report: Report) -> list[dict[str, Any]]:
@@ -131,19 +128,67 @@ def _set_apart(report: Report) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _dataset_rows(report: Report) -> list[dict[str, Any]]:
+def _datasets(report: Report) -> Listing | None:
     """One row a dataset: members and non-members of the first arm's pool, by split."""
     found: dict[str, dict[str, Any]] = {}
-    if not report.arms:
-        return []
-    for example in read_examples(report.arms[0].examples):
+    for example in read_examples(report.arms[0].examples) if report.arms else ():
         row = found.setdefault(
-            example.dataset,
-            {"name": example.dataset, "protected": False, "tune": [0, 0], "test": [0, 0]},
+            example.dataset, {"protected": False, "tune": [0, 0], "test": [0, 0]}
         )
         row["protected"] |= example.protected
         row[example.split][example.side == "nonmember"] += 1
-    return list(found.values())
+    return listing(
+        "Examples",
+        ("Dataset", "Tune", "Test", "Texts"),
+        [
+            (
+                name,
+                f"{row['tune'][0]:,} + {row['tune'][1]:,}",
+                f"{row['test'][0]:,} + {row['test'][1]:,}",
+                "protected" if row["protected"] else "",
+            )
+            for name, row in found.items()
+        ],
+        "Members + non-members, first seed.",
+    )
+
+
+def _choices(report: Report) -> Listing | None:
+    """One row a choice; a detector whose only setting is its default had none to make."""
+    return listing(
+        "Chosen settings",
+        ("Detector", "Model", "Default", "Tuned", "Tune AUC"),
+        [
+            (
+                choice.detector,
+                " · ".join(x for x in (found.cohort.model, found.cohort.label()) if x),
+                choice.default,
+                "no tune rows" if choice.tuned is None else choice.tuned,
+                _number(choice.tune_auc),
+            )
+            for found in report.analysis.choices
+            for choice in found.choices
+            if choice.default not in ("default", "-") or choice.tuned != choice.default
+        ],
+        "The tune AUC is the one the choice was made by, hence optimistic. Detectors without "
+        "settings are left out.",
+    )
+
+
+def _costs(report: Report) -> Listing | None:
+    return listing(
+        "Steps",
+        ("Step", "Tokens", "Time", "Source"),
+        [
+            (
+                row.step,
+                "" if row.tokens is None else f"{row.tokens:,}",
+                _seconds(row.seconds),
+                "from the store" if row.from_store else "computed",
+            )
+            for row in report.cost
+        ],
+    )
 
 
 def _number(value: float) -> str:

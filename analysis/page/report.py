@@ -8,6 +8,7 @@ from analysis.arm import Arm
 from analysis.figures.style import ReportFigure
 from analysis.gains import GainTable
 from analysis.page.background import BackgroundAudit
+from analysis.page.streams import Stream
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
 from inject.ledger import FedCopies
@@ -48,6 +49,8 @@ class Report:
     """What was run, as a table: model, parameters, corpus, placement, …"""
     audits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By label; see `analysis.validity.check_validity`."""
+    streams: Sequence[Stream] = ()
+    """What each model was trained on."""
     fed: Mapping[str, FedCopies] = field(default_factory=dict)
     """What became of the copies of each trained model, by its label."""
     backgrounds: Sequence[BackgroundAudit] = ()

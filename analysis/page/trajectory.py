@@ -9,7 +9,7 @@ from analysis.copies import ALL, copies_order, is_dose
 from analysis.fading import FADING
 from analysis.figures.trajectory import best_detectors, fading_detectors
 from analysis.lookup import Cell
-from analysis.page.views import Grid, GridRow
+from analysis.page.grid import Grid, GridRow, Head, Shown, blocks, by_detector
 from analysis.tables import AUC, POOLED
 from analysis.trajectory import Trajectory
 
@@ -25,9 +25,9 @@ class TrajectoryView:
 
     sentences: tuple[str, ...]
     progress: tuple[Grid, ...]
-    """One an arm: a row a checkpoint, a column a detector."""
+    """A column a checkpoint, a row a detector; several tables an arm where one is too wide."""
     fading: tuple[Grid, ...]
-    """One an arm and detector: a row a number of copies, a column a bin of steps since the last."""
+    """A row a number of copies, a column a bin of steps since the last, for arms and detectors."""
 
 
 def trajectory_view(found: Trajectory, axes: Sequence[str]) -> TrajectoryView:
@@ -46,10 +46,9 @@ def trajectory_view(found: Trajectory, axes: Sequence[str]) -> TrajectoryView:
     progress = []
     faded = []
     for arm in arms:
-        progress.append(_progress_grid(arm, [row for row in along if _arm(row, axes) == arm], best))
+        progress += _progress_grids(arm, [row for row in along if _arm(row, axes) == arm], best)
         for name in fading_detectors(best, len(arms)):
-            grid = _fading_grid(arm, [row for row in fading if _arm(row, axes) == arm], name)
-            faded += [grid] if grid else []
+            faded += _fading_grids(arm, [row for row in fading if _arm(row, axes) == arm], name)
     return TrajectoryView(
         sentences=tuple(
             sentence
@@ -106,7 +105,7 @@ def _tuned(rows: Sequence[Row], detector: str) -> list[Row]:
     return [row for row in rows if row["detector"] == detector and row["selection"] == "tuned"]
 
 
-def _progress_grid(arm: str, rows: Sequence[Row], best: Sequence[str]) -> Grid:
+def _progress_grids(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Grid]:
     names = list(dict.fromkeys(row["detector"] for row in rows))
     order = [*best, *(name for name in names if name not in best)]
     cells = {
@@ -122,36 +121,50 @@ def _progress_grid(arm: str, rows: Sequence[Row], best: Sequence[str]) -> Grid:
         seen = next((cell.n_members for cell in found if cell), 0)
         note = f"{tokens[step]:,} tokens, {seen:,} members seen"
         if any(found) or unseen:
-            lines.append(GridRow(f"step {step:,}", note, [*found, unseen], None))
-    return Grid(
-        title="Detectors along training" + (f" ({arm})" if arm else ""),
-        corner="Model",
-        columns=[*order, f"not seen yet, {best[0]}"],
-        rows=lines,
-        caption="AUC with its interval; tuned settings (chosen under the last model), all datasets "
+            places = [Shown(cell, n=_other(cell, seen)) for cell in [*found, unseen]]
+            lines.append(GridRow(Head(f"step {step:,}", note), places))
+    return by_detector(
+        "Detectors along training" + (f" ({arm})" if arm else ""),
+        [*order, f"not seen yet, {best[0]}"],
+        lines,
+        "AUC with its interval; tuned settings (chosen under the last model), all datasets "
         "pooled. Members of which the model had seen at least one whole copy by then; in the last "
-        "column those of which it had seen none.",
+        "row those of which it had seen none, with their own number.",
     )
 
 
-def _fading_grid(arm: str, rows: Sequence[Row], detector: str) -> Grid | None:
+def _other(cell: Cell | None, seen: int) -> str:
+    return "" if cell is None or cell.n_members == seen else f"{cell.n_members:,} members"
+
+
+def _fading_grids(arm: str, rows: Sequence[Row], detector: str) -> list[Grid]:
     found = [row for row in _tuned(rows, detector) if row["metric"] == AUC]
     bins = {row["since"]: row for row in sorted(found, key=lambda row: row["since_low"])}
     labels = sorted({row["copies"] for row in found}, key=copies_order)
     if not found:
-        return None
+        return []
     cells = {(row["copies"], row["since"]): _cell(row) for row in found}
-    return Grid(
-        title=f"By steps since the last copy, {detector}" + (f" ({arm})" if arm else ""),
-        corner="Copies seen",
-        columns=[f"{since} steps" if since != "1" else "1 step" for since in bins],
-        rows=[
-            GridRow(label, "", [cells.get((label, since)) for since in bins], None)
-            for label in labels
-            if label == ALL or is_dose(label)
-        ],
-        caption="AUC with its interval over pairs of a member and a model that has seen it, each "
-        "placed among the non-members under the same model; tuned setting, datasets pooled.",
+    places = {
+        label: [cells.get((label, since)) for since in bins]
+        for label in labels
+        if label == ALL or is_dose(label)
+    }
+    return blocks(
+        Grid(
+            title=f"By steps since the last copy, {detector}" + (f" ({arm})" if arm else ""),
+            corner="Copies seen",
+            columns=[Head(f"{since} steps" if since != "1" else "1 step") for since in bins],
+            rows=[
+                GridRow(
+                    Head(label),
+                    [Shown(cell, n=f"{cell.n_members:,}" if cell else "") for cell in found],
+                )
+                for label, found in places.items()
+            ],
+            caption="AUC with its interval over pairs of a member and a model that has seen it, "
+            "each placed among the non-members under the same model; tuned setting, datasets "
+            "pooled. Under each number: the members.",
+        )
     )
 
 

@@ -104,7 +104,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
     return Step(
         kind="gains",
         label=label,
-        version=2,
+        version=3,
         settings={
             "analysis": settings.model_dump(mode="json", include=_USED),
             "arms": [{"axes": dict(arm.axes), "seed": arm.seed} for arm in arms],

@@ -123,7 +123,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
             execution=context.execution,
             seed=seed,
         )
-        train_job(job, progress=_progress(context))
+        train_job(job, progress=_progress(context), notice=context.notice)
 
     return Step(
         kind="model",
@@ -192,7 +192,7 @@ def arm_step(
             execution=context.execution,
             seed=seed,
         )
-        train_job(job, progress=_progress(context))
+        train_job(job, progress=_progress(context), notice=context.notice)
 
     return Step(
         kind="model",

@@ -86,7 +86,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
     return Step(
         kind="results",
         label=label,
-        version=3,
+        version=4,
         settings={
             "analysis": plain(settings),
             "arms": [
@@ -121,6 +121,7 @@ def figures_record(out: Path, figures: Sequence[ReportFigure]) -> None:
             "name": figure.name,
             "title": figure.title,
             "caption": figure.caption,
+            "alternative": figure.alternative,
             "svg": str(figure.svg.relative_to(out)),
             "png": str(figure.png.relative_to(out)),
         }
@@ -136,6 +137,7 @@ def recorded_figures(folder: Path) -> list[ReportFigure]:
             name=one["name"],
             title=one["title"],
             caption=one["caption"],
+            alternative=one["alternative"],
             svg=folder / one["svg"],
             png=folder / one["png"],
         )

@@ -116,6 +116,7 @@ def trajectory_step(
     return Step(
         kind="trajectory",
         label=label,
+        version=2,
         settings={
             "analysis": plain(settings),
             "checkpoints": [

@@ -1,4 +1,5 @@
 import itertools
+import re
 import xml.etree.ElementTree as ET
 
 from analysis.figures import build_figures
@@ -12,12 +13,14 @@ FAST = AnalysisSettings(replicates=100)
 
 def test_all_figures_are_whole_and_say_what_stands_behind(drawn):
     names = [figure.name for figure in drawn.figures]
-    assert names == ["detectors", "copies", "roc", "scores", "training"]
+    sweeps = ["sweep-train-lr", "sweep-train-lr-datasets"]
+    assert names == ["detectors", *sweeps, "copies", "roc", "scores", "training"]
     for figure in drawn.figures:
         assert figure.svg.parent.name == "figures"
         assert ET.parse(figure.svg).getroot().tag.endswith("svg")
         assert figure.png.read_bytes().startswith(b"\x89PNG")
         assert "seed" in figure.caption
+        assert re.search(r"\d", figure.alternative), "words for those who do not see the numbers"
     for figure in drawn.figures[:-1]:
         assert "members" in figure.caption
 
@@ -35,7 +38,13 @@ def test_names_that_look_like_markup_or_mathematics_do_no_harm(tmp_path):
         tmp_path, axes={"train.lr": "$\\frac{1}{$ --><script>"}, seed=0, effect=1.0, n=40
     )
     figures = build_figures(tmp_path, [arm], analyse([arm], FAST), FAST)
-    assert len(figures) == 5
+    assert {figure.name for figure in figures} == {
+        "detectors",
+        "copies",
+        "roc",
+        "scores",
+        "training",
+    }
     assert all(b"<script" not in figure.svg.read_bytes() for figure in figures)
 
 

@@ -8,13 +8,17 @@ import pytest
 from analysis.figures import build_figures
 from analysis.page import CostRow, Fact, Report, write_report
 from analysis.page.examples import clip
+from analysis.page.listing import listing
 from analysis.page.render import render
+from analysis.page.streams import Stream, stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.errors import SpikeinError
 from inject.example import example_id, write_examples
+from inject.ledger import FedCopies
 from tests.analysis.synthetic import make_arm, make_examples
+from tests.pages import Page
 
 FAST = AnalysisSettings(replicates=100)
 EVIL = '<script>alert("x")</script>'
@@ -162,6 +166,59 @@ def test_a_foreign_svg_is_refused(tmp_path):
         path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{body}</svg>')
         with pytest.raises(SpikeinError, match="refused"):
             inline_svg(path, "f", "a figure")
+
+
+def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
+    """surp scores a third of the members: its numbers stand beside those of the others."""
+    unscored = {"surp": 60}
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), unscored=unscored)
+    analysis = analyse([arm], FAST)
+    figures = build_figures(tmp_path, [arm], analysis, FAST)
+    page = Page(render(Report(name="n", arms=[arm], analysis=analysis, experiment_yaml="",
+                              figures=figures)))  # fmt: skip
+    wanted = {
+        row["detector"]: f"{row['n_members']:,} + {row['n_nonmembers']:,}"
+        for row in analysis.metrics.to_pylist()
+        if (row["dataset"], row["copies"], row["metric"], row["selection"])
+        == ("all", "all", "auc", "tuned")
+    }
+    assert wanted["surp"] != wanted["loss"]
+    for title in ("Detectors and arms, tuned", "By realised copies"):
+        table = page.titled(title)[0]
+        shown = {row[0].text: row[1].note or table.heads[1].note for row in table.rows[1:]}
+        assert {name: note.split(",")[0] for name, note in shown.items()} == wanted
+        (surp,) = [row for row in table.rows if row[0].text == "surp"]
+        assert not any("best" in place.classes for place in surp)
+    members, nonmembers = wanted["surp"].split(" + ")
+    for name in ("detectors", "roc"):
+        caption = next(figure.caption for figure in figures if figure.name == name)
+        assert f"On rows of their own: surp {members} and {nonmembers}" in caption
+
+
+def test_listings_leave_out_columns_that_say_nothing():
+    found = listing(
+        "T", ("Arm", "Model", "Seed", "Note"), [("a", "m", "0", ""), ("b", "m", "1", "")]
+    )
+    assert found.columns == ("Arm", "Seed")
+    assert found.caption == "Model of all: m."
+    single = listing("T", ("Arm", "Model", "Note"), [("a", "m", "")])
+    assert single.columns == ("Arm", "Model")
+    assert listing("T", ("Arm",), []) is None
+
+
+def test_a_copy_that_was_not_read_is_explained():
+    copies = FedCopies(planned=320, whole=319, altered=0, partly=1, never=0, first_altered=())
+    stream = Stream(axes={}, model="contaminated", seed=0, tokens=1000, payload=520, copies=copies)
+    first, second = stream_sentences([stream])
+    assert "Of 320 planned copies 319 were read whole: 1 cut by the end of" in first
+    assert second.startswith("Copies make up 52 % of the tokens")
+    (row,) = stream_rows([stream])
+    assert (row.planned, row.read, row.share) == ("320", "319", "52 %")
+    sparse = Stream(axes={}, model="contaminated", seed=0, tokens=10**6, payload=1200,
+                    copies=copies._replace(whole=320, partly=0))  # fmt: skip
+    assert stream_sentences([sparse]) == [
+        "Copies make up 0.12 % of the tokens of a training stream."
+    ]
 
 
 def test_long_texts_are_clipped_to_one_line():

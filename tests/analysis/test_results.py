@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 
 import numpy as np
@@ -54,6 +55,7 @@ def test_columns_in_order_with_one_per_axis(experiment):
             "n_members",
             "n_nonmembers",
             "n_seeds",
+            "passage_copies",
         ]
     )
 
@@ -188,6 +190,39 @@ def test_seeds_are_clustered_and_counted(experiment):
     for row in rows_of(analysis.metrics, copies="all", model="contaminated", **where):
         assert row["n_seeds"] == 2
         assert row["n_nonmembers"] == 2 * 2 * 60
+
+
+def test_a_rate_counts_the_rows_of_the_seeds_that_support_it(tmp_path):
+    """At 10 % FPR one seed has the hundred non-members it takes, the other sixty."""
+    arms = [
+        make_arm(tmp_path / str(n), axes={}, seed=seed, effect=1.0, datasets=("news",), n=n)
+        for seed, n in ((0, 160), (1, 80))
+    ]
+    table = compute_metrics(arms, FAST)
+    alone = compute_metrics(arms[:1], FAST)
+    where = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
+    names = ("value", "n_members", "n_nonmembers", "n_seeds")
+    both = one(table, metric="auc", **where)
+    assert (both["n_nonmembers"], both["n_seeds"]) == (180, 2)
+    rate, first = one(table, metric="tpr@0.1", **where), one(alone, metric="tpr@0.1", **where)
+    assert {name: rate[name] for name in names} == {name: first[name] for name in names}
+    assert (rate["n_nonmembers"], rate["n_seeds"]) == (120, 1)
+
+
+def test_a_pooled_dose_counts_the_nonmembers_of_the_datasets_that_have_it(tmp_path):
+    """Members of one dataset have eight copies: the other's non-members say nothing of them."""
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, fixed=8, n=40)
+    loaded = load_arm(arm)
+    fewer = {
+        example.example_id: 8 if example.dataset == "news" else 1
+        for example in loaded.examples
+        if example.side == "member"
+    }
+    table = compute_metrics([dataclasses.replace(arm, copies=fewer)], FAST)
+    where = {"detector": "loss", "selection": "default", "copies": "8", "metric": "auc"}
+    pooled, news = one(table, dataset="all", **where), one(table, dataset="news", **where)
+    assert pooled["value"] == pytest.approx(news["value"])
+    assert (pooled["n_members"], pooled["n_nonmembers"]) == (30, 30)
 
 
 def test_results_do_not_depend_on_the_order_or_company_of_arms(experiment):

@@ -32,16 +32,33 @@ def tables(tmp_path_factory):
 
 def test_numeric_axes_alone_are_drawn(tables, tmp_path):
     figures = draw_sweeps(tmp_path, tables, ["min_k", "loss"])
-    assert [figure.name for figure in figures] == ["sweep-train-lr"]
-    [figure] = figures
-    assert figure.title == "AUC against lr"
+    assert [figure.name for figure in figures] == ["sweep-train-lr", "sweep-train-lr-datasets"]
+    figure = figures[0]
+    assert figure.title == "AUC against train.lr"
     assert "one training seed" in figure.caption
     assert figure.png.stat().st_size > 10_000
     assert numbers(tables, "train.lr") == [1e-05, 0.0003, 0.003]
     assert numbers(tables, "train.mode") == []
 
 
-def test_two_values_make_no_curve(tables, tmp_path):
+def test_two_values_are_drawn_too(tables, tmp_path):
     few = [table for table in tables if dict(table.cohort.axes)["train.lr"] != "0.003"]
-    assert draw_sweeps(tmp_path, few, ["loss"]) == []
+    [figure, by_dataset] = draw_sweeps(tmp_path, few, ["loss"])
+    for at in ("1e-05", "0.0003"):
+        assert at in figure.alternative
+    assert by_dataset.name == "sweep-train-lr-datasets"
+
+
+def test_one_value_makes_no_curve(tables, tmp_path):
+    one = [table for table in tables if dict(table.cohort.axes)["train.lr"] == "0.003"]
+    assert draw_sweeps(tmp_path, one, ["loss"]) == []
     assert not any(tmp_path.iterdir())
+
+
+def test_what_the_figure_says_of_its_ends_is_what_the_metrics_say(tables, tmp_path):
+    figure = draw_sweeps(tmp_path, tables, ["min_k"])[0]
+    for table in tables:
+        if dict(table.cohort.axes)["train.lr"] in ("1e-05", "0.003"):
+            cell = table.get("min_k", selection="tuned")
+            told = f"{cell.value:.2f} ({cell.low:.2f} to {cell.high:.2f})"
+            assert told in figure.alternative

@@ -1,0 +1,72 @@
+"""Text stands out from what it stands on, in both colour schemes: WCAG 2.1, level AA."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis import page
+from analysis.figures.style import FAINT, INK, MUTED, PALETTE, PAPER, shades
+
+STYLE = (Path(page.__file__).parent / "style.css").read_text(encoding="utf-8")
+TEXT, GRAPHIC = 4.5, 3.0
+ON_PAGE = [
+    *itertools.product(("ink", "muted", "accent", "good", "bad"), ("paper", "card")),
+    *itertools.product(("ink", "muted", "accent"), ("soft", "mark")),
+]
+"""Texts of the page, and what they stand on."""
+
+
+def schemes() -> list[dict[str, str]]:
+    light, dark = re.findall(r":root \{(.*?)\}", STYLE, re.S)
+    first = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light))
+    return [first, first | dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", dark))]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of two colours such as `#1f2933`."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_formula_gives_the_known_ratios():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_of_the_page_stand_out(dark):
+    colours = schemes()[dark]
+    weak = {
+        (text, ground): round(contrast(colours[text], colours[ground]), 2)
+        for text, ground in ON_PAGE
+        if contrast(colours[text], colours[ground]) < TEXT
+    }
+    assert weak == {}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_letters_and_lines_of_the_figures_stand_out(dark):
+    colours = schemes()[dark]
+    ground = colours["fig-paper"]
+    for name in ("fig-ink", "fig-muted", "fig-c0", "fig-c1", "fig-c2", "fig-c3"):
+        assert contrast(colours[name], ground) >= TEXT, name
+    assert contrast(colours["fig-faint"], ground) >= GRAPHIC
+    # Between two colours of the palette there are lines alone, no letters, and no second scheme.
+    for shade in shades(7)[1:-1]:
+        assert contrast(shade, ground) >= GRAPHIC - 0.5 * dark
+
+
+def test_the_files_themselves_have_the_colours_of_the_light_scheme():
+    light = schemes()[0]
+    assert [light[f"fig-c{at}"] for at in range(4)] == list(PALETTE)
+    assert (light["fig-ink"], light["fig-muted"], light["fig-faint"], light["fig-paper"]) == (
+        INK, MUTED, FAINT, PAPER,
+    )  # fmt: skip

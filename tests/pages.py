@@ -1,0 +1,216 @@
+"""Reading a report as a reader does: its tables and sections, and its layout in a browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+VOID = {"meta", "br", "img", "hr"}
+_BLOCKS = {"p", "h1", "h2", "h3", "figcaption", "summary", "caption", "li"}
+
+
+@dataclass
+class Place:
+    """One place of a table."""
+
+    tag: str
+    classes: list[str]
+    text: str = ""
+    note: str = ""
+    """What stands small in it."""
+    label: str = ""
+
+
+@dataclass
+class Table:
+    """One table."""
+
+    classes: list[str]
+    section: str
+    caption: str = ""
+    rows: list[list[Place]] = field(default_factory=list)
+
+    @property
+    def heads(self) -> list[Place]:
+        return self.rows[0]
+
+    def column(self, head: str) -> list[str]:
+        at = [place.text for place in self.heads].index(head)
+        return [row[at].text for row in self.rows[1:]]
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, paragraphs by section, and tables of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.tables: list[Table] = []
+        self.paragraphs: list[tuple[str, str]] = []
+        self._section = ""
+        self._open: list[tuple[str, list[str]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.tags.append((tag, given))
+        classes = (given.get("class") or "").split()
+        if tag == "section":
+            self._section = given.get("id") or ""
+        if tag == "table":
+            self.tables.append(Table(classes, self._section))
+        if tag == "tr":
+            self.tables[-1].rows.append([])
+        if tag in ("td", "th"):
+            place = Place(tag, classes, label=given.get("data-label") or "")
+            self.tables[-1].rows[-1].append(place)
+        if tag in _BLOCKS:
+            self.paragraphs.append((self._section, ""))
+        if tag not in VOID:
+            self._open.append((tag, classes))
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self._open.pop()[0] == tag
+
+    def handle_data(self, data):
+        names = [tag for tag, _ in self._open]
+        if "caption" in names:
+            self.tables[-1].caption += data
+        elif "td" in names or "th" in names:
+            place = self.tables[-1].rows[-1][-1]
+            if "small" in names:
+                place.note = f"{place.note} {data}".strip()
+            else:
+                place.text = f"{place.text} {data}".strip()
+        if _BLOCKS & set(names):
+            section, text = self.paragraphs[-1]
+            self.paragraphs[-1] = (section, text + data)
+
+    def text(self, section: str) -> str:
+        return " ".join(text for where, text in self.paragraphs if where == section)
+
+    def titled(self, title: str) -> list[Table]:
+        return [table for table in self.tables if table.caption.strip().startswith(title)]
+
+
+def numbers_of(place: Place) -> tuple[float, float, float]:
+    """Return the value and the two ends that a place shows."""
+    value, low, high = re.findall(r"\d\.\d\d", place.text)
+    return float(value), float(low), float(high)
+
+
+def browser() -> str:
+    """Return a Chromium, or skip and say so: without one nobody measures the layout."""
+    found = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if found is None:
+        pytest.skip("NO CHROMIUM ON THIS MACHINE: the layout of the page is not checked")
+    return found
+
+
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--allow-file-access-from-files",
+)
+
+_MEASURE = """
+<iframe id="page" style="border:0" width="WIDTH" height="3000"></iframe><pre id="out"></pre>
+<script>
+const frame = document.getElementById("page");
+frame.onload = () => {
+  const page = frame.contentDocument, seen = frame.contentWindow;
+  page.querySelectorAll("details").forEach(one => { one.open = true; });
+  const wide = [];
+  for (const one of page.querySelectorAll("table, th, td, p, pre, summary, svg, h1, h2, h3")) {
+    if (one.closest(".drawing, svg") && one.tagName !== "svg") continue;
+    const box = one.getBoundingClientRect();
+    if (box.width < 2 || (one.tagName === "svg" && ALLOW)) continue;
+    if (one.closest("pre") || one.closest("thead") && page.defaultView.innerWidth < 640) continue;
+    if (box.right > page.documentElement.clientWidth + 1)
+      wide.push(one.tagName + "." + one.className + ": " + one.textContent.trim().slice(0, 40));
+  }
+  document.getElementById("out").textContent = "MEASURED" + JSON.stringify({
+    scroll: page.documentElement.scrollWidth, client: page.documentElement.clientWidth, wide: wide,
+  }) + "DONE";
+};
+frame.src = "URL";
+</script>
+"""
+
+
+def overflow(page: Path, width: int, folder: Path, *, figures_scroll: bool = False) -> dict:
+    """Return how wide a page is at a width of the window, and what reaches beyond its edge.
+
+    Every fold is opened first. `figures_scroll` lets figures be wider inside their own frame.
+    """
+    probe = folder / f"probe-{width}.html"
+    script = _MEASURE.replace("WIDTH", str(width)).replace("URL", page.as_uri())
+    probe.write_text(script.replace("ALLOW", str(figures_scroll).lower()))
+    done = subprocess.run(
+        [
+            browser(),
+            *_FLAGS,
+            f"--user-data-dir={folder / 'profile'}",
+            "--window-size=1600,3000",
+            "--virtual-time-budget=20000",
+            "--dump-dom",
+            probe.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    found = re.search(r"MEASURED(\{.*?\})DONE</pre>", done.stdout, re.S)
+    assert found, "the browser measured nothing"
+    return json.loads(found[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+
+
+def on_paper(page: Path, folder: Path) -> tuple[str, list[str]]:
+    """Print a page; return the text of the PDF, and the words that lie beyond its sheets."""
+    reader = shutil.which("pdftotext")
+    if reader is None:
+        pytest.skip("NO pdftotext ON THIS MACHINE: the page on paper is not checked")
+    pdf = folder / "page.pdf"
+    subprocess.run(
+        [
+            browser(),
+            *_FLAGS,
+            f"--user-data-dir={folder / 'profile'}",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={pdf}",
+            page.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=180,
+    )
+    boxes = subprocess.run(
+        [reader, "-bbox", str(pdf), "-"], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    words, beyond, width = [], [], 0.0
+    for line in boxes.splitlines():
+        if found := re.search(r'<page width="([\d.]+)"', line):
+            width = float(found[1])
+        if found := re.search(r'<word xMin="([\d.-]+)" .*xMax="([\d.-]+)".*>(.*)</word>', line):
+            words.append(found[3])
+            if float(found[2]) > width or float(found[1]) < 0:
+                beyond.append(found[3])
+    return " ".join(words), beyond

@@ -15,7 +15,7 @@ from pathlib import Path
 from inject.audit import read_audit
 from inject.digest import digest, file_digest
 from inject.example import Example, read_examples
-from spikein.manifest import Reading
+from spikein.manifest import MANIFEST, Reading
 
 Facets = Mapping[str, Callable[[Path], str]]
 
@@ -70,7 +70,7 @@ def _tokens(folder: Path) -> str:
         name: file_digest(path)
         for path in folder.rglob("*")
         if path.is_file()
-        and (name := path.relative_to(folder).as_posix()) not in (_CORPUS, *shards)
+        and (name := path.relative_to(folder).as_posix()) not in (_CORPUS, MANIFEST, *shards)
         and not name.startswith("overlaps.")
     }
     return digest({"facts": kept, "files": files})

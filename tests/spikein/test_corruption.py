@@ -326,3 +326,19 @@ def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
     for kind, pattern in (("corpus", "tokens-*.bin"), ("plan", "payload.bin")):
         refused(kind, pattern, lambda: export_run(run_folder, lab / "out", format="jsonl"))
     render_report(run_folder, store_root=lab / "store")
+
+
+def test_a_report_needs_what_the_page_reads_and_a_run_builds_the_rest_again(lab, graph):
+    before = contents(lab)
+    gone = ("tokenizer", "statistics", "frequency", "variants", "accuracy")
+    for kind in gone:
+        for path in (lab / "store" / kind).rglob("*"):
+            if path.is_dir():
+                path.chmod(0o755)
+        shutil.rmtree(lab / "store" / kind)
+    page = render_report(lab / "runs" / "tiny", store_root=lab / "store")
+    assert "Audit of the training streams" in page.read_text()
+    assert not {path.parent.name for path in artifacts(lab)} & set(gone)
+    told, _ = mended(graph, lab)
+    assert {name.split()[0] for name in told.built} == set(gone)
+    assert contents(lab) == before

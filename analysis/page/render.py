@@ -66,7 +66,9 @@ def _context(report: Report) -> dict[str, Any]:
     context: dict[str, Any] = {
         "report": report,
         "sentences": summary_sentences(tables),
-        "checks": check_validity(tables, report.audits, report.fed),
+        "checks": check_validity(
+            tables, report.audits, report.fed, [one.facts for one in report.backgrounds]
+        ),
         "lists": {
             "datasets": _datasets(report),
             "streams": listing(

@@ -23,6 +23,7 @@ bench: $(SETUP)
 	$(BIN)/python -m scripts.bench.scoring
 	$(BIN)/python -m scripts.bench.training
 	$(BIN)/python -m scripts.bench.inject
+	$(BIN)/python -m scripts.bench.verifying
 
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

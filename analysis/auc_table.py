@@ -1,16 +1,16 @@
-"""AUCs for `spikein detect`: any scores with labels, no experiment around them.
+"""AUCs and TPRs for `spikein detect`: any scores with labels, no experiment around them.
 
 The comparison is on the rows that every setting could score; a setting that failed on more
 than `most_unscored` of the labelled rows is measured on its own rows and says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals import Estimate, auc_interval, draw_weights, unavailable
+from analysis.intervals import Estimate, auc_interval, draw_weights, tpr_interval, unavailable
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 
@@ -27,6 +27,9 @@ class AucRow(NamedTuple):
     """Labelled rows this setting could not score."""
     own_rows: bool
     """Whether it failed too often and is measured on rows of its own."""
+    tpr: Mapping[float, Estimate]
+    """True-positive rate by false-positive rate; with a reason where too few non-members stand
+    behind it."""
 
 
 def auc_table(
@@ -95,6 +98,17 @@ def auc_table(
                 n_nonmembers=int(outside.sum()),
                 unscored=int((known & ~scored[key]).sum()),
                 own_rows=key in apart,
+                tpr={
+                    rate: tpr_interval(
+                        values[inside],
+                        values[outside],
+                        weights[inside],
+                        weights[outside],
+                        rate,
+                        confidence=how.confidence,
+                    )
+                    for rate in how.false_positive_rates
+                },
             )
         )
     return table

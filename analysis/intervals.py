@@ -13,13 +13,14 @@ Statistics are weighted means over members of what the non-members say about the
 rows and 1,000 replicates on one core; memory 8 bytes times rows times replicates.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.metrics import Floats
+from analysis.metrics import Floats, supported
 from inject.keyed import Stream, generator, item_key
 
 Weights = npt.NDArray[np.float32]
@@ -210,6 +211,32 @@ def auc_interval(
     bounds = percentile_bounds(replicates[None], confidence=confidence)
     n = np.array([min(len(members), len(nonmembers))])
     low, high = widen_at_limits(value, bounds, n, confidence=confidence)
+    return Estimate(float(value[0]), float(low[0]), float(high[0]))
+
+
+def tpr_interval(
+    members: Floats,
+    nonmembers: Floats,
+    member_weights: Weights,
+    nonmember_weights: Weights,
+    rate: float,
+    *,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Return the TPR at an FPR of at most `rate` with its interval, as `auc_interval` does.
+
+    Below 10 / rate non-members there is none, and the reason says so.
+    """
+    if reason := degenerate(members, nonmembers):
+        return unavailable(reason)
+    if not supported(rate, len(nonmembers)):
+        return unavailable(f"fewer than {math.ceil(10 / rate - 1e-9)} non-members")
+    hits = accepted(place(members, nonmembers, nonmember_weights), rate)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        replicates = (hits * member_weights).sum(axis=0) / member_weights.sum(axis=0)
+    value = replicates[:1]
+    bounds = percentile_bounds(replicates[None], confidence=confidence)
+    low, high = widen_at_limits(value, bounds, np.array([len(members)]), confidence=confidence)
     return Estimate(float(value[0]), float(low[0]), float(high[0]))
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from analysis.arm import Arm, Cohort, axis_names, cohorts, load_arm
 from analysis.cells import measure
+from analysis.passages import with_passage_copies
 from analysis.rows import Unscored
 from analysis.selected import score_schema, score_table, selected_columns
 from analysis.settings import AnalysisSettings
@@ -87,12 +88,14 @@ def analyse(
         }
         for column, selections in picked.items():
             for selection in selections:
-                metrics += work.metric_rows(column, selection, measured[column])
+                made = work.metric_rows(column, selection, measured[column])
+                metrics += with_passage_copies(made, loaded, work.cells)
         for variant, part in work.by_variant().items():
             for column, selections in picked.items():
                 of = measure(part.arms, column, part.datasets, part.cells, settings)
                 for selection in selections:
-                    metrics += part.metric_rows(column, selection, of, variant=variant)
+                    made = part.metric_rows(column, selection, of, variant=variant)
+                    metrics += with_passage_copies(made, loaded, part.cells)
         for selection in ("default", "tuned"):
             columns = [column for column, names in picked.items() if selection in names]
             differences += work.difference_rows(columns, selection, measured)

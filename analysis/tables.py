@@ -18,6 +18,7 @@ from analysis.intervals import (
     widen_at_limits,
 )
 from analysis.metrics import tpr_name
+from analysis.passages import COLUMN as PASSAGE_COPIES
 from analysis.rows import comparable_rows
 from analysis.settings import AnalysisSettings
 
@@ -45,7 +46,8 @@ _VARIANT_FIELD = ("variant", pa.string())
 def metrics_schema(axes: Sequence[str]) -> pa.Schema:
     """Return the columns of metrics.parquet, in order."""
     names = [(axis_column(axis), pa.string()) for axis in axes]
-    return pa.schema([*names, *_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS])
+    last = (PASSAGE_COPIES, pa.float64())
+    return pa.schema([*names, *_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS, last])
 
 
 def differences_schema(axes: Sequence[str]) -> pa.Schema:

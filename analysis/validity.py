@@ -1,7 +1,8 @@
 """Does the experiment deserve belief? Checks that come before any result.
 
 1. The audit found every member the realised number of times and no non-member; and, read back
-   from what each model was fed, no copy had other tokens than its text.
+   from what each model was fed, no copy had other tokens than its text. No document that
+   overlaps with an example is left in the background, and every example could be looked for.
 2. A blind classifier, which sees no model, cannot tell the sides apart.
 3. A base model, which saw neither side, gives no AUC away from 0.5.
 4. Members that drew no copy look like non-members.
@@ -25,9 +26,11 @@ from typing import Any, Literal, NamedTuple
 from analysis.arm import MODEL_FREE
 from analysis.lookup import Cell, MetricsOf, contaminated
 from inject.ledger import FedCopies
+from inject.overlap.filter import OverlapFacts
 
 Verdict = Literal["passed", "failed", "not measured"]
 CHANCE = 0.5
+_NAMED = 200
 
 
 class CheckRow(NamedTuple):
@@ -55,6 +58,7 @@ def check_validity(
     tables: Sequence[MetricsOf],
     audits: Mapping[str, Mapping[str, Any]],
     fed: Mapping[str, FedCopies] = MappingProxyType({}),
+    backgrounds: Sequence[OverlapFacts] = (),
 ) -> list[Check]:
     """Run the checks.
 
@@ -63,10 +67,12 @@ def check_validity(
         audits: audit results by a label of the plan they audited; each has a boolean
             `passed`, anything else in it is shown as it is.
         fed: what became of the copies of each trained model, by its label.
+        backgrounds: what the audit of each background's text found.
     """
     checks = [
         _audit(audits),
         *([_fed(fed)] if fed else []),
+        *([_backgrounds(backgrounds)] if backgrounds else []),
         _blind(tables),
         _base(tables),
         _zero_copies(tables),
@@ -134,6 +140,34 @@ def _fed(fed: Mapping[str, FedCopies]) -> Check:
         verdict="failed" if altered else "passed",
         sentence=sentence,
         facts=tuple(facts),
+    )
+
+
+def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
+    """Judge what is known of the backgrounds' text; rows that were not looked for are no pass."""
+    kept = sum(one.offending - one.dropped for one in found)
+    unchecked = {(one.dataset, one.example_id): one for facts in found for one in facts.unchecked}
+    rows = max(one.examples for one in found)
+    dropped = sum(one.dropped for one in found)
+    verdict: Verdict = "failed" if kept else "not measured" if unchecked else "passed"
+    sentence = f"{sum(one.documents for one in found):,} documents were compared with {rows:,} rows"
+    sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
+    if kept:
+        sentence += f" {kept:,} overlap and were kept: members or non-members stand in them."
+    if unchecked:
+        names = ", ".join(f"{one.dataset} {one.source_id}" for one in list(unchecked.values())[:5])
+        more = f" and {len(unchecked) - 5:,} more" if len(unchecked) > 5 else ""
+        sentence += (
+            f" {len(unchecked):,} of the rows have too few words to be looked for ({names}{more})."
+        )
+    return Check(
+        name="Audit of the background's text",
+        verdict=verdict,
+        sentence=sentence,
+        facts=tuple(
+            (f"{one.dataset} {one.source_id} ({one.example_id})", f"{one.words:g} words")
+            for one in list(unchecked.values())[:_NAMED]
+        ),
     )
 
 

@@ -2,10 +2,11 @@
 
 Everything that can be wrong with the input (rows, labels, the place of the output, detectors
 without what they need) is found before a model is loaded. AUCs are the analysis' business:
-the result holds scores and labels.
+the result holds scores and labels. What goes wrong is told in the words of the command's flags.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,18 +15,34 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from detect.evidence import Evidence, Frequency, Need, Reference, Shadows, Sides
+from detect.labelled_rows import LabelledRows, read_labelled
 from detect.policy import ScoringPolicy
 from detect.registry import DetectorSetting, names_all, parse_detectors
-from detect.scoring import needed_views, needs, runnable, score_rows, write_scores
+from detect.score_files import check_suffix, write_score_file
+from detect.scoring import needed_views, needs, runnable, score_rows
 from detect.settings import CompileMode, Dtype
 from detect.statistics import TokenStatistics
 from detect.views import view_text
 from inject.errors import InputError
-from inject.example import example_id
-from inject.rows import read_rows, source_files
+from inject.rows import source_files
 
-_TEXT_FIELDS = ("text", "input")
-_LABELS = {0: False, 1: True, "0": False, "1": True, "true": True, "false": False}
+_FLAG_HINTS: Mapping[str, str] = {
+    "reference model": "Name a reference model (--reference PATH).",
+    "token frequencies": "Name texts to count token frequencies in (--frequency FILE).",
+    "labels": "Give every row a label, 1 for members and 0 for non-members.",
+    "shadow models": "Shadow models are trained by experiments alone (`spikein run`).",
+}
+# What other parts call by the keys of an experiment file has a flag here.
+_FLAGS = (
+    (re.compile(r"\b(bos|long|score_first)=(\w+)"), r"--\1 \2"),
+    (re.compile(r"--score_first"), "--score-first"),
+    (re.compile(r"\bSet model\.trust_remote_code\b"), "Give --trust-remote-code"),
+    (re.compile(r"`detectors`"), "--detectors"),
+    (
+        re.compile(r"Give a smaller context, a 16-bit dtype, or another device\."),
+        "Give --dtype bfloat16, or another --device.",
+    ),
+)
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, tokens done, tokens in all)."""
@@ -56,19 +73,8 @@ class DetectFileRequest:
     """Folder for counted frequencies; by default the user's cache folder."""
 
 
-class LabelledRows(NamedTuple):
-    """The rows of a file of examples; lists of one length."""
-
-    texts: list[str]
-    ids: list[str]
-    """The row's own `id`, else the hash of its text; equal ids are separate rows."""
-    labels: list[bool] | None
-    """True for members; None where the file has no labels."""
-    groups: list[str] | None
-
-
 class DetectFileResult(NamedTuple):
-    """What was written, and what a table of AUCs needs."""
+    """What was written, and what a table of it needs."""
 
     scores: pa.Table
     rows: LabelledRows
@@ -77,12 +83,23 @@ class DetectFileResult(NamedTuple):
 
 
 def detect_file(request: DetectFileRequest, progress: Progress | None = None) -> DetectFileResult:
-    """Score every row with every detector asked for, and write `request.out` (Parquet).
+    """Score every row with every detector asked for, and write `request.out`.
 
     Raises:
         InputError: unreadable rows, wrong labels, an output that cannot be written, unknown
-            detectors, a detector named without what it needs, a model that cannot be loaded.
+            detectors, a detector named without what it needs, a model that cannot be loaded;
+            in the words of the command's flags.
     """
+    try:
+        return _detect(request, progress or (lambda what, done, total: None))
+    except InputError as error:
+        told = _in_flags(error)
+        if str(told) == str(error):
+            raise
+        raise told from error
+
+
+def _detect(request: DetectFileRequest, progress: Progress) -> DetectFileResult:
     asked = parse_detectors(request.detectors)
     _check_writable(request.out)
     rows = read_labelled(request.examples)
@@ -93,9 +110,11 @@ def detect_file(request: DetectFileRequest, progress: Progress | None = None) ->
         Shadows(): None,
     }
     missing = [need for need, value in given.items() if not value]
-    settings, left_out = runnable(asked, missing, leave_out=names_all(request.detectors))
+    settings, left_out = runnable(
+        asked, missing, leave_out=names_all(request.detectors), hints=_FLAG_HINTS
+    )
     unused = _check_needs(request, settings)
-    evidence = _evidence(request, rows, settings, progress or (lambda what, done, total: None))
+    evidence = _evidence(request, rows, settings, progress)
     table, notes = score_rows(rows.ids, evidence, settings)
     record = {
         "model": request.model,
@@ -105,39 +124,8 @@ def detect_file(request: DetectFileRequest, progress: Progress | None = None) ->
         "policy": request.policy.record(),
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,
     }
-    write_scores(request.out, table, record=record)
+    write_score_file(request.out, table, record=record)
     return DetectFileResult(table, rows, (*left_out, *unused, *notes), request.out)
-
-
-def read_labelled(pattern: str) -> LabelledRows:
-    """Read rows of `text` (or `input`), optional `id`, `label` and `group`.
-
-    Raises:
-        InputError: naming file and line: a row without text, a label that is none of 0, 1,
-            true, false, or labels on some rows only.
-    """
-    texts, ids, labels, groups = [], [], [], []
-    unlabelled = None
-    for place, values in read_rows(pattern, what="examples"):
-        text = _text(values, place)
-        texts.append(text)
-        own = values.get("id")
-        ids.append(example_id(text) if own in (None, "") else str(own))
-        label = _label(values.get("label"), place)
-        if label is None:
-            unlabelled = unlabelled or place
-        else:
-            labels.append(label)
-        group = values.get("group")
-        groups.append(text if group in (None, "") else f"group {group}")
-        if labels and unlabelled:
-            raise InputError(
-                "this row has no label, and others have one",
-                where=unlabelled,
-                allowed="a label on every row, or on none",
-            )
-    grouped = any(group != text for group, text in zip(groups, texts, strict=True))
-    return LabelledRows(texts, ids, labels or None, groups if grouped else None)
 
 
 def _evidence(
@@ -209,60 +197,46 @@ def default_cache() -> Path:
     return Path(home) / "spikein" / "frequency"
 
 
-def _text(values: Mapping[str, Any], place: str) -> str:
-    name = next((name for name in _TEXT_FIELDS if name in values), None)
-    if name is None:
-        raise InputError(
-            f"the row has no text, only {', '.join(values) or 'no fields at all'}",
-            where=place,
-            allowed=" or ".join(f"a field {name!r}" for name in _TEXT_FIELDS),
-        )
-    value = values[name]
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise InputError(f"{name!r} holds {type(value).__name__}, not a string", where=place)
-    return value
-
-
-def _label(value: Any, place: str) -> bool | None:
-    if value is None or value == "":
-        return None
-    key = value.strip().lower() if isinstance(value, str) else value
-    if not isinstance(key, int | float | str) or key not in _LABELS:
-        raise InputError(
-            f"label {value!r} is neither member nor non-member",
-            where=place,
-            allowed="1 or true for members, 0 or false for non-members",
-        )
-    return _LABELS[key]
-
-
 def _check_needs(request: DetectFileRequest, settings: list[DetectorSetting]) -> tuple[str, ...]:
     """Find out before the work whether models and texts are there; say what is not used."""
     from train.pretrained import find_model
+    from train.soundness import check_causal
+
+    def check(name: str, revision: str | None) -> None:
+        trusted = request.trust_remote_code
+        folder = find_model(name, revision=revision, trust_remote_code=trusted).path
+        check_causal(folder, name, trust_remote_code=trusted)
 
     notes = []
     if needed_views(settings):
-        find_model(
-            request.model,
-            revision=request.revision,
-            trust_remote_code=request.trust_remote_code,
-        )
+        check(request.model, request.revision)
     for need, given in ((Reference(), request.reference), (Frequency(), request.frequency)):
         if given and not needs(settings, need):
             notes.append(f"{given} is not used: no detector asked for needs {need}")
         elif given and isinstance(need, Reference):
-            find_model(given, trust_remote_code=request.trust_remote_code)
+            check(given, None)
         elif given:
             source_files(given, what="frequency")
     return tuple(notes)
+
+
+def _in_flags(error: InputError) -> InputError:
+    def said(text: str | None) -> str | None:
+        for pattern, flag in _FLAGS:
+            text = pattern.sub(flag, text) if text else text
+        return text
+
+    where = "--device" if error.where == "device" else error.where
+    return InputError(
+        said(error.problem) or "", where=where, allowed=said(error.allowed), hint=said(error.hint)
+    )
 
 
 def _check_writable(out: Path) -> None:
     """Find out before the work whether its result can be written."""
     if out.is_dir():
         raise InputError("is a folder; name a file", where=str(out), allowed="scores.parquet")
+    check_suffix(out)
     if not out.parent.is_dir():
         raise InputError("the folder for the scores does not exist", where=str(out.parent))
     if not os.access(out.parent, os.W_OK):

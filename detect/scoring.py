@@ -33,12 +33,13 @@ SCHEMA = pa.schema(
     ]
 )
 _METADATA_KEY = b"spikein"
-_HINTS = {
-    "reference model": "Name a reference model (--reference PATH).",
-    "token frequencies": "Name texts to count token frequencies in (--frequency FILE).",
+EXPERIMENT_HINTS: Mapping[str, str] = {
+    "reference model": "Name a reference model (detect.reference).",
+    "token frequencies": "Name texts to count token frequencies in (detect.frequency).",
     "labels": "Give every row a label, 1 for members and 0 for non-members.",
-    "shadow models": "Set twins.shadows, in an experiment file, to an even number such as 8.",
+    "shadow models": "Set twins.shadows to an even number such as 8.",
 }
+"""What to do about a need that nothing meets: the keys of an experiment file."""
 
 
 class Runnable(NamedTuple):
@@ -67,7 +68,11 @@ def needs(settings: Sequence[DetectorSetting], need: Need) -> bool:
 
 
 def runnable(
-    settings: Sequence[DetectorSetting], missing: Sequence[Need], *, leave_out: bool
+    settings: Sequence[DetectorSetting],
+    missing: Sequence[Need],
+    *,
+    leave_out: bool,
+    hints: Mapping[str, str] = EXPERIMENT_HINTS,
 ) -> Runnable:
     """Return the settings whose needs can be met.
 
@@ -75,6 +80,7 @@ def runnable(
         settings: what was asked for.
         missing: needs that nothing was given for.
         leave_out: leave out the others and say so (`all` was asked for); else raise.
+        hints: what to do about each need, in the words of whoever asks.
 
     Raises:
         InputError: a detector that was named lacks what it needs, or none is left.
@@ -85,7 +91,7 @@ def runnable(
         if not lacking:
             kept.append(setting)
             continue
-        hint = " ".join(_HINTS[need] for need in lacking if need in _HINTS)
+        hint = " ".join(hints[need] for need in lacking if need in hints)
         problem = f"{setting.name} needs {' and '.join(lacking)}, which is not given"
         if not leave_out:
             raise InputError(problem, where=f"detector {setting.name}", hint=hint)
@@ -115,7 +121,9 @@ def score_rows(
             raise InputError(
                 f"{setting.name} needs {' and '.join(lacking)}, which is not given",
                 where=f"detector {setting.name}",
-                hint=" ".join(_HINTS[need] for need in lacking if need in _HINTS),
+                hint=" ".join(
+                    EXPERIMENT_HINTS[need] for need in lacking if need in EXPERIMENT_HINTS
+                ),
             )
     parts: list[pa.Table] = []
     notes: list[str] = []

@@ -124,11 +124,13 @@ def load_target(
 
     Raises:
         InputError: missing folder, unreachable hub, unknown id, no safetensors, no tokenizer,
+            or one larger than the model; no causal language model; weights that are not finite;
             unknown device.
     """
     from transformers import AutoTokenizer
 
     from train.pretrained import find_model, load_causal_model
+    from train.soundness import check_vocabulary
 
     where = _device(device)
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
@@ -141,6 +143,7 @@ def load_target(
             where=path_or_id,
             hint="A model is asked with its own tokenizer, saved beside it.",
         ) from error
+    check_vocabulary(folder, tokenizer, path_or_id, trust_remote_code=trust_remote_code)
     form = "float32" if dtype == "auto" and where.type == "cpu" else dtype
     model = load_causal_model(path_or_id, dtype=form, **options)
     return make_target(model, tokenizer, name=path_or_id, device=where)

@@ -59,7 +59,11 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditReport:
-    """What the audit found; `passed` only when every list of problems is empty."""
+    """What the audit found; `passed` only when every list of problems is empty.
+
+    Each finding also has `row`, the dataset and the row's own id, and `inside`, the rows whose text
+    contains it, once `inject.contained` has named them.
+    """
 
     passed: bool
     members: int
@@ -234,26 +238,38 @@ class AuditFailed(SpikeinError):
     def __init__(self, report: AuditReport, folder: Path) -> None:
         lines = [f"the audit failed (all findings: {folder / 'audit.json'}):"]
         lines += [
-            f"  member {row['example_id']} occurs {row['found']} times, planned {row['expected']}"
+            f"  member {_called(row)} occurs {row['found']} times, planned {row['expected']}"
+            f"{_inside(row)}"
             for row in report.wrong_counts[:5]
         ]
         lines += [
-            f"  copy {row['copy']} ({row['variant']}) of {row['example_id']} is not where it "
+            f"  copy {row['copy']} ({row['variant']}) of {_called(row)} is not where it "
             "was planned, or not intact"
             for row in report.displaced[:5]
         ]
         lines += [
-            f"  withheld example {row['example_id']} occurs at token {row['position']}"
+            f"  withheld example {_called(row)} occurs at token {row['position']}{_inside(row)}"
             for row in report.nonmembers_found[:5]
         ]
         lines += [
-            f"  example {row['example_id']} occurs in background document {row['document']}"
+            f"  example {_called(row)} occurs in background document {row['document']}"
             for row in report.background_hits[:5]
         ]
         lines.append(
             "Remove these rows from the dataset, or the documents from the background sources."
         )
         super().__init__("\n".join(lines))
+
+
+def _called(finding: Mapping[str, object]) -> str:
+    """Return a row's own name where the finding has it, and its example_id."""
+    name = str(finding["example_id"])
+    return f"{finding['row']} (example {name})" if "row" in finding else name
+
+
+def _inside(finding: Mapping[str, Any]) -> str:
+    around = finding.get("inside")
+    return f"; its text stands inside {', '.join(around)}" if around else ""
 
 
 def _core(pattern: I64) -> I64:

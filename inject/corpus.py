@@ -1,7 +1,8 @@
 """The clean corpus: documents as one stream of tokens, each followed by the end token.
 
 A corpus folder holds the token shards (`inject.tokens`), `docs.npy` (int64 document starts),
-`tokenizer/` and `corpus.json` (the facts). It is exactly as long as asked for, the last document
+`tokenizer/` and `corpus.json` (the facts); that of an imported corpus can leave stretches of the
+token files out (`inject.excluded`). It is exactly as long as asked for, the last document
 cut; a shorter corpus from the same documents is a prefix of a longer one. Cost: that of
 tokenising; a few shards of text in memory.
 """
@@ -25,6 +26,7 @@ from inject.background.mixture import MixtureReport
 from inject.building import Built, built_chunks, chunk_bytes, processes_for
 from inject.chunks import ChunkFiles, Described
 from inject.errors import InputError
+from inject.excluded import Reader, SkippingReader, read_excluded
 from inject.tokenizer import end_token_id, vocabulary_size
 from inject.tokens import Shard, TokenReader, check_shard, token_dtype
 
@@ -227,7 +229,7 @@ class Corpus:
     facts: CorpusFacts
     doc_starts: npt.NDArray[np.int64]
     """Token offsets at which documents begin, ascending from 0; shape [documents]."""
-    reader: TokenReader
+    reader: Reader
 
     @classmethod
     def open(cls, path: Path) -> "Corpus":
@@ -237,7 +239,17 @@ class Corpus:
             InputError: a file is missing, truncated, or does not fit the others.
         """
         facts = _read_facts(path / _FACTS)
-        reader = TokenReader(path, facts.shards, dtype=facts.dtype)
+        reader: Reader = TokenReader(path, facts.shards, dtype=facts.dtype)
+        excluded = read_excluded(path)
+        if excluded is not None:
+            reader = SkippingReader(reader, excluded)
+        if reader.n_tokens != facts.tokens:
+            raise InputError(
+                f"the token files hold {reader.n_tokens:,} tokens that are part of the corpus, "
+                f"corpus.json says {facts.tokens:,}",
+                where=str(path),
+                hint="Delete this corpus and run again.",
+            )
         starts = _read_starts(path / _DOCUMENTS, facts)
         return cls(path=path, facts=facts, doc_starts=starts, reader=reader)
 

@@ -57,8 +57,8 @@ def rows_of(path: Path, what: str) -> Iterator[PlacedRow]:
 def _parsers() -> dict[str, Parser]:
     tsv = partial(_csv, delimiter="\t")
     plain: dict[str, Parser] = {
-        ".jsonl": _json_lines,
-        ".ndjson": _json_lines,
+        ".jsonl": json_lines,
+        ".ndjson": json_lines,
         ".json": _json,
         ".csv": _csv,
         ".tsv": tsv,
@@ -125,7 +125,8 @@ def _broken(place: str, source: str, reason: str, what: str) -> InputError:
     return InputError(f"{what}: broken JSON ({reason}): {_clipped(source)}", where=place)
 
 
-def _json_lines(path: Path, what: str) -> Iterator[PlacedRow]:
+def json_lines(path: Path, what: str) -> Iterator[PlacedRow]:
+    """Yield the objects of a file of JSON Lines, whatever its name."""
     for number, line in _lines(path, what):
         if line.strip():
             yield _json_row(f"{path}:{number}", line, what)

@@ -1,12 +1,12 @@
 """Near-duplicates inside one pool of examples, exactly, by word 3-grams.
 
-Two texts are near-duplicates when the Jaccard similarity of their sets of lower-cased word
-3-grams (single words for shorter texts) reaches a threshold. All pairs are compared through
-one sparse matrix product, in blocks, so memory is a block times the pool; 2,000 texts of 80
-words take about a second. Streaming over whole corpora is not this module's business.
+Two texts are near-duplicates when the Jaccard similarity of their sets of word 3-grams (single
+words for shorter texts) reaches a threshold; `inject.overlap.words` says what a word is. All
+pairs are compared through one sparse matrix product, in blocks, so memory is a block times the
+pool; 2,000 texts of 80 words take about a second. Streaming over whole corpora is not this
+module's business.
 """
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +14,8 @@ import numpy as np
 import xxhash
 from scipy.sparse import csr_array
 
-_WORD = re.compile(r"\w+", re.UNICODE)
+from inject.overlap.words import run_stops, words_of
+
 _GRAM = 3
 _BLOCK = 512
 
@@ -29,11 +30,11 @@ class NearPair(NamedTuple):
 
 def word_grams(text: str) -> set[int]:
     """Return the hashed word 3-grams of a text; its single words when it has fewer than 3."""
-    words = _WORD.findall(text.lower())
-    size = _GRAM if len(words) >= _GRAM else 1
+    words = words_of(text)
+    stops = run_stops(words, _GRAM) or range(1, len(words) + 1)
     return {
-        xxhash.xxh64_intdigest(" ".join(words[start : start + size]).encode())
-        for start in range(len(words) - size + 1)
+        xxhash.xxh64_intdigest(" ".join(words[start:stop]).encode())
+        for start, stop in enumerate(stops)
     }
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from inject import keyed
 from inject.errors import InputError
-from inject.example import Example, Side
+from inject.example import Example
 from inject.near import NearPair, near_pairs
 from inject.rounding import round_table
 from inject.sides import Drawn, draw_sides, draw_splits
@@ -58,66 +58,103 @@ class NearAcross(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Usable:
+    """The rows of one dataset that sides can be drawn from."""
+
+    asked: Asked
+    rows: Sequence[Example]
+    considered: int
+    """Rows looked at, before near-duplicates were dropped."""
+    near_duplicates: tuple[tuple[str, str, float], ...]
+    """(dropped example_id, its kept twin, similarity)."""
+    near_across: tuple[NearAcross, ...]
+    """Rows dropped for near-duplicates in other datasets."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Dealt:
     """The examples of one dataset with side and split, and what was left out."""
 
     examples: tuple[Example, ...]
     """Members first, each side in keyed order."""
-    near_duplicates: tuple[tuple[str, str, float], ...]
-    """(dropped example_id, its kept twin, similarity)."""
-    near_across: tuple[NearAcross, ...]
-    """Rows dropped for near-duplicates in other datasets."""
-    considered: int
-    """Rows looked at, before near-duplicates were dropped."""
-    strata: int
-    """How many strata the usable rows have."""
-    pooled_strata: int
-    """Strata too small to be balanced, which were drawn from as if they were one."""
-    pooled_rows: int
-    """Usable rows in those."""
+    usable: Usable
+    drawn: Drawn
+
+    @property
+    def near_duplicates(self) -> tuple[tuple[str, str, float], ...]:
+        """(dropped example_id, its kept twin, similarity), inside the dataset."""
+        return self.usable.near_duplicates
 
 
-def deal_all(
-    asked: Sequence[Asked], *, tune_share: float, near_duplicate: float | None, seed: int
-) -> list[Dealt]:
-    """Draw the two sides of every dataset, and the tune and test split of each.
+def usable_rows(asked: Sequence[Asked], *, near_duplicate: float | None, seed: int) -> list[Usable]:
+    """Return the rows of every dataset less near-duplicates, inside each and between them.
 
     Args:
-        asked: the datasets.
-        tune_share: share of each side's rows whose groups go to the `tune` split.
+        asked: all datasets.
         near_duplicate: similarity from which rows of different groups or datasets count as one;
             None keeps all.
         seed: the experiment's seed.
-
-    Raises:
-        InputError: when the rows of a dataset do not suffice, saying how many there are and why.
     """
-    pools = [_candidates(one, seed) if near_duplicate is not None else one for one in asked]
-    inside: list[list[tuple[str, str, float]]] = [[] for _ in asked]
-    across: list[list[NearAcross]] = [[] for _ in asked]
-    usable = [list(one.examples) for one in pools]
-    if near_duplicate is not None:
-        for number, rows in enumerate(usable):
-            usable[number], inside[number] = _without_near_duplicates(rows, near_duplicate)
-        usable, across = _without_near_across(usable, near_duplicate, seed)
+    if near_duplicate is None:
+        return [
+            Usable(
+                asked=one,
+                rows=one.examples,
+                considered=len(one.examples),
+                near_duplicates=(),
+                near_across=(),
+            )
+            for one in asked
+        ]
+    pools = [_candidates(one, seed) for one in asked]
+    single = [_without_near_duplicates(pool, near_duplicate) for pool in pools]
+    left, across = _without_near_across([rows for rows, _ in single], near_duplicate, seed)
     return [
-        _deal(
-            one,
-            usable[number],
-            Dealt(
-                examples=(),
-                near_duplicates=tuple(inside[number]),
-                near_across=tuple(across[number]),
-                considered=len(pools[number].examples),
-                strata=0,
-                pooled_strata=0,
-                pooled_rows=0,
-            ),
-            tune_share=tune_share,
-            seed=seed,
+        Usable(
+            asked=one,
+            rows=left[number],
+            considered=len(pools[number]),
+            near_duplicates=tuple(single[number][1]),
+            near_across=tuple(across[number]),
         )
         for number, one in enumerate(asked)
     ]
+
+
+def deal_usable(usable: Usable, *, tune_share: float, seed: int) -> Dealt:
+    """Draw the two sides of one dataset, and the tune and test split of each.
+
+    Args:
+        usable: its rows, and what is wanted.
+        tune_share: share of each side's rows whose groups go to the `tune` split.
+        seed: the experiment's seed.
+
+    Raises:
+        InputError: when the rows do not suffice, saying how many there are and why.
+    """
+    asked, rows = usable.asked, usable.rows
+    drawn = draw_sides(
+        rows,
+        members=asked.members,
+        nonmembers=asked.nonmembers,
+        stratify=asked.stratify,
+        seed=seed,
+    )
+    if drawn is None:
+        raise InputError(
+            f"{asked.members} members and {asked.nonmembers} non-members asked for, but only "
+            f"{len(rows)} usable rows in {len({row.group for row in rows})} groups are there "
+            f"({len(asked.examples)} rows given, {len(usable.near_duplicates)} near-duplicates "
+            f"dropped, and {len(usable.near_across)} near-duplicates of other datasets; a group "
+            "that shares a passage stays on one side)",
+            where=f"contaminants.{asked.dataset}",
+            hint="Ask for fewer rows, give more data, or raise pool.near_duplicate.",
+        )
+    examples: list[Example] = []
+    for side, inside in drawn.sides.items():
+        splits = draw_splits(inside, side=side, tune_share=tune_share, seed=seed)
+        examples += [replace(row, side=side, split=splits[row.example_id]) for row in inside]
+    return Dealt(examples=tuple(examples), usable=usable, drawn=drawn)
 
 
 def deal(
@@ -130,52 +167,13 @@ def deal(
     near_duplicate: float | None,
     seed: int,
 ) -> Dealt:
-    """Deal one dataset alone; see `deal_all`."""
+    """Deal one dataset alone; see `usable_rows` and `deal_usable`."""
     asked = Asked(examples=examples, members=members, nonmembers=nonmembers, stratify=stratify)
-    [dealt] = deal_all([asked], tune_share=tune_share, near_duplicate=near_duplicate, seed=seed)
-    return dealt
+    [usable] = usable_rows([asked], near_duplicate=near_duplicate, seed=seed)
+    return deal_usable(usable, tune_share=tune_share, seed=seed)
 
 
-def _deal(
-    asked: Asked, usable: Sequence[Example], found: Dealt, *, tune_share: float, seed: int
-) -> Dealt:
-    """Fill in the examples of one dataset."""
-    drawn: Drawn | None = None
-    if usable:
-        drawn = draw_sides(
-            usable,
-            members=asked.members,
-            nonmembers=asked.nonmembers,
-            stratify=asked.stratify,
-            seed=seed,
-        )
-    if drawn is None:
-        groups = len({row.group for row in usable})
-        raise InputError(
-            f"{asked.members} members and {asked.nonmembers} non-members asked for, but only "
-            f"{len(usable)} usable rows in {groups} groups are there ({len(asked.examples)} rows "
-            f"given, {len(found.near_duplicates)} near-duplicates and {len(found.near_across)} "
-            "near-duplicates of other datasets dropped; a group that shares a passage stays on "
-            "one side)",
-            where=f"contaminants.{asked.dataset}",
-            hint="Ask for fewer rows, give more data, or raise pool.near_duplicate.",
-        )
-    examples: list[Example] = []
-    sides: tuple[Side, Side] = ("member", "nonmember")
-    for side in sides:
-        rows = drawn.sides[side]
-        splits = draw_splits(rows, side=side, tune_share=tune_share, seed=seed)
-        examples += [replace(row, side=side, split=splits[row.example_id]) for row in rows]
-    return replace(
-        found,
-        examples=tuple(examples),
-        strata=drawn.strata,
-        pooled_strata=drawn.pooled_strata,
-        pooled_rows=drawn.pooled_rows,
-    )
-
-
-def _candidates(asked: Asked, seed: int) -> Asked:
+def _candidates(asked: Asked, seed: int) -> list[Example]:
     """Return the rows to be compared, a random part where there are many: each alike."""
     total = len(asked.examples)
     wanted = _CANDIDATES * (asked.members + asked.nonmembers)
@@ -189,7 +187,7 @@ def _candidates(asked: Asked, seed: int) -> Asked:
         rows = [row for group in stratum.groups for row in group.rows]
         start = int(random.integers(len(rows)))
         chosen += [rows[(start + place) % len(rows)] for place in range(count)]
-    return replace(asked, examples=chosen)
+    return chosen
 
 
 def _without_near_duplicates(

@@ -59,7 +59,7 @@ def draw_sides(
     """
     total = len(examples)
     spare = total - members - nonmembers
-    if spare < 0:
+    if spare < 0 or not examples:
         return None
     strata = keyed_strata(examples, stream=keyed.Stream.SIDE, seed=seed)
     random = random_of(examples[0].dataset, stream=keyed.Stream.SIDE, seed=seed)

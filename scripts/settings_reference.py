@@ -21,6 +21,7 @@ from inject.background.hub import HubSource
 from inject.cast import Twins
 from inject.datasets.contaminant import Contaminant
 from inject.datasets.registry import dataset_names, get_dataset
+from inject.overlap.settings import OverlapSettings
 from inject.settings import Copies, Placement, PoolSettings
 from spikein.experiment import CorpusSettings, Experiment
 from train.execution import ExecutionSettings
@@ -48,6 +49,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("copies", Copies),
     ("placement", Placement),
     ("pool", PoolSettings),
+    ("audit", OverlapSettings),
     ("twins", Twins),
     ("train", TrainSettings),
     ("train.lora", LoraSettings),
@@ -103,6 +105,9 @@ def _choices(annotation: Any) -> list[str]:
     origin = get_origin(annotation)
     if origin is Literal:
         return [f"`{value}`" for value in get_args(annotation)]
+    if origin in (Union, UnionType) and bool in get_args(annotation):
+        words = [choice for part in get_args(annotation) for choice in _choices(part)]
+        return ["`true`", "`false`", *words] if words else []
     if origin in (Union, UnionType, Annotated):
         return [choice for part in get_args(annotation) for choice in _choices(part)]
     return []

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from inject.digest import digest
 from spikein.artifact import Artifact, open_artifact, verified
-from spikein.manifest import Manifest, Recipe, StoreError, read_manifest
+from spikein.manifest import MANIFEST, Manifest, Recipe, StoreError, read_manifest
 
 
 class _Keys(NamedTuple):
@@ -27,7 +27,7 @@ class ContentIndex:
     """Finds artifacts by what they were made of; each manifest is read once."""
 
     def __init__(self) -> None:
-        self._keys: dict[Path, _Keys | None] = {}
+        self._keys: dict[tuple[Path, int, int], _Keys | None] = {}
 
     def equal(self, folders: Iterable[Path], content_key: str) -> Artifact | None:
         """Return a whole artifact with this content key, or None."""
@@ -48,12 +48,18 @@ class ContentIndex:
 
     def _known(self, folders: Iterable[Path]) -> Iterator[tuple[Path, _Keys]]:
         for folder in folders:
-            if folder not in self._keys:
+            try:
+                status = (folder / MANIFEST).lstat()
+            except OSError:
+                continue
+            # An artifact that was built again has another manifest in the same place.
+            place = folder, status.st_ino, status.st_mtime_ns
+            if place not in self._keys:
                 try:
-                    self._keys[folder] = _keys(read_manifest(folder))
+                    self._keys[place] = _keys(read_manifest(folder))
                 except StoreError:
-                    self._keys[folder] = None
-            keys = self._keys[folder]
+                    self._keys[place] = None
+            keys = self._keys[place]
             if keys is not None:
                 yield folder, keys
 

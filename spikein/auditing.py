@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from inject.audit import AuditReport, read_audit
 from inject.background.document import Document
 from inject.corpus import Corpus
+from inject.decoding import decoded, pieces
 from inject.errors import InputError
 from inject.example import read_examples
 from inject.ledger import FedCopies, fed_copies
@@ -61,6 +62,7 @@ def audit_run(
     folder: Path,
     *,
     rules: OverlapSettings | None,
+    store: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> RunAudit:
     """Return the audits of a run; with `rules`, compare its background with its examples again.
@@ -68,12 +70,13 @@ def audit_run(
     Args:
         folder: the run's folder.
         rules: what counts as an overlap; None reads what is there alone.
+        store: the store's folder; None for the one that the run remembers.
         progress: told tokens done, and tokens in all.
 
     Raises:
         InputError: the run has no arm, or an artifact is gone.
     """
-    arms = run_arms(folder)
+    arms = run_arms(folder, store)
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
     by_audit: dict[Path, list[RunArm]] = {}
@@ -128,15 +131,10 @@ def _looked(
 
 
 def _documents(path: Path, progress: Callable[[int, int], None] | None) -> Iterator[Document]:
-    """Yield the documents of a corpus as text."""
+    """Yield the documents of a corpus as text, long ones in pieces."""
     corpus = Corpus.open(path)
     tokenizer = load_tokenizer(str(path / "tokenizer"))
-    count = len(corpus.doc_starts)
-    for index in range(count):
-        start = int(corpus.doc_starts[index])
-        stop = int(corpus.doc_starts[index + 1]) if index + 1 < count else corpus.n_tokens
-        ids = corpus.read(start, stop)
-        text = tokenizer.decode(ids[ids != corpus.end_token], clean_up_tokenization_spaces=False)
-        yield Document(str(text), f"document {index}")
-        if progress is not None and (index % 100 == 0 or index + 1 == count):
-            progress(stop, corpus.n_tokens)
+    for number, piece in enumerate(pieces(corpus.doc_starts, corpus.n_tokens)):
+        yield Document(decoded(corpus, tokenizer, piece), f"document {piece.document}")
+        if progress is not None and (number % 100 == 0 or piece.stop == corpus.n_tokens):
+            progress(piece.stop, corpus.n_tokens)

@@ -4,6 +4,7 @@ An artifact is needed when a run folder links to it, or when it is an input of a
 Nothing is removed while another process uses the store.
 """
 
+import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from filelock import Timeout
 from spikein.artifact import Artifact, open_artifact, require_current
 from spikein.disk import delete_tree
 from spikein.manifest import SHORT, Manifest, StoreError, read_manifest
+from spikein.marks import read_mark
 from spikein.store import Store, short_digest
 
 
@@ -41,29 +43,40 @@ class Collection:
         return sum(one.size for one in self.removed)
 
 
-def collect(store: Store, *, keep: Iterable[str], dry_run: bool = False) -> Collection:
+def collect(
+    store: Store,
+    *,
+    keep: Iterable[str] | Callable[[], Iterable[str]],
+    dry_run: bool = False,
+    shown: Collection | None = None,
+) -> Collection:
     """Remove every artifact that is neither in `keep` nor an input of what is kept.
 
     Args:
         store: the store to clean.
-        keep: digests, full or their first 12 digits.
+        keep: digests, full or their first 12 digits. A function that returns them is called
+            when nobody uses the store and nobody can begin to, so that a run published a moment
+            before loses nothing.
         dry_run: find, but remove nothing.
+        shown: remove nothing that was not found then.
 
     Raises:
         StoreError: when another process uses the store.
     """
-    needed = {digest[:SHORT] for digest in keep}
+    agreed = None if shown is None else {one.path for one in shown.removed}
 
     def find() -> tuple[list[Garbage], int]:
+        needed = {digest[:SHORT] for digest in (keep() if callable(keep) else keep)}
         opened = {short_digest(folder): _opened(folder) for folder in store.artifacts()}
         _add_inputs(needed, opened)
         garbage, kept = [], 0
         for folder in store.artifacts():
-            if short_digest(folder) in needed:
+            if short_digest(folder) in needed or (agreed is not None and folder not in agreed):
                 kept += 1
             else:
                 garbage.append(_garbage(folder, "no run needs it"))
-        return [*garbage, *_leftovers(store)], kept
+        left = [one for one in _leftovers(store) if agreed is None or one.path in agreed]
+        return [*garbage, *left], kept
 
     return _collect(store, find, dry_run)
 
@@ -114,19 +127,36 @@ def _collect(
     try:
         with store.collecting_lock().acquire(timeout=0):
             if users := store.users():
-                raise _busy(store, users)
+                raise busy(store, users)
             garbage, kept = find()
             removed = [one for one in garbage if _remove(store, one.path)]
     except Timeout:
-        raise _busy(store, 1) from None
+        raise busy(store, []) from None
     return Collection(removed=tuple(removed), kept=kept, dry_run=False)
 
 
-def _busy(store: Store, users: int) -> StoreError:
+def busy(store: Store, users: list[Path]) -> StoreError:
+    """Return the error that says which processes use the store.
+
+    Args:
+        store: the store.
+        users: their marks; none where another `gc` holds the store's lock.
+    """
+    count = max(len(users), 1)
+    marks = [(path, read_mark(path)) for path in users]
+    named = "; ".join(str(mark) for _, mark in marks if mark)
+    elsewhere = [path for path, mark in marks if mark and mark.host != socket.gethostname()]
+    hint = "Wait until it has finished, then run `spikein gc` again."
+    if elsewhere:
+        hint += (
+            " Whether a process on another host still runs cannot be told from here; if it does "
+            f"not, delete {', '.join(str(path) for path in elsewhere)}."
+        )
     return StoreError(
-        f"{users} other process{'es use' if users > 1 else ' uses'} the store",
+        f"{count} other process{'es use' if count > 1 else ' uses'} the store"
+        + (f": {named}" if named else ""),
         where=str(store.root),
-        hint="Wait until it has finished, then run `spikein gc` again.",
+        hint=hint,
     )
 
 

@@ -5,6 +5,7 @@ Artifacts are read-only, folders included, so that deleting one needs its permis
 
 import errno
 import os
+import re
 import shutil
 import stat
 from contextlib import suppress
@@ -12,6 +13,10 @@ from pathlib import Path
 
 from inject.files import fsync, human_bytes
 from spikein.manifest import MANIFEST, Manifest
+
+_SAYS_FULL = re.compile(
+    r"No space left on device|os error 28|^\d+ requested and \d+ written$"  # the last is numpy's
+)
 
 
 def free_space(path: Path) -> str:
@@ -59,7 +64,7 @@ def disk_full(error: BaseException | None) -> bool:
         seen.add(id(error))
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return True
-        if "No space left on device" in str(error) or "os error 28" in str(error):
+        if _SAYS_FULL.search(str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False

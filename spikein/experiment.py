@@ -16,11 +16,12 @@ from detect.settings import DetectSettings
 from inject.background import AnySource
 from inject.cast import Twins
 from inject.datasets.contaminant import Contaminant
+from inject.datasets.registry import get_dataset
 from inject.errors import InputError
 from inject.exchange.importing import AnyImport
 from inject.overlap.settings import OverlapSettings
 from inject.settings import Copies, Placement, PoolSettings, PositiveInt, Settings
-from inject.variants.settings import Variants
+from inject.variants.settings import ParaphraseVariant, Variants, not_to_be_sent
 from spikein.document import KeyPath, dotted
 from train.checkpoints import checkpoint_steps
 from train.execution import ExecutionSettings
@@ -186,7 +187,7 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
                 f"{tokens:,} tokens do not fill one batch of {batch_tokens:,}",
                 f"Raise {part}.tokens or lower batch_tokens.",
             )
-    for path, problem, hint in _twin_problems(experiment):
+    for path, problem, hint in (*_twin_problems(experiment), *_sent_problems(experiment)):
         add(path, problem, hint)
     if problem := _no_room(experiment):
         add(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
@@ -251,6 +252,27 @@ def _twin_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]
             "shadow models are read by the detector lira alone, which is not asked for",
             "Add lira to detect.detectors, or set twins.shadows to 0.",
         )
+
+
+def _sent_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]:
+    """Yield protected datasets that a server is to paraphrase unasked: key, problem, hint."""
+    names = {one.name: get_dataset(one.dataset).protected for one in experiment.contaminants}
+    for index, variant in enumerate(experiment.variants.of):
+        if not isinstance(variant, ParaphraseVariant) or variant.by != "model":
+            continue
+        key = ("variants", "of", index, "send_protected")
+        unknown = [name for name in variant.send_protected if not names.get(name)]
+        if unknown:
+            protected = ", ".join(name for name in names if names[name]) or "none"
+            yield (
+                key,
+                f"{', '.join(map(repr, unknown))} names no protected dataset of this experiment",
+                f"Protected here: {protected}.",
+            )
+        kept = [name for name in names if not variant.may_send(name, protected=names[name])]
+        if kept:
+            error = not_to_be_sent(kept)
+            yield key, error.problem, error.hint or ""
 
 
 def tidy(settings: BaseModel) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Exporting the stream of a finished run: which arm, out of which artifacts.
 
-Everything is taken from the artifacts that the run's folder links to, so the sources that the
+Everything is taken from the artifacts that the run's folder names, so the sources that the
 corpus was made from need not be there any more.
 """
 
@@ -27,6 +27,7 @@ def export_run(
     rows: RowKind = "documents",
     clean: bool = False,
     show_protected: bool = False,
+    store: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ExportFacts:
     """Export the stream that one arm of a run was trained on.
@@ -39,12 +40,13 @@ def export_run(
         rows: whether a row is a document or a window.
         clean: export the clean twin: the same length, without any copy.
         show_protected: export although there are copies of protected examples.
+        store: the store's folder; None for the one that the run remembers.
         progress: told tokens done, and tokens in all.
 
     Raises:
         InputError: no such arm, or several and none chosen; an artifact is gone; as `export_view`.
     """
-    chosen = _chosen(run_arms(folder), arm, folder, key=_clean_stream if clean else _stream)
+    chosen = _chosen(run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream)
     corpus = Corpus.open(chosen.corpus)
     tokenizer = load_tokenizer(str(chosen.corpus / "tokenizer"))
     plan = read_plan(chosen.plan)

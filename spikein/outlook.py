@@ -52,6 +52,8 @@ class Outlook:
     """Members expected with 0, 1, … copies; the last entry holds all higher counts."""
     tokens: float | None
     """Payload tokens expected; None where the rows cannot be read here."""
+    text_tokens: float | None
+    """Tokens of all texts that are scored, on both sides; None where the rows cannot be read."""
     measured: bool
     """Whether a tokenizer counted the tokens, or their bytes were divided."""
     stream: int
@@ -186,6 +188,9 @@ def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Ou
         spread=spread,
         counts=counts,
         tokens=tokens,
+        text_tokens=None
+        if lengths.mean is None
+        else lengths.mean * sum(one.members + one.nonmembers for one in arm.contaminants),
         measured=lengths.measured,
         stream=arm.corpus.tokens,
         disk_bytes=disk,

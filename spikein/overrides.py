@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inject.errors import InputError, did_you_mean
+from inject.secrets import masked
 from spikein.document import Document, KeyPath, dotted, parse_value
 
 _REFERENCE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
@@ -31,7 +32,7 @@ class Override:
     @property
     def place(self) -> str:
         """Where messages say it comes from."""
-        return f"override {self.text}"
+        return f"override {masked(self.text)}"
 
 
 def parse_path(key: str) -> KeyPath:
@@ -54,10 +55,10 @@ def parse_override(text: str) -> Override:
     key = key.strip()
     if not equals or not key or any(not part for part in key.split(".")):
         raise InputError(
-            "not an override", where=repr(text), allowed="key=value, such as train.lr=1e-3"
+            "not an override", where=repr(masked(text)), allowed="key=value, such as train.lr=1e-3"
         )
     return Override(
-        path=parse_path(key), value=parse_value(value, where=f"override {text}"), text=text
+        path=parse_path(key), value=parse_value(value, where=f"override {masked(text)}"), text=text
     )
 
 

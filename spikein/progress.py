@@ -1,20 +1,29 @@
 """How a run tells a person where it is: bars on a terminal, one line a step elsewhere.
 
-Everything goes to standard error, so that standard output holds results alone.
+Both tell of the step that runs and of the whole run: steps done, time gone, time left. Everything
+goes to standard error, so that standard output holds results alone.
 """
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
+
+from spikein.forecast import Forecast
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from spikein.graph import Step
+
 
 class Progress(Protocol):
     """What an executor tells while it runs."""
+
+    def begun(self, steps: "Sequence[Step]") -> None:
+        """A run begins; these steps are to be built."""
+        ...
 
     def started(self, name: str, *, number: int, total: int) -> None:
         """A step begins to be built; it is number `number` (from 1) of `total` to build."""
@@ -24,8 +33,11 @@ class Progress(Protocol):
         """A step is at `done` of `total` units; None where nobody knows the total."""
         ...
 
-    def finished(self, name: str, *, built: bool, seconds: float) -> None:
-        """A step is done; `built` is False when another process built it meanwhile."""
+    def finished(
+        self, name: str, *, built: bool, seconds: float, same_as: str | None = None
+    ) -> None:
+        """A step is done; `built` is False when another process built it meanwhile, or when an
+        artifact that was there, `same_as`, was made of the same."""
         ...
 
     def notice(self, text: str) -> None:
@@ -54,8 +66,53 @@ class Pace:
         return f"{duration((total - done) * (now - since) / (done - before))} left"
 
 
+class WholeRun:
+    """Where a run as a whole is: steps done, time gone, time left."""
+
+    def __init__(
+        self, steps: "Sequence[Step]" = (), *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.total = len(steps)
+        self.done = 0
+        self._clock = clock
+        self._began = clock()
+        self._forecast = Forecast(steps)
+        self._running: str | None = None
+        self._started = self._began
+
+    def started(self, name: str) -> None:
+        """A step begins."""
+        self._running, self._started = name, self._clock()
+
+    def finished(self, name: str, seconds: float, *, built: bool) -> None:
+        """A step is done."""
+        self.done += 1
+        self._running = None
+        self._forecast.finished(name, seconds, built=built)
+
+    def gone(self) -> float:
+        """Return the seconds since the run began."""
+        return self._clock() - self._began
+
+    def left(self) -> str:
+        """Return `about 4 min 10 s left`; empty while nobody can know, and at the end."""
+        spent = self._clock() - self._started if self._running else 0.0
+        seconds = self._forecast.seconds_left(running=self._running, spent=spent)
+        return f"about {duration(seconds)} left" if seconds else ""
+
+    def told(self) -> str:
+        """Return `3 of 9 steps in 2 min 0 s, about 4 min 10 s left`; empty before a run began."""
+        if not self.total:
+            return ""
+        done = f"{self.done} of {max(self.total, self.done)} steps in {duration(self.gone())}"
+        return ", ".join(part for part in (done, self.left()) if part)
+
+
 class Silent:
     """Says nothing."""
+
+    def begun(self, steps: "Sequence[Step]") -> None:
+        """Say nothing."""
 
     def started(self, name: str, *, number: int, total: int) -> None:
         """Say nothing."""
@@ -63,7 +120,9 @@ class Silent:
     def advanced(self, name: str, done: float, total: float | None, unit: str, note: str) -> None:
         """Say nothing."""
 
-    def finished(self, name: str, *, built: bool, seconds: float) -> None:
+    def finished(
+        self, name: str, *, built: bool, seconds: float, same_as: str | None = None
+    ) -> None:
         """Say nothing."""
 
     def notice(self, text: str) -> None:
@@ -79,12 +138,18 @@ class Lines:
         self._last = time.monotonic()
         self._place = ""
         self._pace = Pace()
+        self._run = WholeRun()
+
+    def begun(self, steps: "Sequence[Step]") -> None:
+        """Remember when the run began, and what it will build."""
+        self._run = WholeRun(steps)
 
     def started(self, name: str, *, number: int, total: int) -> None:
         """Print `[2/9] corpus …`."""
         self._place = f"[{number}/{total}]"
         self._last = time.monotonic()
         self._pace = Pace()
+        self._run.started(name)
         self._print(f"{name} …")
 
     def advanced(self, name: str, done: float, total: float | None, unit: str, note: str) -> None:
@@ -95,12 +160,16 @@ class Lines:
             self._last = now
             share = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
             words = " ".join(part for part in (f"{name}: {share}", unit) if part)
-            self._print(", ".join(part for part in (words, note, left) if part))
+            said = ", ".join(part for part in (words, note, left) if part)
+            self._print("; ".join(part for part in (said, self._run.told()) if part))
 
-    def finished(self, name: str, *, built: bool, seconds: float) -> None:
+    def finished(
+        self, name: str, *, built: bool, seconds: float, same_as: str | None = None
+    ) -> None:
         """Print how long the step took."""
-        end = f"done in {duration(seconds)}" if built else "built by another run meanwhile"
-        self._print(f"{name}: {end}")
+        self._run.finished(name, seconds, built=built)
+        end = _ended(built, seconds, same_as)
+        self._print("; ".join(part for part in (f"{name}: {end}", self._run.told()) if part))
 
     def notice(self, text: str) -> None:
         """Print the text."""
@@ -116,20 +185,30 @@ class Bars:
     def __init__(self, console: "Console") -> None:
         from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as RichProgress
+        from rich.table import Column
 
+        def cut(ratio: int) -> Column:
+            return Column(ratio=ratio, no_wrap=True, overflow="ellipsis")
+
+        # On a narrow terminal names and figures are cut, the times never.
         self._console = console
         self._rich = RichProgress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[said]}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}", markup=False),
+            SpinnerColumn(table_column=Column(width=1)),
+            TextColumn("{task.description}", markup=False, table_column=cut(3)),
+            BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=4)),
+            TextColumn("{task.fields[said]}", markup=False, table_column=cut(2)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
+            TextColumn(
+                "{task.fields[left]}", markup=False, table_column=Column(no_wrap=True, min_width=24)
+            ),
             console=console,
             transient=True,
+            expand=True,
         )
+        self._whole = self._rich.add_task("whole run", visible=False, total=None, said="", left="")
         self._task = self._rich.add_task("", visible=False, total=None, said="", left="")
         self._pace = Pace()
+        self._run = WholeRun()
 
     def __enter__(self) -> "Bars":
         self._rich.start()
@@ -138,9 +217,23 @@ class Bars:
     def __exit__(self, *_: object) -> None:
         self._rich.stop()
 
+    def begun(self, steps: "Sequence[Step]") -> None:
+        """Show the bar of the whole run."""
+        self._run = WholeRun(steps)
+        self._rich.reset(self._whole, visible=bool(steps), total=len(steps), said="", left="")
+
+    def _show_whole(self) -> None:
+        done, total = self._run.done, max(self._run.total, self._run.done)
+        said = f"{done}/{total} steps"
+        self._rich.update(
+            self._whole, completed=done, total=total, said=said, left=self._run.left()
+        )
+
     def started(self, name: str, *, number: int, total: int) -> None:
         """Show a new bar."""
         self._pace = Pace()
+        self._run.started(name)
+        self._show_whole()
         self._rich.reset(
             self._task,
             description=f"{number}/{total}  {name}",
@@ -156,13 +249,18 @@ class Bars:
         said = " ".join(part for part in (share, unit, note) if part)
         left = self._pace.left(done, total)
         self._rich.update(self._task, completed=done, total=total, said=said, left=left)
+        self._show_whole()
 
-    def finished(self, name: str, *, built: bool, seconds: float) -> None:
+    def finished(
+        self, name: str, *, built: bool, seconds: float, same_as: str | None = None
+    ) -> None:
         """Replace the bar by a line."""
         from rich.text import Text
 
         self._rich.update(self._task, visible=False)
-        end = duration(seconds) if built else "built by another run meanwhile"
+        self._run.finished(name, seconds, built=built)
+        self._show_whole()
+        end = duration(seconds) if built else _ended(built, seconds, same_as)
         self._console.print(Text.assemble(("✓ ", "green"), name, (f"  {end}", "dim")))
 
     def notice(self, text: str) -> None:
@@ -170,6 +268,12 @@ class Bars:
         from rich.text import Text
 
         self._console.print(Text(text, style="yellow"))
+
+
+def _ended(built: bool, seconds: float, same_as: str | None) -> str:
+    if same_as is not None:
+        return f"not built again, all that it reads is as it was for {same_as}"
+    return f"done in {duration(seconds)}" if built else "built by another run meanwhile"
 
 
 @contextmanager

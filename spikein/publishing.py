@@ -20,6 +20,7 @@ from analysis.lookup import by_cohort
 from analysis.page import CostRow, Fact, Report, write_report
 from analysis.page.background import BackgroundAudit, background_audit
 from analysis.page.trajectory import trajectory_view
+from analysis.passages import passage_sentences
 from analysis.summary import summary_sentences
 from analysis.validity import check_validity
 from inject.audit import read_audit
@@ -44,6 +45,8 @@ from train.shapes import load_shape, parameter_count
 
 EXPERIMENT = "experiment.yaml"
 """The resolved experiment in a run's folder."""
+PAGE = "report.html"
+"""What a run is read from."""
 
 _LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scikit-learn")
 _COPIED = ("metrics.parquet", "differences.parquet", "scores.parquet")
@@ -91,7 +94,9 @@ def fill_run(
     tables = by_cohort(page.analysis.metrics, axis_names(page.arms))
     checks = [
         f"{check.name}: {check.verdict}. {check.sentence}"
-        for check in check_validity(tables, page.audits, page.fed)
+        for check in check_validity(
+            tables, page.audits, page.fed, [one.facts for one in page.backgrounds]
+        )
     ]
     told = page.along.sentences if page.along else ()
     return [*checks, *summary_sentences(tables), *told]
@@ -160,7 +165,7 @@ def _page(
             for outcome in report.outcomes
         ],
         provenance=_provenance(assembly, report),
-        notes=_page_notes(assembly, report),
+        notes=_page_notes(assembly, report) + passage_sentences(results.analysis.metrics),
         show_protected=show_protected,
     )
 
@@ -329,10 +334,17 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
                     found["too_long"] if found["long_examples"] == "drop" else 0
                 ),
                 "near-duplicates": len(found["near_duplicates"]),
+                "near-duplicates of rows of other datasets": len(found["near_duplicates_across"]),
             }
             told = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
             if told:
                 notes.append(f"{where}{name}: dropped {told}.")
+            if pooled := found["strata_pooled"]["strata"]:
+                notes.append(
+                    f"{where}{name}: {pooled} of {found['strata']} strata "
+                    f"({found['strata_pooled']['rows']} rows) are too small to be balanced on "
+                    "both sides (or their groups too large); they were drawn from as one."
+                )
             if found["too_long"] and found["long_examples"] != "drop":
                 kept = {"truncate": "cut to it", "split": "left whole, over several windows"}
                 notes.append(

@@ -11,7 +11,8 @@ import yaml
 from pydantic import ValidationError
 
 from inject.errors import InputError, Problems
-from spikein.document import Document, KeyPath, read_document
+from inject.secrets import secrets_in, without_secrets
+from spikein.document import Document, KeyPath, dotted, read_document
 from spikein.experiment import Experiment, cross_checks, tidy
 from spikein.overrides import apply_overrides, escape, interpolate
 from spikein.problems import explain
@@ -42,7 +43,8 @@ def check(document: Document, overrides: Sequence[str] = ()) -> Experiment:
     title = f"{document.name} is not a valid experiment:"
     document, problems = apply_overrides(document, overrides, keys=Experiment.model_fields)
     document, unknown = interpolate(_without_nulls(document))
-    problems = [*problems, *unknown]
+    document, secret = _masked(document)
+    problems = [*problems, *unknown, *secret]
     try:
         candidates = combinations(document)
     except Problems as error:
@@ -83,6 +85,23 @@ def _without_nulls(document: Document) -> Document:
         if value is not None or key not in fields or fields[key].is_required()
     }
     return Document(values=kept, places=document.places, name=document.name)
+
+
+def _masked(document: Document) -> tuple[Document, list[InputError]]:
+    """Refuse secrets wherever they stand; what is said of the document later repeats none."""
+    problems = [
+        InputError(
+            f"{dotted(path)}: holds {kind}, and experiment files are copied into run folders",
+            where=document.place(path),
+            hint="Keep it in an environment variable: `api_key_variable: NAME` for a server, "
+            "HF_TOKEN for the hub.",
+        )
+        for path, kind in secrets_in(document.values)
+    ]
+    if not problems:
+        return document, []
+    values = without_secrets(document.values)
+    return Document(values=values, places=document.places, name=document.name), problems
 
 
 class _Dumper(yaml.SafeDumper):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spikein.estimates import Estimate
     from spikein.outlook import Outlook
+    from train.measurement import TrainingRate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,5 +65,7 @@ class PlanResult:
     """What the training runs are expected to take."""
     unresolved: Mapping[str, str] = field(default_factory=dict)
     """What could not be looked up without a network, and why; not checked."""
+    measured: "TrainingRate | None" = None
+    """How fast this machine trains; None where it was not measured."""
     problems: tuple[str, ...] = ()
     """What a run would refuse, found by looking at the rows of the datasets."""

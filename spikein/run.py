@@ -5,27 +5,45 @@ it in whole. A run of which nothing had to be built costs reading the sources an
 the page.
 """
 
+import os
+import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from inject.errors import InputError
+from inject.files import write_text
 from inject.reach import without_network
 from inject.tokenizer import load_tokenizer
 from spikein.assembly import Assembly, assemble
 from spikein.estimates import Hardware, estimates
 from spikein.executors import Executor, RunReport, get_executor
+from spikein.folders import (
+    CHANGE_RUNS,
+    CHANGE_STORE,
+    RUNS_OPTION,
+    STORE_OPTION,
+    check_folder,
+    check_writable,
+    read_only,
+    writing,
+)
 from spikein.graph import Planned, plan
 from spikein.manifest import StoreError
 from spikein.outlook import outlooks
 from spikein.progress import Progress, Silent
-from spikein.publishing import EXPERIMENT, fill_run
+from spikein.publishing import EXPERIMENT, PAGE, fill_run
 from spikein.reading import read_experiment
+from spikein.register import register_run
 from spikein.results import PlanResult, PlanRow, RunResult
-from spikein.runs import publish_run
+from spikein.run_changes import changes
+from spikein.run_record import RunRecord
+from spikein.runs import check_ours, publish_run, started_in, store_of
 from spikein.store import Store
+from spikein.timing import measured_rate, step_seconds
 from train.execution import require_installed
 
 
@@ -54,6 +72,10 @@ def run_experiment(
     """
     started = time.monotonic()
     experiment = read_experiment(path, overrides)
+    # Before hours of training, not after.
+    check_writable(store_root, STORE_OPTION)
+    check_writable(runs_root, RUNS_OPTION)
+    check_ours(runs_root / experiment.name)
     store = Store(store_root)
     with store.in_use():
         assembly = assemble(experiment)
@@ -62,11 +84,18 @@ def run_experiment(
         for note in assembly.notes:
             progress.notice(note)
         report = executor.run(assembly.graph.whole(), store, progress)
-        return _publish(assembly, report, runs_root, started)
+        folder = runs_root / experiment.name
+        with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
+            return _publish(assembly, report, store_root, folder, started)
 
 
 def plan_experiment(
-    path: Path, overrides: list[str], *, store_root: Path, hardware: Hardware | None = None
+    path: Path,
+    overrides: list[str],
+    *,
+    store_root: Path,
+    hardware: Hardware | None = None,
+    measure: bool = False,
 ) -> PlanResult:
     """Say what a run would do; builds nothing, and goes on where a hub cannot be reached.
 
@@ -75,16 +104,31 @@ def plan_experiment(
         overrides: `key=value` each.
         store_root: the folder of artifacts.
         hardware: the GPUs that training is estimated for.
+        measure: time a few training steps on this machine, to say how long steps will take.
 
     Raises:
         InputError: for a bad experiment, or a source that cannot be read.
     """
+    check_folder(store_root, STORE_OPTION)
     with without_network() as notes:
         assembly = assemble(read_experiment(path, overrides))
     store = Store(store_root)
+    every = [node.arm for node in assembly.nodes]
+    injection = outlooks(every, _tokenizer(assembly, store))
+    steps = plan(assembly.graph.whole(), store)
+    measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
     rows = []
-    for planned in plan(assembly.graph.whole(), store):
+    for planned in steps:
         cost = planned.step.cost
+        seconds = cost.seconds if cost else None
+        if measured is not None and seconds is None:
+            seconds = step_seconds(
+                planned.step,
+                sizes=measured[0],
+                rate=measured[1],
+                injection=injection,
+                context=every[0].experiment.train.context,
+            )
         rows.append(
             PlanRow(
                 kind=planned.step.kind,
@@ -98,16 +142,16 @@ def plan_experiment(
                 flops=cost.flops if cost else None,
                 memory_bytes=cost.memory_bytes if cost else None,
                 disk_bytes=cost.disk_bytes if cost else None,
-                seconds=cost.seconds if cost else None,
+                seconds=seconds,
             )
         )
-    injection = outlooks([node.arm for node in assembly.nodes], _tokenizer(assembly, store))
     return PlanResult(
         name=assembly.experiment.name,
         arms=len(assembly.nodes),
         rows=tuple(rows),
         injection=injection,
-        training=estimates([node.arm for node in assembly.nodes], hardware or Hardware()),
+        training=estimates(every, hardware or Hardware()),
+        measured=None if measured is None else measured[1],
         unresolved=notes,
         problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),
     )
@@ -127,42 +171,92 @@ def _tokenizer(assembly: Assembly, store: Store) -> Any | None:
     return None
 
 
-def render_report(folder: Path, *, store_root: Path, show_protected: bool = False) -> Path:
+def render_report(
+    folder: Path,
+    *,
+    store_root: Path | None = None,
+    show_protected: bool = False,
+    out: Path | None = None,
+) -> Path:
     """Render the page of a finished run again, from the store alone.
 
     Args:
         folder: the run's folder.
-        store_root: the folder of artifacts.
+        store_root: the folder of artifacts; None for the one that the run remembers.
         show_protected: show the texts of protected datasets in the page.
+        out: a file for the page; None puts it into the run's folder.
+
+    Returns:
+        The page.
 
     Raises:
-        InputError: when the store lacks a step of it, so that it would have to be run.
+        InputError: when the store is not found, or lacks a step of it, so that it would have to
+            be run.
     """
     started = time.monotonic()
-    store = Store(store_root)
-    with store.in_use():
+    folder, begun = Path(os.path.abspath(folder)), started_in(folder)
+    out = None if out is None else Path(os.path.abspath(out))
+    root = store_root or store_of(folder)
+    if root is None:
+        raise InputError(
+            "the store that the run was made from is not found",
+            where=str(folder),
+            hint=f"Give its folder by {STORE_OPTION}.",
+        )
+    check_folder(root, STORE_OPTION)
+    store = Store(root.absolute())
+    with store.in_use(required=False), _inside(begun, folder):
         assembly = assemble(read_experiment(folder / EXPERIMENT))
         planned = plan(assembly.graph, store)
-        _require_whole(planned, folder)
+        _require_whole(planned, store, folder, begun)
         report = get_executor("in-process").run(assembly.graph, store, Silent())
-        result = _publish(assembly, report, folder.parent, started, show_protected=show_protected)
-        return result.report
+        if out is not None:
+            return _page_alone(assembly, report, out, show_protected)
+        with writing(folder.parent, "Give a file for the page by --out.", "the run's page"):
+            return _publish(
+                assembly, report, store.root, folder, started, show_protected=show_protected
+            ).report
 
 
-def _require_whole(planned: Sequence[Planned], folder: Path) -> None:
+@contextmanager
+def _inside(begun: Path, folder: Path) -> Iterator[None]:
+    """Work in the folder that a run was started from: paths in its experiment are relative to it.
+
+    Raises:
+        InputError: when it is gone.
+    """
+    if not begun.is_dir():
+        raise InputError(
+            f"the folder that the run was started from is gone: {begun}",
+            where=str(folder),
+            hint="Its data must be there to be checked; put it back, or run the experiment again.",
+        )
+    with chdir(begun):
+        yield
+
+
+def _page_alone(assembly: Assembly, report: RunReport, out: Path, show_protected: bool) -> Path:
+    with tempfile.TemporaryDirectory() as folder:
+        fill_run(Path(folder), assembly, report, show_protected=show_protected)
+        with writing(out.parent, "Give another file by --out.", "the page"):
+            write_text(out, (Path(folder) / PAGE).read_text(encoding="utf-8"))
+    return out
+
+
+def _require_whole(planned: Sequence[Planned], store: Store, folder: Path, begun: Path) -> None:
     """Refuse where something that the page is made of is damaged or absent.
 
     Raises:
         InputError: naming the file, or the first step, and the command that mends it.
     """
-    hint = f"Run it again: spikein run {folder / EXPERIMENT}"
+    hint = f"Run it again: spikein run {folder / EXPERIMENT} (in {begun})"
     for one in planned:
         if one.problem is not None:
             raise InputError(one.problem.problem, where=one.problem.where, hint=hint)
     lacking = [one.step.name for one in planned if one.state not in ("stored", "unneeded")]
     if lacking:
         raise InputError(
-            f"the store lacks {len(lacking)} of its steps (the first: {lacking[0]})",
+            f"the store {store.root} lacks {len(lacking)} of its steps (the first: {lacking[0]})",
             where=str(folder),
             hint=hint,
         )
@@ -182,24 +276,37 @@ def _state(planned: Planned) -> str:
 def _publish(
     assembly: Assembly,
     report: RunReport,
-    runs_root: Path,
+    store_root: Path,
+    folder: Path,
     started: float,
     *,
     show_protected: bool = False,
 ) -> RunResult:
     summary: list[str] = []
-    folder = publish_run(
-        runs_root,
-        assembly.experiment.name,
+    published = publish_run(
+        folder.parent,
+        folder.name,
         lambda hidden: summary.extend(
             fill_run(hidden, assembly, report, show_protected=show_protected)
         ),
+        built=report.built > 0,
+        announce=partial(_register, store_root),
     )
     return RunResult(
         folder=folder,
-        report=folder / "report.html",
-        summary=tuple(summary),
+        report=folder / PAGE,
+        summary=(*summary, *changes(published, EXPERIMENT)),
         built=report.built,
         stored=len(report.outcomes) - report.built,
         seconds=time.monotonic() - started,
     )
+
+
+def _register(store: Path, folder: Path, record: RunRecord, artifacts: frozenset[str]) -> None:
+    """Let the store know of a run folder; one that cannot be written loses nothing either."""
+    try:
+        with writing(store, CHANGE_STORE, "the register of runs"):
+            register_run(store, folder, id=record.id, artifacts=artifacts)
+    except InputError as error:
+        if not isinstance(error.__cause__, OSError) or not read_only(error.__cause__):
+            raise

@@ -1,4 +1,4 @@
-"""The arms of a finished run, found through the artifacts that its folder links to.
+"""The arms of a finished run, found through the artifacts that its folder names.
 
 The experiment's sources need not be there any more: nothing but the store is read.
 """
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inject.errors import InputError
-from spikein.artifact import Artifact, open_artifact, verified
+from spikein.artifact import Artifact, open_artifact, require_current, verified
 from spikein.manifest import SHORT, StoreError
 from spikein.runs import linked_artifacts
+from spikein.steps.facets import EXPOSURES
 from spikein.store import short_digest
 
 
@@ -28,13 +29,17 @@ class RunArm:
     """None where the run was made before its streams were audited, or by hand."""
 
 
-def run_arms(folder: Path) -> list[RunArm]:
+def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
     """Return the arms of a run, by label; what their streams are composed of is verified.
+
+    Args:
+        folder: the run's folder.
+        store: the store's folder; None for the one that the run remembers.
 
     Raises:
         InputError: an artifact is gone or damaged; says which file, and what mends it.
     """
-    links = {short_digest(path): path for path in linked_artifacts(folder)}
+    links = {short_digest(path): path for path in linked_artifacts(folder, store)}
     found = []
     for path in links.values():
         if path.parent.name != "model":
@@ -74,18 +79,23 @@ def _mended_by(run_folder: Path) -> Iterator[None]:
 
 
 def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
-    inputs: dict[str, Path] = {}
+    inputs: dict[str, Artifact] = {}
     given = artifact.manifest.inputs
     for name in ("corpus", "examples", "plan", *(["audit"] if "audit" in given else [])):
         short = given[name][:SHORT]
         if short not in links:
-            raise InputError(f"the run does not link to its {name} {short}", where=str(folder))
-        inputs[name] = verified_of(folder, links[short]).path
+            raise InputError(f"the run does not rest on its {name} {short}", where=str(folder))
+        inputs[name] = verified_of(folder, links[short])
+    manifests = {name: one.manifest for name, one in inputs.items()}
+    with _mended_by(folder):
+        verified(artifact, EXPOSURES.files)
+        for one in (*inputs.values(), artifact):
+            require_current(one, manifests)
     return RunArm(
         label=artifact.manifest.label,
         model=artifact.path,
-        corpus=inputs["corpus"],
-        examples=inputs["examples"],
-        plan=inputs["plan"],
-        audit=inputs.get("audit"),
+        corpus=inputs["corpus"].path,
+        examples=inputs["examples"].path,
+        plan=inputs["plan"].path,
+        audit=inputs["audit"].path if "audit" in inputs else None,
     )

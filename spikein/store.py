@@ -9,7 +9,6 @@ again after a kill lie in `<root>/.unfinished/` until the artifact is published.
 Cost beyond the build itself: one reading of the files to hash them, one fsync a file.
 """
 
-import os
 import re
 import secrets
 import time
@@ -21,10 +20,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from inject.errors import InputError
 from inject.files import fsync
 from spikein.adopting import ContentIndex, link_files
 from spikein.artifact import Artifact, open_artifact, require_current, verified
 from spikein.disk import delete_tree, disk_full, free_space, settle, unwritable
+from spikein.folders import CHANGE_STORE, writing
 from spikein.manifest import (
     SHORT,
     ContentRead,
@@ -35,6 +36,7 @@ from spikein.manifest import (
     content_digest,
     file_records,
 )
+from spikein.marks import clear_mark, living_uses, mark_use, read_mark, write_mark
 from spikein.verifying import require_strong, require_structure
 
 Notice = Callable[[str], None]
@@ -167,33 +169,30 @@ class Store:
         try:
             with lock.acquire(timeout=0):
                 self._drop(folder)
+                Path(lock.lock_file).unlink(missing_ok=True)
         except Timeout:
             return False
         return True
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Mark the store as used by this process, so that `gc` elsewhere waits its turn."""
-        self._leases().mkdir(parents=True, exist_ok=True)
-        with self.collecting_lock():
-            mark = FileLock(self._leases() / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock")
-            mark.acquire(timeout=0)
+    def in_use(self, *, required: bool = True) -> Iterator[None]:
+        """Mark the store as used by this process, so that `gc` elsewhere waits its turn.
+
+        Args:
+            required: False where nothing may have to be built. A store that cannot be written
+                then needs no mark, as nothing can be removed from it either.
+        """
+        mark = self._use_mark(required)
         try:
             yield
         finally:
-            mark.release()
-            Path(mark.lock_file).unlink(missing_ok=True)
+            if mark is not None:
+                mark.release()
+                Path(mark.lock_file).unlink(missing_ok=True)
 
-    def users(self) -> int:
-        """Return how many processes use the store now; marks of dead ones are removed."""
-        alive = 0
-        for path in self._leases().glob("use-*.lock"):
-            try:
-                with FileLock(path).acquire(timeout=0):
-                    path.unlink(missing_ok=True)
-            except Timeout:
-                alive += 1
-        return alive
+    def users(self) -> list[Path]:
+        """Return the marks of the processes that use the store; those of dead ones are removed."""
+        return living_uses(self._leases())
 
     def collecting_lock(self) -> FileLock:
         """Return the lock that keeps new users out while garbage is collected."""
@@ -252,9 +251,7 @@ class Store:
                 facets={facet: digest(hidden) for facet, digest in facets.items()},
             )
 
-        artifact = self._published(recipe, name, fill)
-        delete_tree(self.unfinished(recipe))
-        return artifact
+        return self._published(recipe, name, fill)
 
     def _adopt(
         self,
@@ -300,6 +297,7 @@ class Store:
             delete_tree(hidden)
             raise
         fsync(final.parent)
+        delete_tree(self.unfinished(recipe))
         return Artifact(path=final, manifest=manifest)
 
     def _drop(self, folder: Path) -> None:
@@ -318,11 +316,15 @@ class Store:
             lock.acquire(timeout=0)
         except Timeout:
             if notice:
-                notice(f"another run is building {name}; waiting for it")
+                mark = read_mark(Path(lock.lock_file))
+                who = f" ({mark})" if mark else ""
+                notice(f"another run is building {name}{who}; waiting for it")
             lock.acquire(poll_interval=_POLL_SECONDS)
+        write_mark(lock)
         try:
             yield
         finally:
+            clear_mark(lock)
             lock.release()
 
     @contextmanager
@@ -353,6 +355,16 @@ class Store:
     def _lock(self, short: str) -> FileLock:
         self._leases().mkdir(parents=True, exist_ok=True)
         return FileLock(self._leases() / f"{short}.lock")
+
+    def _use_mark(self, required: bool) -> FileLock | None:
+        try:
+            what = "a mark that it is used"
+            with writing(self.root, CHANGE_STORE, what), self.collecting_lock():
+                return mark_use(self._leases())
+        except InputError:
+            if required:
+                raise
+        return None
 
     def _leases(self) -> Path:
         return self.root / ".leases"

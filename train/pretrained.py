@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inject.errors import InputError, Unreachable, did_you_mean
 from inject.model_folder import PICKLED, model_files, require_own_files
 from inject.reach import unresolved
+from train.soundness import check_causal, check_finite
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -86,7 +87,7 @@ def load_causal_model(
 
     Raises:
         InputError: as `find_model`; for a configuration that is not a causal language model's;
-            for weights that are damaged or do not fill the model.
+            for weights that are damaged, not finite, or do not fill the model.
     """
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
@@ -95,6 +96,7 @@ def load_causal_model(
     from train.randomness import isolated_randomness
 
     folder = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+    check_causal(folder.path, path_or_id, trust_remote_code=trust_remote_code)
     try:
         # Weights absent from the file would be drawn at random, hence the isolation, and the check.
         with isolated_randomness(), plain_transformers():
@@ -124,6 +126,7 @@ def load_causal_model(
             where=path_or_id,
             hint="It may be an adapter, an encoder, or an incomplete copy.",
         )
+    check_finite(model, path_or_id)
     return model
 
 

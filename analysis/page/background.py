@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from inject.overlap.filter import OverlapFacts
-from inject.overlap.index import Overlap
+from inject.overlap.index import Overlap, Unchecked
 
 SHOWN = 30
+SHOWN_UNCHECKED = 200
 
 
 class Dropped(NamedTuple):
@@ -26,10 +27,15 @@ class Dropped(NamedTuple):
 class BackgroundAudit:
     """The audit of one background."""
 
+    facts: OverlapFacts
     sentence: str
     rows: tuple[Dropped, ...]
     more: int
     """Offences that are not shown."""
+    unchecked: tuple[Unchecked, ...]
+    """Rows with too few words to be looked for, the first of them."""
+    unchecked_more: int
+    """Those that are not shown."""
 
 
 def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAudit:
@@ -41,10 +47,15 @@ def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAud
         outcome = f"{facts.dropped:,} of them overlap and were left out of the corpus."
     else:
         outcome = f"{facts.offending:,} of them overlap and were kept, as the experiment asks."
+    few = len(facts.unchecked)
     unchecked = (
-        f" {facts.unchecked:,} rows have too few words to be looked for." if facts.unchecked else ""
+        f" {few:,} of the rows {'has' if few == 1 else 'have'} too few words to be looked for: of "
+        "these nobody knows whether they stand in the background. They are named below."
+        if few
+        else ""
     )
     return BackgroundAudit(
+        facts=facts,
         sentence=f"{facts.documents:,} documents ({facts.bytes / 1e6:,.1f} MB) were compared with "
         f"{facts.examples:,} rows of the datasets, by the rule: {facts.rules}. "
         f"{outcome}{unchecked}",
@@ -62,4 +73,6 @@ def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAud
             for one in ranked[:SHOWN]
         ),
         more=max(len(ranked) - SHOWN, 0),
+        unchecked=facts.unchecked[:SHOWN_UNCHECKED],
+        unchecked_more=max(few - SHOWN_UNCHECKED, 0),
     )

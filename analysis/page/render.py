@@ -63,7 +63,9 @@ def _context(report: Report) -> dict[str, Any]:
     context: dict[str, Any] = {
         "report": report,
         "sentences": summary_sentences(tables),
-        "checks": check_validity(tables, report.audits, report.fed),
+        "checks": check_validity(
+            tables, report.audits, report.fed, [one.facts for one in report.backgrounds]
+        ),
         "arms": _arm_rows(report),
         "datasets": _dataset_rows(report),
         "figures": {

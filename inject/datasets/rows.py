@@ -185,6 +185,8 @@ DATASET = Dataset(
     ),
     rows=mapped_rows,
     options=RowsOptions,
+    seeded=True,
+    seeded_by="shuffle_options",
     maps_fields=True,
     version=2,
 )

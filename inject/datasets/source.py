@@ -69,6 +69,8 @@ class Dataset:
     """True: rows are generated on demand, as many as `DatasetSource.limit` asks for."""
     seeded: bool = False
     """True: the experiment's seed bears on the rows' texts (`DatasetSource.seed` is read)."""
+    seeded_by: str | None = None
+    """The option, a boolean, without which it does not."""
     options: type[Settings] = NoOptions
     """The settings class of the dataset's options; every field has a default."""
     unidentified: frozenset[str] = frozenset()
@@ -77,6 +79,10 @@ class Dataset:
     """True: the user says where each field lies in a row."""
     version: int = 1
     """Raised whenever the same file would give other rows."""
+
+    def follows_seed(self, options: Mapping[str, Any]) -> bool:
+        """Return whether the rows' texts differ from seed to seed under checked options."""
+        return self.seeded and (self.seeded_by is None or bool(options[self.seeded_by]))
 
     def hub_ids(self) -> tuple[str, ...]:
         """Return the ids of all repositories on the hub that hold the dataset."""

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from inject.background.document import Document
 from inject.errors import InputError
 from inject.example import Example
-from inject.overlap.index import NGRAM, Overlap, OverlapIndex
+from inject.overlap.index import NGRAM, Overlap, OverlapIndex, Unchecked
 from inject.overlap.settings import OverlapSettings
 from inject.tables import read_parquet
 
@@ -33,6 +33,7 @@ SCHEMA = pa.schema(
         ("text", pa.string()),
     ]
 )
+_NAMED = 20
 _ROWS, _FACTS = "overlaps.parquet", "overlaps.json"
 
 
@@ -52,7 +53,7 @@ class OverlapFacts:
     """Those left out of the corpus: all or none."""
     examples: int
     """Examples looked for, of all datasets, spiked or not."""
-    unchecked: int
+    unchecked: tuple[Unchecked, ...]
     """Examples among them with too few words to be looked for."""
 
 
@@ -77,7 +78,27 @@ class OverlapFilter:
         self._bytes += len(document.text.encode())
         self._offending += bool(overlaps)
         self.found += overlaps
-        return not (overlaps and self._index.settings.drop)
+        return not (overlaps and self._index.settings.drop is True)
+
+    def require_none(self) -> None:
+        """Stop where the rules say so and a document overlaps.
+
+        Raises:
+            InputError: naming the first documents, and what they overlap with.
+        """
+        if self._index.settings.drop != "stop" or not self._offending:
+            return
+        named = "; ".join(
+            f"{one.place} ({one.rule}: {one.dataset} {one.example_id})"
+            for one in self.found[:_NAMED]
+        )
+        more = f" and {len(self.found) - _NAMED:,} more" if len(self.found) > _NAMED else ""
+        raise InputError(
+            f"{self._offending:,} documents of the background overlap with rows of the datasets: "
+            f"{named}{more}",
+            where="corpus",
+            hint="Take them out of the background, or set audit.drop to true to leave them out.",
+        )
 
     def facts(self) -> OverlapFacts:
         """Return the counts so far."""
@@ -86,7 +107,7 @@ class OverlapFilter:
             documents=self._documents,
             bytes=self._bytes,
             offending=self._offending,
-            dropped=self._offending if self._index.settings.drop else 0,
+            dropped=self._offending if self._index.settings.drop is True else 0,
             examples=self._index.examples,
             unchecked=self._index.unchecked,
         )
@@ -108,9 +129,11 @@ def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
     if not (folder / _FACTS).is_file():
         return None
     try:
-        facts = OverlapFacts(**json.loads((folder / _FACTS).read_text()))
+        values = json.loads((folder / _FACTS).read_text())
+        values["unchecked"] = tuple(Unchecked(**one) for one in values["unchecked"])
+        facts = OverlapFacts(**values)
         return [Overlap(**row) for row in read_parquet(folder / _ROWS).to_pylist()], facts
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"not a record of overlaps ({error})", where=str(folder)) from error
 
 

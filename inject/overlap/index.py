@@ -2,12 +2,13 @@
 
 The index holds all examples that could become members or non-members, answers that are long
 enough on their own, and nothing of the background: memory is bounded by the examples. A document
-costs one pass over its words (20 MB/s and more), and a comparison wherever hashes agree.
+costs one pass over its words for each of its readings, and a comparison wherever hashes agree.
 """
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePath
 
 import numpy as np
@@ -15,14 +16,27 @@ import numpy.typing as npt
 
 from inject.background.document import Document
 from inject.example import Example
+from inject.overlap.hashes import Prefixes, RollingHash, Vocabulary
+from inject.overlap.nearly import NearIndex
 from inject.overlap.ngrams import NgramIndex, Pattern
 from inject.overlap.settings import SHORTEST, OverlapSettings
-from inject.overlap.words import WORD, Prefixes, RollingHash, Vocabulary
+from inject.overlap.words import WORD_WEIGHT, Place, places, readings, weight
 
 I64 = npt.NDArray[np.int64]
 
 NGRAM, NEAR = "n-gram", "near-duplicate"
 _SHOWN_WORDS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unchecked:
+    """An example with too few words to be looked for."""
+
+    example_id: str
+    dataset: str
+    source_id: str
+    words: float
+    """How many it has; a character of a script without spaces counts as a share of one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +50,8 @@ class Overlap:
     part: str
     """Part of the example that the shared words lie in (question, passage, answer …), or `text`."""
     words: int
-    """Words in a row that are shared; for a near-duplicate, words of the document's stretch."""
+    """Words in a row that are shared (characters, in scripts without spaces); for a
+    near-duplicate, words of the document's stretch."""
     similarity: float
     """Share of the example's n-grams in the document, or Jaccard similarity of 3-grams."""
     place: str
@@ -62,28 +77,40 @@ class OverlapIndex:
         self.settings = settings
         self._examples = examples
         self._vocabulary = Vocabulary()
-        self._hasher = hasher = RollingHash()
-        words = [self._vocabulary.add(example.text) for example in examples]
-        self._patterns = [Pattern(index, 0, found) for index, found in enumerate(words)]
-        self._patterns += [
-            pattern
-            for index, example in enumerate(examples)
-            for pattern in _answers(example, index, words[index], settings.ngram)
-        ]
+        self._hasher = RollingHash()
+        numbered: list[tuple[int, int, I64]] = []
+        unchecked = []
+        least = min(SHORTEST, settings.ngram or SHORTEST) * WORD_WEIGHT
+        for index, example in enumerate(examples):
+            read = readings(example.text)
+            numbered += [
+                (index, number, self._vocabulary.add(units)) for number, units in enumerate(read)
+            ]
+            heaviest = max(sum(map(weight, units)) for units in read)
+            if heaviest < least:
+                unchecked.append(
+                    Unchecked(
+                        example_id=example.example_id,
+                        dataset=example.dataset,
+                        source_id=example.source_id,
+                        words=heaviest / WORD_WEIGHT,
+                    )
+                )
+        whole = [self._pattern(index, number, 0, words) for index, number, words in numbered]
+        parts = [part for one in whole for part in self._answers(one, settings.ngram)]
+        self.unchecked = tuple(unchecked)
+        """Examples with too few words to be looked for."""
+        self._whole = whole
         self._ngrams = (
-            NgramIndex(self._patterns, settings.ngram, hasher)
+            NgramIndex([*whole, *parts], settings.ngram, self._hasher)
             if settings.ngram is not None
             else None
         )
-        self._near = None
-        if settings.near_duplicate is not None:
-            # datasketch takes a while to import, which a run without this rule need not pay.
-            from inject.overlap.nearly import NearIndex
-
-            self._near = NearIndex(words, settings.near_duplicate, hasher)
-        shortest = min(SHORTEST, settings.ngram or SHORTEST)
-        self.unchecked = sum(len(found) < shortest for found in words)
-        """Examples with too few words to be looked for."""
+        self._near = (
+            NearIndex([one.prefixes for one in whole], settings.near_duplicate, self._hasher)
+            if settings.near_duplicate is not None
+            else None
+        )
 
     @property
     def examples(self) -> int:
@@ -92,65 +119,88 @@ class OverlapIndex:
 
     def overlaps(self, document: Document) -> list[Overlap]:
         """Return the offences of a document: one a rule and example, in the examples' order."""
-        words = self._vocabulary.known(document.text)
-        prefixes = self._hasher.prefixes(words)
-        found = [
-            *self._by_ngrams(document, words, prefixes),
-            *self._by_likeness(document, prefixes),
-        ]
-        return sorted(found, key=lambda one: (one.rule, one.dataset, one.example_id))
+        found: dict[tuple[str, str, str], Overlap] = {}
+        for reading, units in enumerate(readings(document.text)):
+            words = self._vocabulary.known(units)
+            prefixes = self._prefixes(words)
+            shown = _Shown(document, reading)
+            for one in (
+                *self._by_ngrams(shown, words, prefixes),
+                *self._by_likeness(shown, prefixes),
+            ):
+                name = one.rule, one.dataset, one.example_id
+                if name not in found or _size(one) > _size(found[name]):
+                    found[name] = one
+        return [found[name] for name in sorted(found)]
 
-    def _by_ngrams(self, document: Document, words: I64, prefixes: Prefixes) -> Iterator[Overlap]:
+    def _by_ngrams(self, shown: "_Shown", words: I64, prefixes: Prefixes) -> Iterator[Overlap]:
         if self._ngrams is None:
             return
         for shared in self._ngrams.shared(words, prefixes):
             if self.settings.share is not None and shared.share < self.settings.share:
                 continue
             example = self._examples[shared.example]
-            yield _overlap(
+            yield shown.overlap(
                 NGRAM,
                 example,
-                document,
-                part=_part(example, shared.example_start, shared.length),
+                part=_part(example, shared.reading, shared.example_start, shared.length),
                 start=shared.document_start,
                 length=shared.length,
                 similarity=shared.share,
             )
 
-    def _by_likeness(self, document: Document, prefixes: Prefixes) -> Iterator[Overlap]:
+    def _by_likeness(self, shown: "_Shown", prefixes: Prefixes) -> Iterator[Overlap]:
         if self._near is None:
             return
         for near in self._near.near(prefixes):
-            yield _overlap(
+            yield shown.overlap(
                 NEAR,
-                self._examples[near.example],
-                document,
+                self._examples[self._whole[near.example].example],
                 part="text",
                 start=near.start,
                 length=near.stop - near.start,
                 similarity=near.similarity,
             )
 
+    def _prefixes(self, words: I64) -> Prefixes:
+        return self._hasher.prefixes(words, self._vocabulary.weights(words))
 
-def _answers(example: Example, index: int, words: I64, size: int | None) -> list[Pattern]:
-    """Return the answer as a pattern of its own, where the example's runs might miss it.
+    def _pattern(self, index: int, reading: int, first: int, words: I64) -> Pattern:
+        return Pattern(index, reading, first, words, self._prefixes(words))
 
-    An answer shorter than a run is part of runs with other words alone.
-    """
-    span = example.spans.get("answer")
-    if span is None or size is None:
-        return []
-    before = len(WORD.findall(example.text[: span.start].lower()))
-    count = len(WORD.findall(example.text[span.start : span.stop].lower()))
-    if not SHORTEST <= count < size:
-        return []
-    return [Pattern(index, before, words[before : before + count])]
+    def _answers(self, whole: Pattern, size: int | None) -> list[Pattern]:
+        """Return the answer as a pattern of its own, where the example's runs might miss it.
+
+        An answer shorter than a run is part of runs with other words alone.
+        """
+        example = self._examples[whole.example]
+        span = example.spans.get("answer")
+        if span is None or size is None:
+            return []
+        inside = [
+            number
+            for number, place in enumerate(places(example.text, whole.reading))
+            if span.start <= place.start and place.stop <= span.stop
+        ]
+        if not inside:
+            return []
+        first, stop = inside[0], inside[-1] + 1
+        weights = self._vocabulary.weights(whole.words)
+        heavy = (stop - first) * WORD_WEIGHT if weights is None else int(weights[first:stop].sum())
+        if not SHORTEST * WORD_WEIGHT <= heavy < size * WORD_WEIGHT:
+            return []
+        return [self._pattern(whole.example, whole.reading, first, whole.words[first:stop])]
 
 
-def _part(example: Example, first: int, length: int) -> str:
-    """Return the part of the example that holds most of the words first … first+length."""
-    places = [match.span() for match in WORD.finditer(example.text.lower())]
-    low, high = places[first][0], places[first + length - 1][1]
+def _size(one: Overlap) -> tuple[int, float]:
+    """Return what makes one offence of an example and rule more telling than another."""
+    return (one.words, one.similarity) if one.rule == NGRAM else (0, one.similarity)
+
+
+def _part(example: Example, reading: int, first: int, length: int) -> str:
+    """Return the part of the example that holds most of the units first … first+length."""
+    where = places(example.text, reading)
+    low, high = where[first].start, where[first + length - 1].stop
     best, most = "text", 0
     for name, span in example.spans.items():
         inside = min(high, span.stop) - max(low, span.start)
@@ -159,33 +209,47 @@ def _part(example: Example, first: int, length: int) -> str:
     return best
 
 
-def _overlap(
-    rule: str,
-    example: Example,
-    document: Document,
-    *,
-    part: str,
-    start: int,
-    length: int,
-    similarity: float,
-) -> Overlap:
-    text = None
-    if not example.protected:
-        # Lower case can be longer than the text itself, in rare alphabets; words stay in order.
-        places = list(WORD.finditer(document.text))
-        last = min(start + min(length, _SHOWN_WORDS), len(places)) - 1
-        text = document.text[places[min(start, last)].start() : places[last].end()]
-        text += " …" if length > _SHOWN_WORDS else ""
-    return Overlap(
-        rule=rule,
-        example_id=example.example_id,
-        dataset=example.dataset,
-        part=part,
-        words=length,
-        similarity=round(similarity, 4),
-        # The folder is this machine's own business, and must not enter an artifact.
-        place=PurePath(document.place).name,
-        source=document.source,
-        document=hashlib.sha256(document.text.encode()).hexdigest()[:16],
-        text=text,
-    )
+class _Shown:
+    """A document in one of its readings, as offences show it."""
+
+    def __init__(self, document: Document, reading: int) -> None:
+        self._document = document
+        self._reading = reading
+
+    @cached_property
+    def _places(self) -> list[Place]:
+        return places(self._document.text, self._reading)
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(self._document.text.encode()).hexdigest()[:16]
+
+    def overlap(
+        self,
+        rule: str,
+        example: Example,
+        *,
+        part: str,
+        start: int,
+        length: int,
+        similarity: float,
+    ) -> Overlap:
+        """Describe an offence: the units start … start+length of the document."""
+        text = None
+        if not example.protected:
+            last = start + min(length, _SHOWN_WORDS) - 1
+            text = self._document.text[self._places[start].start : self._places[last].stop]
+            text += " …" if length > _SHOWN_WORDS else ""
+        return Overlap(
+            rule=rule,
+            example_id=example.example_id,
+            dataset=example.dataset,
+            part=part,
+            words=length,
+            similarity=round(similarity, 4),
+            # The folder is this machine's own business, and must not enter an artifact.
+            place=PurePath(self._document.place).name,
+            source=self._document.source,
+            document=self._digest,
+            text=text,
+        )

@@ -1,36 +1,35 @@
 """Stretches of a document that nearly repeat an example: light edits, sentences in another order.
 
-Word 5-grams that occur in some example are dense in a copy, edited or not, and rare in ordinary
-text, so a document is first cut to its dense stretches; in most documents there is none. For
-those, MinHash signatures of the sets of word 3-grams and locality-sensitive hashing (datasketch)
-propose examples, and the exact Jaccard similarity of the two sets decides. Longer stretches are
-also looked at in parts of the examples' sizes, so that a copy among others, or beside other known
-text, is found.
+A stretch, from anywhere to anywhere, nearly repeats an example when the Jaccard similarity of
+their sets of word 3-grams reaches the threshold, and they share `_LEAST_SHARED` 3-grams at least
+(8 words in a row have as many). The search is exact: no stretch that does is missed.
+
+Of an example's n 3-grams such a stretch holds t·n, so whichever of them are left out, all but
+k of the t·n can be, it holds k of the others, within n/t places. The index therefore holds an
+example's rarest 3-grams only, and where k of them stand close together in a document, all
+stretches there are compared. Where texts are unlike, as nearly always, that is one look-up a word.
+Memory: 16 bytes a word of the examples.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from datasketch import MinHash, MinHashLSH
 
-from inject.overlap.settings import SHORTEST
-from inject.overlap.words import HashSet, Prefixes, RollingHash
+from inject.overlap.hashes import HashSet, Prefixes, RollingHash
+from inject.overlap.words import WORD_WEIGHT
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 SHINGLE = 3
-_TELLING = 5
-_PERMUTATIONS = 128
-_SEED = 1
-_SLACK = 0.7
-"""Signatures propose from this share of the threshold on; the exact similarity decides."""
-_SMOOTHED = 24
-_DENSE = 0.2
-_STEP = 1.25
-_STRIDES = 8
+_LEAST_SHARED = 6
+_COMMON = 8
+"""3-grams of more examples than this stay out of the index where they can."""
+_LEAST_WITNESSES = 0.25
+"""Share of the t·n that must be witnessed by the index all the same."""
 
 
 class Near(NamedTuple):
@@ -38,9 +37,9 @@ class Near(NamedTuple):
 
     example: int
     start: int
-    """Its first word in the document."""
+    """Its first unit in the document."""
     stop: int
-    """One past its last word."""
+    """One past its last unit."""
     similarity: float
     """Jaccard similarity of the sets of word 3-grams."""
 
@@ -49,111 +48,127 @@ class NearIndex:
     """The 3-grams of many examples.
 
     Args:
-        examples: numbers of each one's words.
+        examples: sums of each one's units.
         threshold: similarity from which a stretch is a near-duplicate.
         hasher: shared with others that look at the same document.
     """
 
-    def __init__(self, examples: Sequence[I64], threshold: float, hasher: RollingHash) -> None:
+    def __init__(self, examples: Sequence[Prefixes], threshold: float, hasher: RollingHash) -> None:
         self._threshold = threshold
         self._hasher = hasher
-        prefixes = [hasher.prefixes(words) for words in examples]
-        self._shingles = [np.unique(hasher.runs(one, SHINGLE)[1]) for one in prefixes]
-        self._checked = [len(words) >= SHORTEST for words in examples]
-        self._empty = MinHash(num_perm=_PERMUTATIONS, seed=_SEED, hashfunc=int)
-        self._lsh = MinHashLSH(
-            threshold=threshold * _SLACK, num_perm=_PERMUTATIONS, weights=(0.1, 0.9)
-        )
-        sizes = []
-        for index, shingles in enumerate(self._shingles):
-            if self._checked[index]:
-                self._lsh.insert(index, self._signature(shingles), check_duplication=False)
-                sizes.append(len(examples[index]))
-        telling = [hasher.runs(one, _TELLING)[1] for one in prefixes]
-        self._known = HashSet(np.concatenate(telling) if telling else np.zeros(0, dtype=np.uint64))
-        self._sizes = _size_classes(min(sizes), max(sizes)) if sizes else []
-        self._least = min(sizes, default=0) // 2
-
-    def checks(self, example: int) -> bool:
-        """Return whether an example is long enough to be looked for."""
-        return self._checked[example]
+        self._shingles = [np.unique(hasher.runs(one, SHINGLE).hashes) for one in examples]
+        count = len(examples)
+        self._witnesses = np.ones(count, dtype=np.int64)
+        self._reach = np.zeros(count, dtype=np.int64)
+        sizes = np.array([len(one) for one in self._shingles], dtype=np.int64)
+        held = np.concatenate([*self._shingles, np.zeros(0, dtype=np.uint64)])
+        owners = np.repeat(np.arange(count), sizes)
+        _, inverse, frequency = np.unique(held, return_inverse=True, return_counts=True)
+        often = frequency[inverse]
+        kept = np.zeros(len(held), dtype=bool)
+        # By example, and within it from the rarest to the most common 3-gram.
+        order = np.lexsort((held, often, owners))
+        first = 0
+        for index, size in enumerate(sizes.tolist()):
+            needed = max(ceil(threshold * size - 1e-9), _LEAST_SHARED)
+            own = order[first : first + size]
+            first += size
+            if needed > size:
+                continue
+            least = max(1, ceil(_LEAST_WITNESSES * needed))
+            rare = max(int(np.searchsorted(often[own], _COMMON, side="right")), 0)
+            taken = min(max(rare, size - needed + least), size)
+            kept[own[:taken]] = True
+            self._witnesses[index] = needed - (size - taken)
+            self._reach[index] = ceil(size / threshold)
+        order = np.flatnonzero(kept)[np.argsort(held[kept], kind="stable")]
+        self._hashes, self._owners = held[order], owners[order]
+        self._known = HashSet(self._hashes)
+        self._least = int(self._witnesses[self._reach > 0].min(initial=1 << 62))
 
     def near(self, prefixes: Prefixes) -> list[Near]:
-        """Return the best stretch for each example that a document nearly repeats.
+        """Return the most alike stretch for each example that a document nearly repeats.
 
         Args:
-            prefixes: sums of the document's words.
+            prefixes: sums of the document's units.
         """
-        starts, hashes = self._hasher.runs(prefixes, _TELLING)
-        if not self._sizes or not len(starts):
+        runs = self._hasher.runs(prefixes, SHINGLE)
+        if len(runs.starts) < self._least:
             return []
-        known = starts[self._known.holds(hashes)]
-        if len(known) < max(self._least - _TELLING, 1) * _DENSE:
+        hit = self._known.holds(runs.hashes)
+        if np.count_nonzero(hit) < self._least:
             return []
-        count = len(prefixes.sums) - 1
-        telling = np.zeros(count - _TELLING + 1, dtype=bool)
-        telling[known] = True
-        starts, hashes = self._hasher.runs(prefixes, SHINGLE)
-        values = np.zeros(count - SHINGLE + 1, dtype=np.uint64)
-        values[starts] = hashes
-        best: dict[int, Near] = {}
-        for low, high in self._stretches(telling):
-            stretch = values[low:high]
-            # A 3-gram with a word that no example has is one of the stretch's, too.
-            strange = stretch == 0
-            present = np.unique(stretch[~strange])
-            total = len(present) + int(strange.sum())
-            for index in self._lsh.query(self._signature(present)):
-                shared = len(np.intersect1d(present, self._shingles[index], assume_unique=True))
-                similarity = shared / (total + len(self._shingles[index]) - shared)
-                if similarity >= self._threshold and (
-                    index not in best or similarity > best[index].similarity
-                ):
-                    best[index] = Near(index, low, high + SHINGLE - 1, similarity)
-        return list(best.values())
+        candidates = self._candidates(runs.starts[hit], runs.hashes[hit])
+        if not len(candidates):
+            return []
+        # A 3-gram with a unit that no example has is unlike every other.
+        values = np.zeros(runs.possible, dtype=np.uint64)
+        values[runs.starts] = runs.hashes
+        strange = np.ones(runs.possible, dtype=bool)
+        strange[runs.starts] = False
+        before = _previous(values, strange)
+        found = []
+        for example in candidates.tolist():
+            best = self._best(example, values, strange, before)
+            if best is not None:
+                start, last, similarity = best
+                found.append(Near(example, start, self._stop(prefixes, last), similarity))
+        return found
 
-    def _signature(self, shingles: U64) -> MinHash:
-        signature = self._empty.copy()
-        signature.update_batch((shingles >> np.uint64(32)).tolist())
-        return signature
+    def _candidates(self, places: I64, hashes: U64) -> I64:
+        """Return the examples of which enough witnesses stand close together."""
+        low = self._hashes.searchsorted(hashes, side="left")
+        counts = self._hashes.searchsorted(hashes, side="right") - low
+        total = int(counts.sum())
+        every = np.arange(total)
+        owners = self._owners[every + (low - counts.cumsum() + counts).repeat(counts)]
+        order = owners.argsort(kind="stable")
+        owners, where = owners[order], places.repeat(counts)[order]
+        last = every + self._witnesses[owners] - 1
+        (fits,) = (last < total).nonzero()
+        last, own = last[fits], owners[fits]
+        close = (owners[last] == own) & (where[last] - where[fits] <= 2 * self._reach[own])
+        return np.unique(own[close])
 
-    def _stretches(self, telling: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-        """Yield where known 5-grams are dense, and parts of it of the examples' sizes.
+    def _best(
+        self, example: int, values: U64, strange: npt.NDArray[np.bool_], before: I64
+    ) -> tuple[int, int, float] | None:
+        """Return the first and last 3-gram of the most alike stretch, and how alike it is."""
+        shingles = self._shingles[example]
+        size = len(shingles)
+        slot = np.minimum(np.searchsorted(shingles, values), size - 1)
+        where = np.flatnonzero((shingles[slot] == values) & ~strange)
+        needed = max(ceil(self._threshold * size - 1e-9), _LEAST_SHARED)
+        reach = 2 * int(self._reach[example])
+        best: tuple[int, int, float] | None = None
+        limits = np.searchsorted(where, where + reach, side="right")
+        for index in np.flatnonzero(limits - np.arange(len(where)) >= needed).tolist():
+            start, inside = int(where[index]), where[index : limits[index]]
+            # What stood before, but not since the start, is new to the stretch.
+            new = before[start : inside[-1] + 1] < start
+            distinct = np.cumsum(new)[inside - start]
+            shared = np.cumsum(new[inside - start])
+            similarity = np.where(shared >= _LEAST_SHARED, shared / (distinct + size - shared), 0.0)
+            top = int(np.argmax(similarity))
+            if similarity[top] >= self._threshold - 1e-9 and (
+                best is None or similarity[top] > best[2]
+            ):
+                best = start, int(inside[top]), float(similarity[top])
+        return best
 
-        As stretches of 3-grams: first one, and one past the last.
-        """
-        for start, stop in _dense_runs(telling):
-            low, high = start, stop + _TELLING - SHINGLE
-            if high - low < max(self._least - SHINGLE, 1):
-                continue
-            yield low, high
-            for size in self._sizes:
-                length = size - SHINGLE + 1
-                if length >= high - low:
-                    break
-                stride = max(length // _STRIDES, 1)
-                for place in range(low, high - length + stride, stride):
-                    yield place, min(place + length, high)
+    def _stop(self, prefixes: Prefixes, last: int) -> int:
+        """Return where the 3-gram that starts at `last` ends."""
+        if prefixes.weights is None:
+            return last + SHINGLE
+        wanted = prefixes.weights[last] + SHINGLE * WORD_WEIGHT
+        return int(np.searchsorted(prefixes.weights, wanted))
 
 
-def _dense_runs(dense: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the stretches in which at least `_DENSE` of the 5-grams around each are known."""
-    sums = np.concatenate([[0], np.cumsum(dense)])
-    middle = np.arange(len(dense))
-    low = np.maximum(middle - _SMOOTHED // 2, 0)
-    high = np.minimum(middle + _SMOOTHED // 2, len(dense))
-    full = (sums[high] - sums[low]) >= _DENSE * (high - low)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], full, [False]]).astype(np.int8)))
-    runs = []
-    for start, stop in edges.reshape(-1, 2).tolist():
-        inside = np.flatnonzero(dense[start:stop])
-        if len(inside):
-            runs.append((start + int(inside[0]), start + int(inside[-1]) + 1))
-    return runs
-
-
-def _size_classes(smallest: int, largest: int) -> list[int]:
-    sizes = [smallest]
-    while sizes[-1] < largest:
-        sizes.append(max(int(sizes[-1] * _STEP), sizes[-1] + 1))
-    return sizes
+def _previous(values: U64, strange: npt.NDArray[np.bool_]) -> I64:
+    """Return where each value stood last before, -1 for the first of its kind and for strangers."""
+    order = np.argsort(values, kind="stable")
+    before = np.full(len(values), -1, dtype=np.int64)
+    same = values[order[1:]] == values[order[:-1]]
+    before[order[1:][same]] = order[:-1][same]
+    before[strange] = -1
+    return before

@@ -1,8 +1,8 @@
 """Runs of n words that a document shares with an example, exactly.
 
 Examples with fewer than n words, but at least `SHORTEST`, are looked for whole, and so are answers
-of that length: a run of as many words as they have. Shorter ones occur by chance and are not
-looked for. Memory: 16 bytes for each word of the examples.
+of that length: by their first `SHORTEST` words, then unit by unit. Shorter ones occur by chance and
+are not looked for. Memory: 16 bytes for each word of the examples.
 """
 
 from collections import defaultdict
@@ -13,43 +13,64 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inject.overlap.hashes import HashSet, Prefixes, RollingHash
 from inject.overlap.settings import SHORTEST
-from inject.overlap.words import HashSet, Prefixes, RollingHash
 
 I64 = npt.NDArray[np.int64]
 
 
 class Pattern(NamedTuple):
-    """Words that are looked for: an example's, or an answer's."""
+    """Units that are looked for: an example's, or an answer's."""
 
     example: int
     """Index of the example."""
+    reading: int
+    """Which reading of the example the units are of."""
     first: int
-    """Which word of the example is the pattern's first."""
+    """Which unit of that reading is the pattern's first."""
     words: I64
+    """The units' numbers."""
+    prefixes: Prefixes
+    """Their sums."""
 
 
 class Shared(NamedTuple):
     """What one document shares with one example."""
 
     example: int
+    reading: int
+    """Of the example."""
     document_start: int
-    """First word of the longest shared run, in the document."""
+    """First unit of the longest shared run, in the document."""
     example_start: int
-    """First word of it in the example."""
+    """First unit of it in the example."""
     length: int
-    """Words in it."""
+    """Units in it."""
     share: float
     """Share of the example's runs that stand in the document."""
 
 
-@dataclass
-class _Table:
-    """All runs of one length: sorted hashes, and where each run stands."""
+class _Match(NamedTuple):
+    pattern: int
+    start: int
+    """In the pattern."""
+    place: int
+    """In the document."""
+    length: int
 
+
+@dataclass(frozen=True)
+class _Table:
+    """Runs of one length: sorted hashes, and where each run stands."""
+
+    size: int
+    """Words in a run."""
+    whole: bool
+    """Whether the rest of the pattern must follow."""
     hashes: npt.NDArray[np.uint64]
     pattern: I64
     start: I64
+    stop: I64
     known: HashSet
 
 
@@ -65,80 +86,86 @@ class NgramIndex:
     def __init__(self, patterns: Sequence[Pattern], size: int, hasher: RollingHash) -> None:
         self._patterns = patterns
         self._hasher = hasher
-        self._size = size
-        by_size: dict[int, list[int]] = defaultdict(list)
+        self._runs = np.ones(len(patterns), dtype=np.int64)
+        shortest = min(SHORTEST, size)
+        long: list[int] = []
+        short: list[int] = []
         for index, pattern in enumerate(patterns):
-            length = len(pattern.words)
-            if length >= min(SHORTEST, size):
-                by_size[min(length, size)].append(index)
-        self._tables = {length: self._table(found, length) for length, found in by_size.items()}
-
-    def checks(self, pattern: Pattern) -> bool:
-        """Return whether a pattern is long enough to be looked for."""
-        return len(pattern.words) >= min(SHORTEST, self._size)
+            runs = hasher.runs(pattern.prefixes, size).possible
+            if runs:
+                self._runs[index] = runs
+                long.append(index)
+            elif hasher.runs(pattern.prefixes, shortest).possible:
+                short.append(index)
+        self._tables = [self._table(long, size, whole=False)] if long else []
+        self._tables += [self._table(short, shortest, whole=True)] if short else []
 
     def shared(self, words: I64, prefixes: Prefixes) -> list[Shared]:
         """Return what a document shares with each example that it shares a run with.
 
         Args:
-            words: numbers of the document's words.
+            words: numbers of the document's units.
             prefixes: their sums.
         """
-        places: dict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
-        for size, table in self._tables.items():
-            for pattern, start, place in self._matches(table, words, prefixes, size):
-                example = self._patterns[pattern].example
-                places[example].append((place, pattern, start, size))
-        return [self._longest(words, example, found) for example, found in places.items()]
+        found: dict[int, list[_Match]] = defaultdict(list)
+        for table in self._tables:
+            for match in self._matches(table, words, prefixes):
+                found[self._patterns[match.pattern].example].append(match)
+        return [self._longest(words, example, matches) for example, matches in found.items()]
 
-    def _table(self, patterns: list[int], size: int) -> _Table:
-        hashes, owners, starts = [], [], []
+    def _table(self, patterns: list[int], size: int, *, whole: bool) -> _Table:
+        parts = []
         for index in patterns:
-            prefixes = self._hasher.prefixes(self._patterns[index].words)
-            start, found = self._hasher.runs(prefixes, size)
-            hashes.append(found)
-            owners.append(np.full(len(start), index))
-            starts.append(start)
-        every = np.concatenate(hashes)
-        order = np.argsort(every, kind="stable")
+            runs = self._hasher.runs(self._patterns[index].prefixes, size)
+            kept = slice(1) if whole else slice(None)
+            starts = runs.starts[kept]
+            parts.append((runs.hashes[kept], np.full(len(starts), index), starts, runs.stops[kept]))
+        hashes, owners, starts, stops = map(np.concatenate, zip(*parts, strict=True))
+        order = np.argsort(hashes, kind="stable")
         return _Table(
-            hashes=every[order],
-            pattern=np.concatenate(owners)[order],
-            start=np.concatenate(starts)[order],
-            known=HashSet(every),
+            size=size,
+            whole=whole,
+            hashes=hashes[order],
+            pattern=owners[order],
+            start=starts[order],
+            stop=stops[order],
+            known=HashSet(hashes),
         )
 
-    def _matches(
-        self, table: _Table, words: I64, prefixes: Prefixes, size: int
-    ) -> Iterator[tuple[int, int, int]]:
-        """Yield pattern, run's start in it, and start in the document; words compared."""
-        starts, hashes = self._hasher.runs(prefixes, size)
-        if not len(starts):
+    def _matches(self, table: _Table, words: I64, prefixes: Prefixes) -> Iterator[_Match]:
+        """Yield where runs of the table stand in the document; units compared."""
+        runs = self._hasher.runs(prefixes, table.size)
+        if not len(runs.starts):
             return
-        hit = table.known.holds(hashes)
-        for place, value in zip(starts[hit].tolist(), hashes[hit], strict=True):
+        hit = table.known.holds(runs.hashes)
+        for place, value in zip(runs.starts[hit].tolist(), runs.hashes[hit], strict=True):
             low = int(np.searchsorted(table.hashes, value, side="left"))
             high = int(np.searchsorted(table.hashes, value, side="right"))
-            run = words[place : place + size]
             for row in range(low, high):
                 pattern, start = int(table.pattern[row]), int(table.start[row])
-                if np.array_equal(self._patterns[pattern].words[start : start + size], run):
-                    yield pattern, start, place
+                own = self._patterns[pattern].words
+                run = own if table.whole else own[start : int(table.stop[row])]
+                if np.array_equal(run, words[place : place + len(run)]):
+                    yield _Match(pattern, start, place, len(run))
 
-    def _longest(self, words: I64, example: int, found: list[tuple[int, int, int, int]]) -> Shared:
-        best = (0, 0, 0)
-        for place, pattern, start, size in found:
-            other = self._patterns[pattern].words
-            length = size
-            limit = min(len(words) - place, len(other) - start)
-            while length < limit and words[place + length] == other[start + length]:
+    def _longest(self, words: I64, example: int, found: list[_Match]) -> Shared:
+        best, of = _Match(0, 0, 0, 0), self._patterns[found[0].pattern]
+        for pattern, start, place, length in found:
+            own = self._patterns[pattern].words
+            limit = min(len(words) - place, len(own) - start)
+            while length < limit and words[place + length] == own[start + length]:
                 length += 1
-            if length > best[0]:
-                best = (length, place, self._patterns[pattern].first + start)
-        whole = {pattern for _, pattern, _, _ in found}
-        shares = []
-        for pattern in whole:
-            size = min(len(self._patterns[pattern].words), self._size)
-            runs = len(self._patterns[pattern].words) - size + 1
-            shares.append(len({start for _, one, start, _ in found if one == pattern}) / runs)
-        return Shared(example, best[1], best[2], best[0], max(shares))
+            if length > best.length:
+                best, of = _Match(pattern, start, place, length), self._patterns[pattern]
+        shares = [
+            len({match.start for match in found if match.pattern == one}) / self._runs[one]
+            for one in {match.pattern for match in found}
+        ]
+        return Shared(
+            example=example,
+            reading=of.reading,
+            document_start=best.place,
+            example_start=of.first + best.start,
+            length=best.length,
+            share=float(max(shares)),
+        )

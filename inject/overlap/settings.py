@@ -1,6 +1,6 @@
 """What counts as an overlap of a background document with an example."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -13,7 +13,8 @@ SHORTEST = 8
 class OverlapSettings(Settings):
     """The rules of the audit of the background's text.
 
-    Words are runs of letters and digits, in lower case.
+    `inject.overlap.words` says what a word is; a character of a script without spaces counts as
+    a share of one.
     """
 
     ngram: Annotated[int, Field(ge=3, le=100)] | None = 13
@@ -23,11 +24,13 @@ class OverlapSettings(Settings):
     share: Annotated[float, Field(gt=0, le=1)] | None = None
     """With it, one shared n-gram is not enough: this share of the example's n-grams must stand
     in the document (`ngram: 8, share: 0.7` is the rule of PaLM)."""
-    near_duplicate: Annotated[float, Field(gt=0.2, le=1)] | None = 0.5
+    near_duplicate: Annotated[float, Field(gt=0.2, le=1)] | None = 0.3
     """A stretch of a document whose word 3-grams agree with an example's to this degree
-    (Jaccard) is a near-duplicate: light edits, sentences in another order. null: no such rule."""
-    drop: bool = True
-    """Leave documents that overlap out of the corpus; false only lists them."""
+    (Jaccard) is a near-duplicate: one word in five replaced, sentences in another order. null:
+    no such rule."""
+    drop: bool | Literal["stop"] = True
+    """Leave documents that overlap out of the corpus; false only lists them; `stop` stops the
+    run and names them."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "OverlapSettings":

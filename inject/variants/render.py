@@ -25,6 +25,7 @@ from inject.variants.settings import (
     TruncatedVariant,
     Variant,
     Variants,
+    not_to_be_sent,
 )
 from inject.variants.texts import lower_cased, question_only, without_answer
 from inject.variants.tokens import replaced, truncated
@@ -140,6 +141,7 @@ def _paraphrased(
     if variant.by == "data":
         written = [from_data(one, variant.versions) for one in members]
     else:
+        _check_sendable(members, variant)
         written = from_model(
             members, variant, writer=writer(variant), cache=cache, progress=progress
         )
@@ -148,6 +150,15 @@ def _paraphrased(
         for one, versions in zip(members, written, strict=True)
         for number, text in enumerate(versions, 1)
     ]
+
+
+def _check_sendable(members: Sequence[Example], variant: ParaphraseVariant) -> None:
+    """Refuse to send a protected text that nobody asked to send, before the first is sent."""
+    kept = {
+        one.dataset for one in members if not variant.may_send(one.dataset, protected=one.protected)
+    }
+    if kept:
+        raise not_to_be_sent(sorted(kept))
 
 
 def _ordinary(tokenizer: "PreTrainedTokenizerBase") -> I64:

@@ -1,11 +1,13 @@
 """A model behind an OpenAI-compatible server.
 
-The key comes from the environment variable that the experiment names, and is written nowhere.
+The key comes from the environment variable that the experiment names, and is written nowhere: a
+server that repeats it in its answer finds it masked in our message.
 """
 
 import os
 
 from inject.errors import InputError
+from inject.secrets import masked
 from inject.variants.settings import ParaphraseVariant
 
 TIMEOUT_SECONDS = 120.0
@@ -24,9 +26,10 @@ class ServerWriter:
         from openai import OpenAI
 
         self._variant = variant
+        self._key = _key(variant.api_key_variable)
         self._client = OpenAI(
             base_url=variant.base_url,
-            api_key=_key(variant.api_key_variable),
+            api_key=self._key,
             timeout=TIMEOUT_SECONDS,
             max_retries=RETRIES,
         )
@@ -39,6 +42,7 @@ class ServerWriter:
         """
         from openai import OpenAIError
 
+        refused = ""
         try:
             answer = self._client.chat.completions.create(
                 model=self._variant.model or "",
@@ -48,12 +52,15 @@ class ServerWriter:
                 seed=seed,
             )
         except OpenAIError as error:
+            refused = masked(str(error) or type(error).__name__, self._key)
+        if refused:
+            # Raised out here, so that no traceback shows the library's own message.
             raise InputError(
-                f"the server of the paraphrase model gave no answer ({error})",
-                where=str(self._variant.base_url),
+                f"the server of the paraphrase model gave no answer ({refused})",
+                where=masked(str(self._variant.base_url), self._key),
                 hint="See that it runs, and knows the model "
                 f"{self._variant.model!r}; answers so far are kept.",
-            ) from error
+            )
         return (answer.choices[0].message.content or "") if answer.choices else ""
 
 

@@ -1,11 +1,15 @@
 """What a user writes about the variants that copies have."""
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from inject.errors import InputError
+from inject.secrets import secret_in
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -14,6 +18,10 @@ PROMPT = (
     "Rewrite the following text in other words. Keep its meaning, its names and its numbers. "
     "Answer with the rewritten text alone.\n\n{text}\n\nRewritten text:"
 )
+
+
+def _is_variable(name: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None and secret_in(name) is None
 
 
 # Each variant narrows `kind` to its own Literal, by which pydantic tells them apart. A type checker
@@ -83,6 +91,9 @@ class TruncatedVariant(WholeVariant):
 class ParaphraseVariant(WholeVariant):
     """The example in other words."""
 
+    # A problem with an address or a key must not repeat it.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
     kind: Literal["paraphrase"]  # type: ignore[assignment]
     """`paraphrase`."""
     by: Literal["data", "model"] = "data"
@@ -95,6 +106,8 @@ class ParaphraseVariant(WholeVariant):
     """Address of an OpenAI-compatible server, such as `http://localhost:8000/v1`."""
     api_key_variable: str | None = None
     """Environment variable that holds the server's key; the key is never written anywhere."""
+    send_protected: tuple[str, ...] = ()
+    """Protected datasets, by name, whose texts may be sent to the server; none if left out."""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
     """Temperature of sampling; 0 takes the likeliest token."""
     prompt: Annotated[str, Field(pattern=r"\{text\}")] = PROMPT
@@ -112,7 +125,23 @@ class ParaphraseVariant(WholeVariant):
             raise ValueError("model and base_url belong to by: model")
         if self.api_key_variable is not None and self.base_url is None:
             raise ValueError("api_key_variable belongs to a server: give base_url")
+        if self.send_protected and self.base_url is None:
+            raise ValueError("send_protected belongs to a server: give base_url")
+        if self.base_url is not None and (kind := secret_in(self.base_url)):
+            raise ValueError(
+                f"base_url holds {kind}, which would be written into every run's folder; put the "
+                "key into an environment variable and name that in api_key_variable"
+            )
+        if self.api_key_variable is not None and not _is_variable(self.api_key_variable):
+            raise ValueError(
+                "api_key_variable is no name of an environment variable (letters, digits, "
+                "underscores); give the name, never the key itself"
+            )
         return self
+
+    def may_send(self, dataset: str, *, protected: bool) -> bool:
+        """Return whether the texts of a dataset may leave this machine for the model."""
+        return self.base_url is None or not protected or dataset in self.send_protected
 
 
 Variant = Annotated[
@@ -129,6 +158,8 @@ Variant = Annotated[
 
 class Variants(Settings):
     """Which variants the copies have."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     of: Annotated[tuple[Variant, ...], Field(min_length=1)] = (WholeVariant(),)
     """The variants: `whole`, `question`, `no_answer`, `lower_case`, `replaced`, `truncated`,
@@ -150,3 +181,13 @@ class Variants(Settings):
         """Return a short text for tables and folder names."""
         text = ", ".join(one.label() for one in self.of)
         return text if self.dealt == "examples" or len(self.of) == 1 else f"{text} by copy"
+
+
+def not_to_be_sent(datasets: Sequence[str]) -> InputError:
+    """Return the error for protected datasets that a server was to paraphrase."""
+    return InputError(
+        f"the texts of protected data ({', '.join(datasets)}) would be sent to a server",
+        where="variants.of.paraphrase",
+        hint="Use a local model (leave base_url out), or, where the server may have them, say so: "
+        f"send_protected: [{', '.join(datasets)}].",
+    )

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunsFolder
+from spikein.cli.options import RUNS, RunsFolder, RunStore
 from spikein.cli.output import Column, print_table, say, warn
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def audit(
             show_default=False,
         ),
     ] = None,
+    store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
     """Say what the audits of a run found, and search its background by other rules.
@@ -71,6 +72,7 @@ def audit(
         found = audit_run(
             folder,
             rules=rules,
+            store=store,
             progress=lambda done, total: progress.advanced("audit", done, total, "tokens", ""),
         )
     print_table(
@@ -103,6 +105,8 @@ def audit(
         warn("Something was found.")
         raise typer.Exit(FOUND)
     say("All streams passed." + (" The rules asked for find nothing." if rules else ""))
+    if unchecked := max((len(one.facts.unchecked) for one in found.dropped), default=0):
+        warn(f"{unchecked:,} rows were not looked for in the background; they are named above.")
 
 
 def _rules(
@@ -175,6 +179,15 @@ def _print_looked(looked: "Looked", when: str) -> None:
         f"rows, by the rule: {facts.rules}. {facts.offending:,} overlap, {facts.dropped:,} "
         "were left out."
     )
+    if facts.unchecked:
+        say(f"{len(facts.unchecked):,} rows have too few words and were not looked for:")
+        print_table(
+            [Column("dataset"), Column("row"), Column("example"), Column("words", right=True)],
+            (
+                (one.dataset, one.source_id, one.example_id, f"{one.words:g}")
+                for one in facts.unchecked
+            ),
+        )
     if looked.overlaps:
         print_table(
             [

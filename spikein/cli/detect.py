@@ -1,17 +1,13 @@
 """`spikein detect`: score any file of texts with any model, no experiment needed."""
 
 from enum import StrEnum
-from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from spikein.cli.output import Column, print_table, say, warn
-
-if TYPE_CHECKING:
-    from analysis.auc_table import AucRow
-    from detect.file_command import DetectFileResult
+from spikein.cli.detect_table import print_json, print_result
+from spikein.cli.output import warn
 
 
 class LongText(StrEnum):
@@ -62,13 +58,18 @@ def detect(
             "--examples",
             metavar="FILE",
             help="Rows with [cyan]text[/] or [cyan]input[/], optional [cyan]id[/], "
-            "[cyan]label[/] (1 = member), [cyan]group[/]: JSON Lines, Parquet, CSV; .gz too.",
+            "[cyan]label[/] (1 = member), [cyan]group[/], in any case: JSON Lines, Parquet, CSV; "
+            ".gz too.",
             show_default=False,
         ),
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="FILE", help="Where the scores go (Parquet)."),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Where the scores go: [cyan].parquet[/], [cyan].csv[/] or [cyan].jsonl[/].",
+        ),
     ] = Path("scores.parquet"),
     reference: Annotated[
         str | None,
@@ -137,17 +138,23 @@ def detect(
             "--trust-remote-code", help="Run code that the model's repository brings along."
         ),
     ] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the table as one JSON object, and nothing else."),
+    ] = False,
 ) -> None:
     """Score the rows of any file with any causal language model.
 
     Higher scores always mean: more likely seen in training.
-    Where the rows carry labels, a table of AUCs with intervals is printed.
+    Where the rows carry labels, a table of AUCs and true-positive rates with intervals is printed.
 
     [bold]Examples[/]
 
       spikein detect --model EleutherAI/pythia-160m --examples rows.jsonl
 
       spikein detect --model my/model --examples my.csv --detectors min_k:k=0.2,zlib
+
+      spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
     """
     from detect.file_command import DetectFileRequest, detect_file
     from detect.policy import ScoringPolicy
@@ -176,49 +183,7 @@ def detect(
         )
     for note in result.notes:
         warn(note)
-    if result.rows.labels is None:
-        say("The rows carry no labels, so there is no AUC to report.", style="dim")
+    if as_json:
+        print_json(result)
     else:
-        _print_aucs(result)
-    say(f"Scores of {len(result.rows.texts)} rows: {result.out}", style="bold")
-
-
-def _print_aucs(result: "DetectFileResult") -> None:
-    from analysis.auc_table import auc_table
-    from analysis.settings import AnalysisSettings
-
-    settings = AnalysisSettings()
-    rows = auc_table(result.scores, result.rows.labels or [], result.rows.groups, settings)
-    print_table(
-        [
-            Column("detector", whole=True),
-            Column("setting", whole=True),
-            Column("AUC", right=True),
-            Column(f"{settings.confidence:.0%} interval", right=True),
-            Column("members", right=True),
-            Column("non-members", right=True),
-            Column("remark"),
-        ],
-        (
-            (
-                row.detector,
-                row.setting,
-                "" if isnan(row.auc.value) else f"{row.auc.value:.3f}",
-                "" if isnan(row.auc.low) else f"{row.auc.low:.3f} – {row.auc.high:.3f}",
-                str(row.n_members),
-                str(row.n_nonmembers),
-                _remark(row),
-            )
-            for row in rows
-        ),
-    )
-    say("Above 0.5: members score higher. The interval is a bootstrap over groups.", style="dim")
-
-
-def _remark(row: "AucRow") -> str:
-    parts = [
-        row.auc.reason or "",
-        f"{row.unscored} rows not scored" if row.unscored else "",
-        "measured on its own rows" if row.own_rows else "",
-    ]
-    return "; ".join(part for part in parts if part)
+        print_result(result)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunsFolder
+from spikein.cli.options import RUNS, RunsFolder, RunStore
 from spikein.cli.output import say, warn
 
 
@@ -68,6 +68,7 @@ def export(
             help="Export copies of protected datasets, too; do not share the files then.",
         ),
     ] = False,
+    store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
     """Export the contaminated stream of a run, with the place of every copy beside it.
@@ -100,6 +101,7 @@ def export(
             rows=rows.value,
             clean=clean,
             show_protected=show_protected,
+            store=store,
             progress=lambda done, total: progress.advanced(name, done, total, "tokens", ""),
         )
     if facts.texts is not None and facts.texts.changed:

@@ -1,8 +1,9 @@
 """The command `spikein`: its commands, and how they end.
 
-Exit codes: 0 done; 2 bad input or a failed audit, told without a traceback; 130 interrupted;
-143 ended by SIGTERM, with a checkpoint where a model was being trained; 1 a defect of ours, with
-its traceback. Nothing heavy is imported before a command runs.
+Exit codes: 0 done; 2 bad input, a failed audit, or a machine that refuses (no space, no
+permission), told without a traceback; 130 interrupted; 143 ended by SIGTERM, with a checkpoint
+where a model was being trained; 1 a defect of ours, with its traceback. Nothing heavy is imported
+before a command runs.
 """
 
 import io
@@ -41,6 +42,26 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt:
             print_error("interrupted. Finished steps are kept; run the same command to go on.")
             raise typer.Exit(130) from None
+        except Exception as error:
+            said = _of_the_machine(error)
+            if said is None:
+                raise
+            print_error(said)
+            raise typer.Exit(2) from None
+
+
+def _of_the_machine(error: Exception) -> str | None:
+    """Say what the machine refused: no space, no permission; None for a defect of ours."""
+    from spikein.disk import disk_full
+    from spikein.folders import read_only
+
+    where = getattr(error, "filename", None)
+    place = f"{where}: " if where else ""
+    if disk_full(error):
+        return f"{place}the disk is full. Free some space, then run the same command to go on."
+    if read_only(error) and isinstance(error, OSError) and where:
+        return f"{place}{error.strerror}."
+    return None
 
 
 app = typer.Typer(

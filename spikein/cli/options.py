@@ -18,10 +18,20 @@ Overrides = Annotated[
         show_default=False,
     ),
 ]
+
+
+def _folder(text: str | Path) -> Path:
+    """Return a folder's path; an empty one would mean the working directory, unasked."""
+    if not str(text).strip():
+        raise typer.BadParameter("is empty. Give a folder; '.' is the working directory.")
+    return Path(text)
+
+
 StoreFolder = Annotated[
     Path,
     typer.Option(
         "--store",
+        parser=_folder,
         envvar="SPIKEIN_STORE",
         metavar="DIR",
         help="Where artifacts are kept; several runs may share one.",
@@ -30,7 +40,21 @@ StoreFolder = Annotated[
 RunsFolder = Annotated[
     Path,
     typer.Option(
-        "--runs", envvar="SPIKEIN_RUNS", metavar="DIR", help="Where run folders are kept."
+        "--runs",
+        parser=_folder,
+        envvar="SPIKEIN_RUNS",
+        metavar="DIR",
+        help="Where run folders are kept.",
+    ),
+]
+RunStore = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        parser=_folder,
+        metavar="DIR",
+        help="The store of this run, where it is not the one that the run remembers.",
+        show_default=False,
     ),
 ]
 

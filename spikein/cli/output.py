@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
+from inject.secrets import masked
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -41,17 +43,18 @@ def say(text: str, *, style: str = "") -> None:
 
 
 def warn(text: str) -> None:
-    """Print one line to standard error, in yellow on a terminal."""
+    """Print one line to standard error, in yellow on a terminal; secrets in it are masked."""
     from rich.text import Text
 
-    console(sys.stderr).print(Text(text, style="yellow"), soft_wrap=True)
+    console(sys.stderr).print(Text(masked(text), style="yellow"), soft_wrap=True)
 
 
 def print_error(text: str) -> None:
-    """Print an error to standard error, in red on a terminal."""
+    """Print an error to standard error, in red on a terminal; secrets in it are masked."""
     from rich.text import Text
 
-    console(sys.stderr).print(Text.assemble(("Error: ", "bold red"), (text, "red")), soft_wrap=True)
+    shown = Text.assemble(("Error: ", "bold red"), (masked(text), "red"))
+    console(sys.stderr).print(shown, soft_wrap=True)
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:

@@ -11,6 +11,7 @@ from spikein.cli.output import Column, count, print_table, say
 
 if TYPE_CHECKING:
     from spikein.outlook import Outlook
+    from spikein.results import PlanResult
 
 
 def plan(
@@ -24,6 +25,10 @@ def plan(
     mfu: Annotated[
         float, typer.Option(help="Share of their peak that training reaches.", metavar="SHARE")
     ] = 0.4,
+    measure: Annotated[
+        bool,
+        typer.Option(help="Time a few training steps here, to say how long each step will take."),
+    ] = True,
 ) -> None:
     """Say what a run will do and what it will cost; run nothing.
 
@@ -45,7 +50,9 @@ def plan(
     from spikein.run import plan_experiment
 
     hardware = Hardware(gpu=gpu.lower(), gpus=gpus, utilisation=mfu)
-    result = plan_experiment(file, overrides or [], store_root=store, hardware=hardware)
+    result = plan_experiment(
+        file, overrides or [], store_root=store, hardware=hardware, measure=measure
+    )
     print_table(
         [
             Column("step", whole=True),
@@ -83,11 +90,31 @@ def plan(
     parts = [
         f"{result.name}: {result.arms} {'arm' if result.arms == 1 else 'arms'}, "
         f"{len(result.rows)} steps, {len(todo)} to do",
-        f"about {duration(seconds)} on this machine" if seconds else "",
+        _time(result, seconds),
         f"about {human_bytes(disk)} on disk" if disk else "",
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
     refuse(result.problems)
+
+
+def _time(result: "PlanResult", seconds: float) -> str:
+    """Say how long the run will take on this machine, and how that is known."""
+    from spikein.progress import duration
+
+    if not seconds:
+        return ""
+    unknown = sum(row.seconds is None for row in result.rows if not row.stored)
+    words = f"about {duration(seconds)} on this machine"
+    if unknown:
+        words += f", and {unknown} steps whose time is not known"
+    rate = result.measured
+    if rate is None:
+        return words
+    how = "" if rate.whole else ", on a smaller model"
+    return (
+        f"{words} ({rate.flops_per_second / 1e9:,.1f} GFLOP/s in {rate.steps} training steps on "
+        f"its {rate.device}{how}; other work on the machine makes it longer)"
+    )
 
 
 def _print_injection(outlooks: "tuple[Outlook, ...]") -> None:

@@ -1,11 +1,12 @@
 """`spikein status`: which runs there are, and whether what they rest on is whole."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, STORE, RunsFolder, StoreFolder
+from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore
 from spikein.cli.output import Column, print_table, say
 
 
@@ -18,7 +19,7 @@ def status(
             show_default=False,
         ),
     ] = None,
-    store: StoreFolder = STORE,
+    store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
     """List the runs, or say how far one of them is.
@@ -34,9 +35,9 @@ def status(
     if run is None:
         _all(runs)
     elif run.endswith((".yaml", ".yml")):
-        _file(Path(run), store)
+        _file(Path(run), store or Path(os.environ.get("SPIKEIN_STORE") or STORE))
     else:
-        _one(run, runs)
+        _one(run, runs, store)
 
 
 def _all(runs: Path) -> None:
@@ -51,10 +52,17 @@ def _all(runs: Path) -> None:
             Column("run", whole=True),
             Column("finished (UTC)", whole=True),
             Column("artifacts", right=True),
+            Column("earlier", right=True),
             Column("state"),
         ],
         (
-            (row.name, row.finished, f"{row.whole}/{row.linked}", row.problem or "whole")
+            (
+                row.name,
+                row.finished,
+                f"{row.whole}/{row.linked}",
+                str(row.earlier or ""),
+                row.problem or "whole",
+            )
             for row in rows
         ),
     )
@@ -80,8 +88,9 @@ def _file(file: Path, store: Path) -> None:
     say(f"{result.name}: {left} steps to do." if left else f"{result.name}: every step is done.")
 
 
-def _one(name: str, runs: Path) -> None:
+def _one(name: str, runs: Path, store: Path | None) -> None:
     from spikein.disk import human_bytes
+    from spikein.run_history import entries
     from spikein.run_status import artifact_rows
     from spikein.runs import find_run
 
@@ -95,7 +104,9 @@ def _one(name: str, runs: Path) -> None:
         ],
         (
             (row.name, human_bytes(row.size), row.created, row.problem or "whole")
-            for row in artifact_rows(folder, read=True)
+            for row in artifact_rows(folder, store, read=True)
         ),
     )
+    for earlier, record in entries(folder):
+        say(f"Earlier results, finished {record.finished}: {earlier}")
     say(f"Report: {folder / 'report.html'}", style="bold")

@@ -25,8 +25,9 @@ class InProcess:
     def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
         """See `spikein.executors.Executor.run`."""
         started = time.monotonic()
-        with store.in_use():
+        with store.in_use(required=False):
             work = _Work(plan(graph, store), store, progress)
+            progress.begun([one.step for one in work.planned.values() if one.to_do])
             for one in work.planned.values():
                 if one.state != "unneeded":
                     work.settled(one.step)
@@ -75,13 +76,13 @@ class _Work:
         except Exception as error:
             error.add_note(f"This happened in the step {step.name}. Finished steps are kept.")
             raise
-        if obtained.adopted is not None:
-            self._progress.notice(
-                f"{step.name}: all that it reads is as it was for "
-                f"{obtained.adopted.path.parent.name}/{obtained.adopted.path.name}; not built again"
-            )
-        else:
-            self._progress.finished(step.name, built=obtained.built, seconds=obtained.seconds)
+        twin = obtained.adopted
+        self._progress.finished(
+            step.name,
+            built=obtained.built,
+            seconds=obtained.seconds,
+            same_as=f"{twin.path.parent.name}/{twin.path.name}" if twin else None,
+        )
         return Outcome(
             step=step, artifact=obtained.artifact, built=obtained.built, seconds=obtained.seconds
         )

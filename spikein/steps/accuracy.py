@@ -20,6 +20,7 @@ from inject.source_digest import root
 from inject.tables import read_parquet
 from spikein.graph import Step, StepContext
 from spikein.steps.detection import open_target
+from spikein.steps.facets import EXPOSURES, UNSPLIT
 from spikein.steps.models import ModelNode
 from spikein.steps.results import figures_record
 from train.prompts import FORMS
@@ -75,6 +76,7 @@ def accuracy_step(
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
         code=(root(build),),
+        reads={"examples": UNSPLIT},
         build=build,
     )
 
@@ -110,6 +112,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
+        reads={name: EXPOSURES for name in inputs if name.endswith("-model")},
         build=build,
     )
 

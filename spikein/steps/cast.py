@@ -5,6 +5,7 @@ from inject.example import read_examples, write_examples
 from inject.settings import plain
 from inject.source_digest import root
 from spikein.graph import Step, StepContext
+from spikein.steps.facets import OF_EXAMPLES
 
 _FILE = "examples.parquet"
 
@@ -23,5 +24,6 @@ def cast_step(examples: Step, cast: Cast, *, seed: int) -> Step:
         settings={"cast": plain(cast), "seed": seed},
         inputs={"examples": examples},
         code=(root(build),),
+        facets=OF_EXAMPLES,
         build=build,
     )

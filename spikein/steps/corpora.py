@@ -12,11 +12,11 @@ from typing import Any
 from inject.background.document import Document
 from inject.background.mixture import MixtureReport, mixed_documents
 from inject.corpus import Corpus, build_corpus
-from inject.datasets.contaminant import Contaminant, contaminant_identity
+from inject.datasets.contaminant import Contaminant, checked_options, contaminant_identity
 from inject.datasets.load import load_examples
 from inject.datasets.registry import dataset_code, get_dataset
 from inject.example import Example
-from inject.exchange.importing import import_corpus
+from inject.exchange.cleaning import import_audited
 from inject.overlap.filter import OverlapFilter, write_overlaps
 from inject.settings import plain
 from inject.source_digest import root
@@ -25,6 +25,7 @@ from inject.unchanged import unchanged
 from inject.view import Stretch
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
+from spikein.steps.facets import OF_CORPUS
 from train.settings import TokenizerTraining
 from train.vocabulary import require_own_tokenizer
 
@@ -114,7 +115,7 @@ def corpus_step(
 
     Documents that overlap with a row of any contaminant, whether or not it will be drawn, are left
     out and listed. An imported corpus is read and checked instead, and referred to where its files
-    lie.
+    lie; documents of it that overlap are skipped there.
 
     Args:
         experiment: the experiment.
@@ -127,39 +128,43 @@ def corpus_step(
     sources, seed = experiment.corpus.sources, experiment.corpus.seed
     imported = experiment.corpus.imported
     contaminants, rules = experiment.contaminants, experiment.audit
-    audited = imported is None and rules.active
+    audited = rules.active
     rows = _rows_identities(contaminants, seeds) if audited else []
+
+    def overlaps() -> OverlapFilter | None:
+        if not audited:
+            return None
+        with unchanged("contaminants", lambda: _rows_identities(contaminants, seeds), rows):
+            return OverlapFilter(_candidates(contaminants, seeds), rules)
 
     def take(context: StepContext) -> None:
         if imported is None:
             raise TypeError("there is no corpus to import")
         with unchanged("corpus.imported", lambda: sources_identity(experiment), named):
-            import_corpus(
+            import_audited(
                 context.out,
                 imported,
                 tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
                 tokens=tokens,
+                audit=overlaps(),
                 progress=lambda done: context.report(done, tokens, unit="tokens"),
             )
 
     def build(context: StepContext) -> None:
-        report = MixtureReport()
-        overlaps = None
-        if rules.active:
-            with unchanged("contaminants", lambda: _rows_identities(contaminants, seeds), rows):
-                overlaps = OverlapFilter(_candidates(contaminants, seeds), rules)
+        report, audit = MixtureReport(), overlaps()
         with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
             build_corpus(
                 context.out,
-                documents=mixed_documents(sources, seed=seed, report=report, keep=overlaps),
+                documents=mixed_documents(sources, seed=seed, report=report, keep=audit),
                 tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
                 tokens=tokens,
                 progress=lambda done: context.report(done, tokens, unit="tokens"),
                 mixture=report,
                 unfinished=context.unfinished,
             )
-        if overlaps is not None:
-            write_overlaps(context.out, overlaps.found, overlaps.facts())
+        if audit is not None:
+            audit.require_none()
+            write_overlaps(context.out, audit.found, audit.facts())
 
     return Step(
         kind="corpus",
@@ -177,14 +182,15 @@ def corpus_step(
                 else {}
             ),
         },
-        version=3,
+        version=4,
         inputs={"tokenizer": tokenizer},
-        libraries=("tokenizers", "datasketch") if audited else ("tokenizers",),
+        libraries=("tokenizers",),
         code=(
             root(build if imported is None else take),
             *(root(type(source)) for source in sources),
             *(dataset_code(one.dataset) for one in contaminants if audited),
         ),
+        facets=OF_CORPUS,
         build=build if imported is None else take,
         cost=Cost(disk_bytes=None if imported else 2 * tokens),
     )
@@ -208,7 +214,9 @@ def _rows_identities(
 
 def _seeds_of(contaminant: Contaminant, seeds: Sequence[int]) -> list[int]:
     """Return the seeds that bear on a contaminant's rows, ascending; none where its file does."""
-    return sorted(seeds) if get_dataset(contaminant.dataset).seeded else []
+    dataset = get_dataset(contaminant.dataset)
+    options = checked_options(dataset, contaminant.options)
+    return sorted(seeds) if dataset.follows_seed(options) else []
 
 
 def _rows_identity(contaminant: Contaminant, seeds: Sequence[int]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
 from inject.unchanged import unchanged
 from spikein.graph import Step, StepContext
+from spikein.steps.facets import TEXTS, TOKENS, UNSPLIT
 from spikein.steps.models import ModelNode
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
         code=(root(build),),
+        reads={"examples": TEXTS},
         build=build,
     )
 
@@ -126,6 +128,7 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
         settings={"files": files},
         inputs={"corpus": corpus},
         code=(root(build),),
+        reads={"corpus": TOKENS},
         build=build,
     )
 
@@ -213,6 +216,8 @@ def scores_step(
         inputs={**inputs, "examples": examples},
         libraries=("scikit-learn",) if any(one.name == BLIND for one in asked) else (),
         code=(root(build), *{detector_code(one.name): None for one in asked}),
+        reads={name: UNSPLIT for name in inputs if name.startswith("cast-")}
+        | {"examples": UNSPLIT},
         build=build,
     )
 

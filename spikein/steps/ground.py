@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.audit import AuditFailed, audit, read_audit, write_audit
+from inject.contained import name_rows
 from inject.corpus import Corpus
 from inject.datasets.contaminant import contaminant_identity
 from inject.datasets.load import load_examples
@@ -19,7 +20,7 @@ from inject.example import Example, members, read_examples, write_examples
 from inject.fit import Fitted, LengthRules, fit_examples, told_of_lengths
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan import make_plan, read_plan, write_plan
-from inject.pool import Asked, deal_all
+from inject.pool import Asked, deal_usable, usable_rows
 from inject.separators import separated_placements, separators_for, text_room
 from inject.settings import Placement, plain
 from inject.source_digest import root
@@ -28,6 +29,7 @@ from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.encoding import example_tokens
+from spikein.steps.facets import OF_AUDIT, OF_EXAMPLES, TOKENS, UNSPLIT
 from spikein.steps.variants import copy_texts, renditions_of, variants_of
 
 
@@ -87,19 +89,24 @@ def examples_step(
                 "protected": get_dataset(contaminant.dataset).protected,
             }
         context.report(len(contaminants), len(contaminants), unit="datasets", note="dealing")
-        try:
-            found = deal_all(
-                asked, tune_share=tune_share, near_duplicate=pool.near_duplicate, seed=seed
-            )
-        except InputError as error:
-            raise told_of_lengths(error, fitting, **lengths) from error
-        for report, dealt in zip(reports.values(), found, strict=True):
-            report["considered"] = dealt.considered
-            report["near_duplicates"] = [list(item) for item in dealt.near_duplicates]
-            report["near_duplicates_across"] = [item._asdict() for item in dealt.near_across]
-            report["strata"] = dealt.strata
-            report["strata_pooled"] = {"strata": dealt.pooled_strata, "rows": dealt.pooled_rows}
-        examples = [row for dealt in found for row in dealt.examples]
+        examples: list[Example] = []
+        usable = usable_rows(asked, near_duplicate=pool.near_duplicate, seed=seed)
+        for report, one in zip(reports.values(), usable, strict=True):
+            try:
+                dealt = deal_usable(one, tune_share=tune_share, seed=seed)
+            except InputError as error:
+                raise told_of_lengths(error, fitting, **lengths) from error
+            examples.extend(dealt.examples)
+            report |= {
+                "considered": one.considered,
+                "near_duplicates": [list(item) for item in one.near_duplicates],
+                "near_duplicates_across": [item._asdict() for item in one.near_across],
+                "strata": dealt.drawn.strata,
+                "strata_pooled": {
+                    "strata": dealt.drawn.pooled_strata,
+                    "rows": dealt.drawn.pooled_rows,
+                },
+            }
         write_examples(context.out / "examples.parquet", examples)
         (context.out / "examples.json").write_text(json.dumps(reports, indent=1))
 
@@ -120,6 +127,7 @@ def examples_step(
         inputs={"tokenizer": tokenizer},
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
         code=(root(build), *(dataset_code(one.dataset) for one in contaminants)),
+        facets=OF_EXAMPLES,
         build=build,
     )
 
@@ -198,6 +206,7 @@ def plan_step(
         },
         libraries=("scipy",),
         code=(root(build),),
+        reads={"corpus": TOKENS, "examples": UNSPLIT, "pool": UNSPLIT},
         build=build,
     )
 
@@ -226,12 +235,13 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             sides={example.example_id: example.side for example in pool},
         )
         shared = overlaps_between_sides(pool, rules) if rules.ngram is not None else []
-        write_audit(context.out, replace(report, between_sides=tuple(shared)))
+        report = replace(name_rows(report, pool), between_sides=tuple(shared))
+        write_audit(context.out, report)
 
     return Step(
         kind="audit",
         label=plan.label,
-        version=2,
+        version=3,
         settings={"ngram": rules.ngram, "share": rules.share},
         inputs={
             "corpus": corpus,
@@ -240,6 +250,8 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             **variants_of(plan),
         },
         code=(root(build),),
+        reads={"corpus": TOKENS, "examples": UNSPLIT},
+        facets=OF_AUDIT,
         build=build,
     )
 

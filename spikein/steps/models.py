@@ -17,6 +17,7 @@ from inject.source_digest import root
 from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
+from spikein.steps.facets import PASSED, TOKENS, UNSPLIT
 from spikein.steps.ground import require_passed
 from spikein.steps.variants import renditions_file, variants_of
 from train.checkpoints import checkpoint_folder, checkpoint_steps
@@ -139,6 +140,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
         volatile=("log.parquet",),
         execution=experiment.execution,
         code=(root(build),),
+        reads={"corpus": TOKENS},
         build=build,
         cost=_cost(experiment, tokens * settings.epochs),
     )
@@ -214,6 +216,7 @@ def arm_step(
         volatile=("log.parquet",),
         execution=experiment.execution,
         code=(root(build), root(ModelNode)),
+        reads={"corpus": TOKENS, "examples": UNSPLIT, "audit": PASSED},
         build=build,
         cost=_cost(
             experiment,

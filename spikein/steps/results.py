@@ -26,6 +26,7 @@ from inject.source_digest import root
 from inject.tables import read_parquet
 from inject.variants.rendition import WHOLE, kind_of
 from spikein.graph import Step, StepContext
+from spikein.steps.facets import RECORDS
 
 FINDINGS = "findings.json"
 FIGURES = "figures.json"
@@ -85,7 +86,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
     return Step(
         kind="results",
         label=label,
-        version=3,
+        version=4,
         settings={
             "analysis": plain(settings),
             "arms": [
@@ -95,6 +96,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
+        reads={name: RECORDS for name in inputs if name.endswith("-model")},
         build=build,
     )
 

@@ -21,6 +21,7 @@ from inject.source_digest import root
 from inject.tables import read_parquet
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
+from spikein.steps.facets import EXPOSURES
 from spikein.steps.models import ModelNode, kept_steps, total_steps
 from spikein.steps.results import figures_record, recorded_figures
 
@@ -125,6 +126,7 @@ def trajectory_step(
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
+        reads={name: EXPOSURES for name in inputs if name.endswith("-model")},
         build=build,
     )
 

@@ -20,6 +20,7 @@ from inject.variants.settings import ParaphraseVariant, Variants
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
 from spikein.steps.encoding import example_tokens
+from spikein.steps.facets import UNSPLIT
 
 _FILE = "renditions.parquet"
 
@@ -59,6 +60,7 @@ def variants_step(
         settings={"variants": named, "seed": seed},
         inputs={"examples": examples, "tokenizer": tokenizer},
         code=(root(build),),
+        reads={"examples": UNSPLIT},
         build=build,
     )
 
@@ -80,7 +82,7 @@ def _identities(variants: Variants) -> list[dict[str, Any]]:
 
 def _identity(variant: Any) -> dict[str, Any]:
     """Return what decides a variant's texts: never an address or a key, nor its weight."""
-    settings = plain(variant, exclude={"base_url", "api_key_variable", "weight"})
+    settings = plain(variant, exclude={"base_url", "api_key_variable", "send_protected", "weight"})
     if isinstance(variant, ParaphraseVariant) and variant.model and variant.base_url is None:
         from train.pretrained import model_identity
 

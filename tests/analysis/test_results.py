@@ -54,6 +54,7 @@ def test_columns_in_order_with_one_per_axis(experiment):
             "n_members",
             "n_nonmembers",
             "n_seeds",
+            "passage_copies",
         ]
     )
 

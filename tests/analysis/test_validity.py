@@ -1,9 +1,12 @@
 from analysis.arm import Cohort
 from analysis.lookup import Cell, Key, MetricsOf
+from analysis.page.background import background_audit
 from analysis.summary import summary_sentences
 from analysis.tables import TREND
 from analysis.validity import check_validity
 from inject.ledger import CopyName, FedCopies
+from inject.overlap.filter import OverlapFacts
+from inject.overlap.index import Unchecked
 
 
 def cell(value, half=0.05, setting="default"):
@@ -61,6 +64,31 @@ def test_altered_copies_fail_and_missing_ones_are_told():
     assert check.verdict == "failed"
     assert "1 had other tokens" in check.sentence
     assert ("b · altered copy", "ab12 (news), copy 3") in check.facts
+
+
+def facts_of(**counts):
+    few = tuple(
+        Unchecked(example_id=f"e{n}", dataset="quiz", source_id=f"row {n}", words=3.5)
+        for n in range(counts.pop("unchecked", 0))
+    )
+    given = {"documents": 90, "bytes": 9, "offending": 0, "dropped": 0, "examples": 80, **counts}
+    return OverlapFacts(rules="13 words in a row", unchecked=few, **given)
+
+
+def test_rows_that_were_not_looked_for_are_named_and_are_no_pass():
+    def check(*facts):
+        return next(c for c in check_validity([], {}, {}, facts) if "background" in c.name)
+
+    assert check(facts_of(offending=2, dropped=2)).verdict == "passed"
+    assert check(facts_of(offending=2, dropped=0)).verdict == "failed"
+    some = check(facts_of(unchecked=80))
+    assert some.verdict == "not measured"
+    assert "80 of the rows have too few words" in some.sentence
+    assert "quiz row 0, quiz row 1" in some.sentence
+    assert ("quiz row 79 (e79)", "3.5 words") in some.facts
+    shown = background_audit([], facts_of(unchecked=300))
+    assert len(shown.unchecked) + shown.unchecked_more == 300
+    assert "named below" in shown.sentence
 
 
 def test_a_clean_twin_must_stay_at_chance_where_there_is_one():

@@ -63,7 +63,7 @@ def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
     ]
     assert len(notes) == 4
     assert "reference needs reference model" in notes[0]
-    with pytest.raises(InputError, match=r"dc_pdd needs token frequencies.*--frequency"):
+    with pytest.raises(InputError, match=r"dc_pdd needs token frequencies.*detect\.frequency"):
         runnable(parse_detectors("loss,dc_pdd"), missing, leave_out=False)
     with pytest.raises(InputError, match=r"lira needs shadow models.*twins.shadows"):
         runnable(parse_detectors("loss,lira"), missing, leave_out=False)

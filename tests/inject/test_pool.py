@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from inject.errors import InputError
 from inject.example import Example, example_id
 from inject.near import near_pairs
-from inject.pool import Asked, deal, deal_all
+from inject.pool import Asked, deal, deal_usable, usable_rows
 
 
 def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
@@ -121,6 +121,11 @@ def test_near_duplicates_never_stand_on_both_sides():
     assert across == []
 
 
+def deal_all(asked, *, tune_share, near_duplicate, seed):
+    usable = usable_rows(asked, near_duplicate=near_duplicate, seed=seed)
+    return [deal_usable(one, tune_share=tune_share, seed=seed) for one in usable]
+
+
 def twins(count, *, datasets=("a", "b", "c")):
     """Rows of several datasets; each has one like it, but for a word, in the next dataset."""
     made = []
@@ -149,11 +154,11 @@ def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
         assert across == []
         names = [{row.example_id for row in pool} for pool in pools]
         for number, one in enumerate(found):
-            for pair in one.near_across:
+            for pair in one.usable.near_across:
                 assert pair.dropped in names[number]
                 assert pair.kept in names["abc".index(pair.dataset)]
         # 40 of 60 rows of each are looked at: most of them stand in two of the three or more.
-        assert sum(len(one.near_across) for one in found) > 30
+        assert sum(len(one.usable.near_across) for one in found) > 30
 
 
 def test_which_of_two_datasets_loses_a_row_is_drawn():
@@ -165,7 +170,7 @@ def test_which_of_two_datasets_loses_a_row_is_drawn():
         seed=1,
     )
     # 160 of 200 rows of each are looked at, about 128 of them in both.
-    lost = [len(one.near_across) for one in found]
+    lost = [len(one.usable.near_across) for one in found]
     assert min(lost) > 35
     assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))
 

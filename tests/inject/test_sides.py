@@ -85,6 +85,7 @@ POOLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
 def test_each_row_has_its_share_as_chance_of_each_side_and_of_tune(name):
     rows = pool(POOLS[name])
@@ -121,8 +122,8 @@ def test_counts_are_exact_and_strata_less_than_a_row_off_unless_pooled(name):
 def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
     rows = pool([[1] * 60, *[[1]] * 12])
     made = dealt(rows, 12, 12, 0)
-    assert (made.strata, made.pooled_strata, made.pooled_rows) == (13, 12, 12)
-    whole = dealt(pool([[1] * 60, [1] * 60]), 12, 12, 0)
+    assert (made.drawn.strata, made.drawn.pooled_strata, made.drawn.pooled_rows) == (13, 12, 12)
+    whole = dealt(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
     assert (whole.strata, whole.pooled_strata, whole.pooled_rows) == (2, 0, 0)
 
 
@@ -133,6 +134,19 @@ def test_where_rows_are_scarce_whole_groups_still_make_up_the_counts():
     assert np.all(np.abs(rates - 0.5) < 0.1)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "members", "nonmembers"),
+    [([60, 50, 30], 60, 50), ([97, 3], 3, 97), ([40, 40, 1, 1], 41, 41), ([7] * 9, 28, 35)],
+)
+def test_a_few_large_groups_are_still_divided(sizes, members, nonmembers):
+    for seed in range(20):
+        made = dealt(pool([sizes]), members, nonmembers, seed).examples
+        assert Counter(row.side for row in made) == {"member": members, "nonmember": nonmembers}
+        sides = {row.group: row.side for row in made}
+        assert all(sides[row.group] == row.side for row in made)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
 def test_each_member_has_each_level_with_the_same_chance(name):
     members = pool(POOLS[name])
@@ -202,3 +216,20 @@ def test_lsat_rows_are_dealt_alike_whatever_the_size_of_their_passage_group(data
     found, _ = counted(rows, 200, 200, seeds=seeds)
     for side in found:
         assert_binomial(found[side].values(), seeds, 200 / len(rows))
+
+
+def test_one_copy_members_of_lsat_have_their_passage_seen_for_its_own_questions_alone(data_folder):
+    path = f"{data_folder}/bench/lsat"
+    asked = Contaminant(dataset="lsat", path=path, members=100, nonmembers=100)
+    rows = load_examples(asked, seed=0).examples
+    spiked = [row for row in dealt(rows, 100, 100, 0).examples if row.side == "member"]
+    dose = {one.example_id: one.realised for one in doses(Copies(levels=(1, 16)), spiked, seed=0)}
+    questions = Counter(row.group for row in spiked)
+    assert max(questions.values()) > 2
+    seen = Counter()
+    for row in spiked:
+        seen[row.group] += dose[row.example_id]
+    for row in spiked:
+        assert seen[row.group] == dose[row.example_id] * questions[row.group]
+    groups = Counter({row.group: dose[row.example_id] for row in spiked}.values())
+    assert abs(groups[1] - groups[16]) <= 1

@@ -1,8 +1,40 @@
-"""Damage to files of a store, for the tests of this package; hard links are broken first."""
+"""Damage to files of a store, for the tests of this package.
+
+The file itself is set aside and a damaged one put in its place, so that hard links to it stay whole
+and the damage can be taken back.
+"""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
+
+DAMAGES = ("flipped", "truncated", "missing", "linked")
+
+
+def damage(path: Path, how: str, aside: Path) -> None:
+    """Damage a file: one byte flipped (size and modification time kept), cut, gone, or a link.
+
+    Args:
+        path: the file.
+        how: one of `DAMAGES`.
+        aside: where the whole file goes; of a link, its target.
+    """
+    path.parent.chmod(0o755)
+    path.rename(aside)
+    content, times = bytearray(aside.read_bytes()), aside.stat()
+    if how == "flipped":
+        content[len(content) // 2] ^= 0x55
+        path.write_bytes(content)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    elif how == "truncated":
+        path.write_bytes(content[: len(content) // 2])
+    elif how == "linked":
+        path.symlink_to(aside)
+
+
+def restore(path: Path, aside: Path) -> None:
+    """Take the damage back."""
+    path.unlink(missing_ok=True)
+    aside.rename(path)
 
 
 def own(path: Path) -> None:
@@ -21,32 +53,3 @@ def flip(path: Path) -> None:
     content[len(content) // 2] ^= 0x55
     path.write_bytes(content)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-
-
-def truncate(path: Path) -> None:
-    """Leave the first half."""
-    own(path)
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def lose(path: Path) -> None:
-    """Remove the file."""
-    path.parent.chmod(0o755)
-    path.unlink()
-
-
-def link(path: Path) -> None:
-    """Replace the file by a link to the same content elsewhere."""
-    path.parent.chmod(0o755)
-    elsewhere = path.parent.parent / f".elsewhere-{path.name}"
-    elsewhere.parent.chmod(0o755)
-    path.rename(elsewhere)
-    path.symlink_to(elsewhere)
-
-
-DAMAGES: dict[str, Callable[[Path], None]] = {
-    "flipped": flip,
-    "truncated": truncate,
-    "missing": lose,
-    "linked": link,
-}

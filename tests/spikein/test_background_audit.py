@@ -10,14 +10,16 @@ from inject.corpus import Corpus
 from inject.datasets.contaminant import Contaminant
 from inject.datasets.load import load_examples
 from inject.datasets.registry import dataset_names, get_dataset
-from inject.tokenizer import load_tokenizer
+from inject.errors import InputError
+from inject.tokenizer import encode_texts, load_tokenizer
 from spikein.assembly import assemble
 from spikein.executors import get_executor
 from spikein.graph import Graph
 from spikein.progress import Silent
 from spikein.reading import read_experiment
 from spikein.store import Store
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, make_texts
+from tests.inject.exchange.readers import write_megatron
 from tests.spikein.tiny import write_tiny
 
 FACTS = Contaminant(dataset="fictional", members=24, nonmembers=24)
@@ -69,6 +71,47 @@ def test_rows_of_every_seed_of_the_experiment_are_looked_for(tmp_path, seeds):
         assert row.text not in together
 
 
+def imported(folder: Path, tokenizer, texts: list[str]) -> tuple[Path, int]:
+    """A tiny experiment whose background is these texts as Megatron files; and their tokens."""
+    path = write_tiny(folder)
+    tokenizer.save_pretrained(folder / "tokenizer")
+    ids = [[*encode_texts(tokenizer, [text])[0].tolist(), 0] for text in texts]
+    write_megatron(folder / "data", [[one] for one in ids], code=8)
+    text = path.read_text()
+    sources = text[text.index("  sources:") : text.index("contaminants:")]
+    text = text.replace(sources, f"  imported: {{kind: megatron, path: {folder}/data}}\n")
+    path.write_text(text.replace("{train: 300}", f"{folder}/tokenizer"))
+    return path, sum(map(len, ids))
+
+
+def test_an_imported_corpus_is_audited_as_any_background(tmp_path, tiny_tokenizer):
+    """Twenty rows with one word changed stand in it: no token of theirs is in the stream."""
+    rows = [row.text for row in load_examples(FACTS, seed=0).examples[:20]]
+    changed = []
+    for row in rows:
+        words = row.split(" ")
+        words[len(words) // 2] = "otherwise"
+        changed.append(" ".join(words))
+    texts = make_texts(900, seed=5, words=60)
+    mixed = [text for pair in zip(texts, changed, strict=False) for text in pair] + texts[20:]
+    path, tokens = imported(tmp_path, tiny_tokenizer, mixed)
+    folder = built_corpus(path)
+    found = pq.read_table(folder / "overlaps.parquet").to_pylist()
+    assert {row["place"].split(",")[0] for row in found} == {
+        f"document {2 * number + 1}" for number in range(20)
+    }
+    assert Corpus.open(folder).n_tokens == 44_000
+    decoded = texts_of(folder)
+    assert [text.removesuffix("<|endoftext|>") for text in decoded[:200]] == texts[:200]
+    together = "\n".join(decoded)
+    assert not any(text in together for text in changed)
+
+    with pytest.raises(InputError, match="20 documents of the background overlap"):
+        built_corpus(path, "audit.drop=stop")
+    kept = built_corpus(path, "audit.drop=false")
+    assert "\n".join(texts_of(kept)).count("otherwise") == 20
+
+
 def test_seeds_change_the_corpus_only_where_rows_follow_them(tmp_path):
     path = write_tiny(tmp_path)
 
@@ -87,6 +130,8 @@ def test_seeds_change_the_corpus_only_where_rows_follow_them(tmp_path):
     )
     path.write_text(text)
     assert digests("seeds=[0]") == digests("seeds=[9]")
+    shuffled = "contaminants.0.options={shuffle_options: true}"
+    assert digests("seeds=[0]", shuffled) != digests("seeds=[9]", shuffled)
 
 
 def test_datasets_that_read_the_seed_say_so():

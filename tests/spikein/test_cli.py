@@ -1,5 +1,6 @@
 """The command line: light to start, clear when it fails, and its exit codes."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -62,13 +63,19 @@ def lab(tmp_path, monkeypatch):
         rows = (
             PlanRow(kind="corpus", label="[c]", stored=True, state="in the store"),
             PlanRow(
-                kind="model", label="m", stored=False, state="to do", tokens=2_500_000, seconds=90
+                kind="model",
+                label="m",
+                stored=False,
+                state="damaged, will be rebuilt",
+                problem="store/model/m/weights [1] changed since it was built",
+                tokens=2_500_000,
+                seconds=90,
             ),
         )
         return PlanResult(name="x", arms=2, rows=rows)
 
-    def render_report(folder, *, store_root, show_protected):
-        calls.append((folder, store_root, show_protected))
+    def render_report(folder, *, store_root, show_protected, out):
+        calls.append((folder, store_root, show_protected, out))
         return folder / "report.html"
 
     module.run_experiment = run_experiment
@@ -101,6 +108,10 @@ def test_plan_prints_what_is_to_do(lab):
     assert "[c]" in result.stdout
     assert "in the store" in result.stdout
     assert "2.5 M" in result.stdout
+    assert (
+        "Damaged: store/model/m/weights [1] changed since it was built; a run builds it again."
+        in result.stdout
+    )
     assert "2 arms, 2 steps, 1 to do; about 1 min 30 s" in result.stdout
 
 
@@ -129,6 +140,25 @@ def test_bad_input_is_told_without_a_traceback(lab):
         "This happened in the step corpus x.",
     ]
     assert not result.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "/d/f"), "/d/f: the disk is full"),
+        (RuntimeError("write failed: No space left on device"), "the disk is full"),
+        (PermissionError(errno.EACCES, "Permission denied", "/d/f"), "/d/f: Permission denied."),
+        (OSError(errno.EROFS, "Read-only file system", "/d/f"), "/d/f: Read-only file system."),
+    ],
+)
+def test_what_the_machine_refuses_is_told_without_a_traceback(lab, error, said):
+    def fail(*_, **__):
+        raise error
+
+    lab.module.run_experiment = fail
+    result = invoke("run", "f.yaml")
+    assert result.exit_code == 2
+    assert said in result.stderr
 
 
 def test_an_unknown_executor_is_refused_before_anything_runs(lab):
@@ -202,7 +232,7 @@ def test_report_renders_and_opens_only_when_asked(lab, monkeypatch):
     a_run(lab.root)
     result = invoke("report", "first")
     assert result.stdout.strip() == "Report: runs/first/report.html"
-    assert lab.calls == [(Path("runs/first"), Path("store"), False)]
+    assert lab.calls == [(Path("runs/first"), None, False, None)]
     assert not opened
     invoke("report", "runs/first", "--open")
     assert opened == [(lab.root / "runs/first/report.html").as_uri()]
@@ -214,12 +244,12 @@ def test_gc_shows_first_and_removes_then(lab):
     assert "1 would be removed" in tried.stdout
     assert "1 kept" in tried.stdout
     assert len(list(store.artifacts())) == 2
-    assert "1 removed" in invoke("gc").stdout
+    assert "1 removed" in invoke("gc", "--yes").stdout
     (kept,) = store.artifacts()
     assert kept.name.startswith("n1-")
     (kept / "a").chmod(0o644)
     (kept / "a").write_text("y")
-    assert "0 removed" in invoke("gc").stdout
+    assert "0 removed" in invoke("gc", "--yes").stdout
     assert "changed since it was built" in invoke("gc", "--damaged").stdout.replace("\n", " ")
     assert not list(store.artifacts())
 

@@ -76,7 +76,7 @@ class Run:
             for artifact in linked:
                 link_artifact(folder, artifact)
 
-        self.folder = publish_run(root / "runs", "first", fill)
+        self.folder = publish_run(root / "runs", "first", fill).folder
 
     def _obtain(self, kind, label, build, inputs=None) -> Artifact:
         recipe = Recipe(kind=kind, version=1, settings={"label": label}, inputs=inputs or {})

@@ -9,6 +9,7 @@ from scipy.stats import poisson
 from inject.settings import Copies
 from spikein.outlook import COUNTED_TO, expected_counts
 from spikein.run import plan_experiment
+from spikein.timing import START_SECONDS
 from tests.spikein.tiny import write_tiny
 
 
@@ -73,3 +74,16 @@ def test_a_corpus_described_by_its_index_alone(tmp_path, tiny_tokenizer):
     assert "holds 1,000,000,000,000 tokens, fewer" in row.problem
     [row] = plan(path, "placement.policy=document")
     assert "does not say where documents start" in row.problem
+
+
+def test_a_measured_plan_says_how_long_each_step_takes(tmp_path):
+    path = write_tiny(tmp_path)
+    silent = plan_experiment(path, [], store_root=tmp_path / "none")
+    assert silent.measured is None
+    assert {row.seconds for row in silent.rows if row.kind == "model"} == {None}
+    told = plan_experiment(path, [], store_root=tmp_path / "none", measure=True)
+    assert told.measured.whole
+    assert all(row.seconds > 0 for row in told.rows)
+    base, arm = (row for row in told.rows if row.kind == "model")
+    # Ten times the tokens, ten times the time of the steps themselves.
+    assert (arm.seconds - START_SECONDS) / (base.seconds - START_SECONDS) == pytest.approx(10)

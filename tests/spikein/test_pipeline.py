@@ -58,11 +58,12 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
         "accuracy.parquet",
         "figures",
         "experiment.yaml",
+        "run.json",
         "artifacts",
     }
     assert pq.read_schema(result.folder / "metrics.parquet").names == [
         "model", "dataset", "detector", "setting", "selection", "copies", "variant", "metric",
-        "value", "low", "high", "n_members", "n_nonmembers", "n_seeds",
+        "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "passage_copies",
     ]  # fmt: skip
     models = set(pq.read_table(result.folder / "metrics.parquet")["model"].to_pylist())
     assert models == {"contaminated", "base"}

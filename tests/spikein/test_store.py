@@ -16,6 +16,7 @@ import xxhash
 from inject.digest import digest, text_digest
 from spikein.manifest import StoreError
 from spikein.store import Store
+from tests.spikein.mounts import mounted
 from tests.spikein.samples import leftovers, recipe, visible, write
 
 
@@ -211,6 +212,34 @@ def test_a_wrapped_full_disk_is_recognised(tmp_path):
 
     with pytest.raises(StoreError, match="disk is full"):
         Store(tmp_path).obtain(recipe(a=1), build, label="l")
+
+
+@pytest.mark.parametrize("writer", ["tofile", "save", "arrow", "text", "safetensors"])
+def test_a_disk_that_fills_within_a_file_is_told_whatever_library_writes_it(tmp_path, writer):
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from safetensors.numpy import save_file
+
+    large = np.random.default_rng(0).bytes(1 << 20)
+    numbers = np.frombuffer(large, dtype=np.uint8)
+
+    def build(out: Path) -> None:
+        if writer == "tofile":
+            numbers.tofile(out / "a")
+        elif writer == "save":
+            np.save(out / "a", numbers)
+        elif writer == "arrow":
+            pq.write_table(pa.table({"a": numbers}), out / "a", compression="none")
+        elif writer == "safetensors":
+            save_file({"a": numbers}, out / "a")
+        else:
+            (out / "a").write_bytes(large)
+
+    with mounted(tmp_path / "small", kilobytes=256) as small:
+        with pytest.raises(StoreError, match="disk is full"):
+            Store(small / "store").obtain(recipe(a=1), build, label="l")
+        assert not leftovers(small / "store")
 
 
 def test_a_really_full_disk(tmp_path):

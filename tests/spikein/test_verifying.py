@@ -10,7 +10,7 @@ from spikein.graph import Graph, Step, StepContext, plan
 from spikein.manifest import Manifest, StoreError, file_records, read_manifest
 from spikein.progress import Silent
 from spikein.store import Store
-from tests.spikein.damage import DAMAGES, flip, own
+from tests.spikein.damage import DAMAGES, damage, flip, own
 from tests.spikein.samples import recipe, write
 
 
@@ -49,16 +49,14 @@ def folder(root: Path, name: str) -> Path:
     return found
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize("file", ["text", "manifest.json"])
 @pytest.mark.parametrize("name", ["a", "b", "c"])
-def test_a_run_says_and_mends_any_damage_and_keeps_what_was_made_of_it(
-    tmp_path, damage, file, name
-):
+def test_a_run_says_and_mends_any_damage_and_keeps_what_was_made_of_it(tmp_path, how, file, name):
     calls: list[str] = []
     run(chain(calls), tmp_path)
     calls.clear()
-    DAMAGES[damage](folder(tmp_path, name) / file)
+    damage(folder(tmp_path, name) / file, how, tmp_path / "aside")
     store = Store(tmp_path)
     graph = Graph(goals=(chain([])[-1],)).whole()
     states = {one.step.label: one for one in plan(graph, store)}

@@ -1,6 +1,7 @@
 """Overlaps by brute force, and texts with known overlaps."""
 
 import re
+import unicodedata
 
 import numpy as np
 
@@ -9,12 +10,55 @@ from inject.example import Example, Span, example_id
 SHORTEST = 8
 
 
+TENTHS = {"CJK": 7, "HIRAGANA": 4, "KATAKANA": 4, "MYANMAR": 4, "THAI": 3, "LAO": 3, "KHMER": 3}
+"""Tenths of a word that a character counts, by the first word of its name; others make words."""
+
+
 def words_of(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+    """Letters, digits and marks, one by one: those of scripts without spaces stand alone."""
+    units: list[str] = []
+    inside = False
+    for sign in unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()):
+        kind = unicodedata.category(sign)
+        if kind[0] == "M":
+            if inside:
+                units[-1] += sign
+            else:
+                units.append(sign)
+            inside = True
+        elif kind[0] not in "LN":
+            inside = False
+        elif kind[0] == "L" and tenths(sign) < 10:
+            units.append(sign)
+            inside = True
+        elif inside and tenths(units[-1]) == 10:
+            units[-1] += sign
+        else:
+            units.append(sign)
+            inside = True
+    return units
+
+
+def tenths(unit: str) -> int:
+    """How much of a word a unit is."""
+    if unicodedata.category(unit[0])[0] != "L":
+        return 10
+    return TENTHS.get(unicodedata.name(unit[0], "").split()[0], 10)
 
 
 def runs(words: list[str], size: int) -> set[tuple[str, ...]]:
-    return {tuple(words[start : start + size]) for start in range(len(words) - size + 1)}
+    return set(all_runs(words, 10 * size))
+
+
+def all_runs(units: list[str], heavy: int) -> list[tuple[str, ...]]:
+    """From each unit on as many as it takes to be that heavy, where there are as many."""
+    found = []
+    for start in range(len(units)):
+        for stop in range(start + 1, len(units) + 1):
+            if sum(map(tenths, units[start:stop])) >= heavy:
+                found.append(tuple(units[start:stop]))
+                break
+    return found
 
 
 def make_example(text: str, *, dataset: str = "toy", protected: bool = False, **spans) -> Example:
@@ -35,11 +79,11 @@ def naive_offences(texts: list[str], document: str, size: int, share: float | No
     found = set()
     for index, text in enumerate(texts):
         words = words_of(text)
-        length = min(size, len(words))
-        if len(words) < min(SHORTEST, size):
+        heavy = min(10 * size, sum(map(tenths, words)))
+        if heavy < 10 * min(SHORTEST, size):
             continue
-        wanted = [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
-        held = runs(there, length)
+        wanted = all_runs(words, heavy)
+        held = set(all_runs(there, heavy))
         hits = sum(run in held for run in wanted)
         if hits and (share is None or hits / len(wanted) >= share):
             found.add(index)
@@ -69,6 +113,19 @@ def reordered(text: str, random: np.random.Generator) -> str:
     if (order == np.arange(len(sentences))).all():
         order = order[::-1]
     return " ".join(sentences[index] for index in order)
+
+
+def best_jaccard(text: str, document: str) -> float:
+    """The greatest similarity of a text with any stretch that shares six 3-grams with it."""
+    wanted = runs(words_of(text), 3)
+    there = all_runs(words_of(document), 30)
+    best = 0.0
+    for start in range(len(there)):
+        for stop in range(start + 1, len(there) + 1):
+            held = set(there[start:stop])
+            if len(wanted & held) >= 6:
+                best = max(best, len(wanted & held) / len(wanted | held))
+    return best
 
 
 def jaccard(first: str, second: str) -> float:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from inject.background.document import Document
+from inject.overlap.hashes import HashSet, RollingHash
 from inject.overlap.index import OverlapIndex
 from inject.overlap.settings import OverlapSettings
-from inject.overlap.words import HashSet, RollingHash
 from tests.inject.overlap.oracles import make_example, naive_offences, words_of
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "D,", "e.", "f", "g", "h"]), max_size=40)
@@ -54,7 +54,8 @@ def test_the_shared_text_is_in_both(texts, document, size):
 def test_equal_runs_have_equal_hashes_wherever_they_stand(numbers, size):
     words = np.array(numbers, dtype=np.int64)
     hasher = RollingHash()
-    starts, hashes = hasher.runs(hasher.prefixes(words), size)
+    starts, _, hashes, possible = hasher.runs(hasher.prefixes(words), size)
+    assert possible == max(len(numbers) - size + 1, 0)
     expected = [
         start for start in range(len(words) - size + 1) if (words[start : start + size] > 0).all()
     ]
@@ -127,10 +128,11 @@ def test_a_protected_text_is_never_shown():
     assert found.words >= 13
 
 
-def test_examples_too_short_to_be_looked_for_are_counted():
+def test_examples_too_short_to_be_looked_for_are_named():
     examples = [make_example("one two three four five six seven"), example_with_parts()]
-    assert OverlapIndex(examples, rules()).unchecked == 1
-    assert OverlapIndex(examples, rules(ngram=7)).unchecked == 0
+    [unchecked] = OverlapIndex(examples, rules()).unchecked
+    assert (unchecked.example_id, unchecked.words) == (examples[0].example_id, 7)
+    assert OverlapIndex(examples, rules(ngram=7)).unchecked == ()
 
 
 @pytest.mark.parametrize(

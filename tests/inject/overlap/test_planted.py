@@ -19,6 +19,7 @@ from inject.overlap.filter import (
     write_overlaps,
 )
 from inject.overlap.settings import OverlapSettings
+from scripts.bench.injection.curve import ROWS, curve
 from tests.inject.overlap.oracles import jaccard, lightly_edited, make_example, reordered
 
 KINDS = ("exact copy", "light edits", "reordered sentences", "edited, in a longer document")
@@ -81,6 +82,14 @@ def test_near_duplicates_are_found_without_the_other_rule():
     for kind in KINDS:
         assert counts[kind, "found"] >= 24, kind
     assert counts["clean", "clean but flagged"] == 0
+
+
+def test_the_operating_curve_holds():
+    """Four in five copies of 50 words are found with one word in five replaced."""
+    found, flagged, clean = curve(OverlapSettings(), lengths=(50,), shares=(0.1, 0.2), clean=1_000)
+    assert found[50, 0.1] == ROWS
+    assert found[50, 0.2] >= 0.8 * ROWS
+    assert flagged <= 0.01 * clean == 10
 
 
 def test_a_near_duplicate_is_as_similar_as_brute_force_says():

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import traceback
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -214,7 +215,8 @@ def server(answer: str, status: int = 200):
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "m",
                      "choices": [choice]}  # fmt: skip
-            data = json.dumps(reply if status == 200 else {"error": {"message": "no"}}).encode()
+            refusal = {"message": f"wrong key: {self.headers['Authorization']} ({answer})"}
+            data = json.dumps(reply if status == 200 else {"error": refusal}).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
@@ -270,3 +272,35 @@ def test_a_key_that_is_not_in_the_environment(monkeypatch):
     monkeypatch.delenv("MY_KEY", raising=False)
     with pytest.raises(InputError, match="MY_KEY is not set"):
         ServerWriter(by_server("http://127.0.0.1:9/v1", api_key_variable="MY_KEY"))
+
+
+@pytest.mark.parametrize("key", ["secret-key", "sk-proj-AbCdEf123456GhIjKl"])
+@pytest.mark.parametrize("form", ["{key}", "got {key}!", "Bearer {key}", "?api_key={key}"])
+def test_a_refusal_that_repeats_the_key_does_not_show_it(monkeypatch, key, form):
+    monkeypatch.setenv("MY_KEY", key)
+    monkeypatch.setattr("inject.variants.server.RETRIES", 0)
+    with (
+        server(form.format(key=key), status=401) as (url, received),
+        pytest.raises(InputError, match=r"gave no answer.*401") as caught,
+    ):
+        ServerWriter(by_server(url, api_key_variable="MY_KEY")).write("Please.", seed=0)
+    assert received[0]["key"] == f"Bearer {key}"
+    shown = "".join(traceback.format_exception(caught.value))
+    assert key not in shown
+    assert "***" in shown
+
+
+def test_a_protected_text_is_sent_to_a_server_only_where_its_dataset_is_named(tiny_tokenizer):
+    protected = example(protected=True)
+    with server("Said otherwise.") as (url, received):
+        asked = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": url}
+        with pytest.raises(InputError, match=r"texts of protected data \(toy\) would be sent"):
+            rendered(tiny_tokenizer, asked, one=protected, writer=ServerWriter)
+        assert received == []
+        named = {**asked, "send_protected": ["toy"]}
+        assert len(rendered(tiny_tokenizer, named, one=protected, writer=ServerWriter)) == 1
+        assert len(received) == 1
+        assert len(rendered(tiny_tokenizer, asked, writer=ServerWriter)) == 1
+    local = {"kind": "paraphrase", "by": "model", "model": "m"}
+    model = Script("Said here.")
+    assert len(rendered(tiny_tokenizer, local, one=protected, writer=lambda _: model)) == 1

@@ -1,0 +1,95 @@
+"""Passwords and keys: found where nobody should write them, masked where others might print them.
+
+An experiment file is copied into every run's folder, which is made to be shared; so a URL with a
+password in it, or a key, is refused there and never becomes part of an identity. Texts that come
+from elsewhere (a server's answer, a library's message) are masked before they are shown. A message
+about a secret never repeats it.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MASK = "***"
+
+_SHORTEST = 6
+_USER = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/?#'\"<>]+)@")
+_QUERY = re.compile(
+    r"(?P<name>[?&;](?:api[-_]?key|key|access[-_]?token|token|password|passwd|secret|sig(?:nature)?)"
+    r"=)(?P<value>[^&;#\s'\"<>]+)",
+    re.IGNORECASE,
+)
+_KEY = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk-(?:[a-z]+[0-9]*-)*[A-Za-z0-9_]{16,}|(?:hf|ghp|gho|gsk|xai|r8)_?-?"
+    r"[A-Za-z0-9]{24,}|AKIA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,})"
+)
+# In a message, a key may be cut short, or be of a maker nobody here has heard of.
+_SHOWN = (
+    (re.compile(r"(?i)\b(?P<kept>bearer\s+)[^\s'\",;]{4,}"), rf"\g<kept>{MASK}"),
+    (re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_*.-]{6,}"), MASK),
+    (_KEY, MASK),
+    (_USER, rf"\g<scheme>{MASK}@"),
+    (_QUERY, rf"\g<name>{MASK}"),
+)
+_NAMES = re.compile(r"(?i)(^|_)(api_?key|key|token|secret|password|passwd|passphrase)$")
+
+Path = tuple[str | int, ...]
+
+
+def secret_in(text: str) -> str | None:
+    """Return what kind of secret a text holds, in words, or None; an ordinary path has none."""
+    if _USER.search(text):
+        return "a user name or password in a URL"
+    if _QUERY.search(text) and "://" in text:
+        return "a key or password in a URL"
+    return "what looks like a key" if _KEY.search(text) else None
+
+
+def secrets_in(values: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield (place, kind) for every text with a secret in nested mappings and lists, keys too."""
+    if isinstance(values, str):
+        kind = secret_in(values)
+        if kind:
+            yield path, kind
+    elif isinstance(values, Mapping):
+        for name, value in values.items():
+            yield from secrets_in(value, (*path, name))
+    elif isinstance(values, list | tuple):
+        for index, value in enumerate(values):
+            yield from secrets_in(value, (*path, index))
+
+
+def masked(text: str, *known: str | None) -> str:
+    """Return a text to be shown, with `***` in place of secrets.
+
+    Args:
+        text: such as a server's error message.
+        known: secrets by their value, as they were sent. The values of environment variables
+            whose names say that they are keys, tokens or passwords are known anyway.
+    """
+    values = {value for value in (*known, *_from_environment()) if value}
+    # The longest first: one may be part of another.
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, MASK)
+    for pattern, shown in _SHOWN:
+        text = pattern.sub(shown, text)
+    return text
+
+
+def without_secrets(values: Any) -> Any:
+    """Return nested mappings and lists with every text masked that holds a secret."""
+    if isinstance(values, str):
+        return masked(values) if secret_in(values) else values
+    if isinstance(values, Mapping):
+        return {name: without_secrets(value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [without_secrets(value) for value in values]
+    return values
+
+
+def _from_environment() -> Iterator[str]:
+    for name, value in os.environ.items():
+        # Short values (`1`, `true`) would mask half of every message.
+        if _NAMES.search(name) and len(value) >= _SHORTEST:
+            yield value

@@ -1,0 +1,174 @@
+"""What `spikein detect` says of its scores: tables for people, one JSON object for programs."""
+
+import json
+from collections import Counter
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from spikein.cli.output import Column, print_table, say
+
+if TYPE_CHECKING:
+    from analysis.auc_table import AucRow
+    from analysis.intervals import Estimate
+    from detect.file_command import DetectFileResult
+
+
+class Unscored(NamedTuple):
+    """How many rows one setting could score, and why not the others."""
+
+    detector: str
+    setting: str
+    scored: int
+    unscored: int
+    reasons: dict[str, int]
+
+
+def print_result(result: "DetectFileResult") -> None:
+    """Print AUCs and TPRs where the rows carry labels, else how many rows were scored."""
+    if result.rows.labels is None:
+        print_table(
+            [
+                Column("detector", whole=True),
+                Column("setting", whole=True),
+                Column("scored", right=True),
+                Column("not scored", right=True),
+                Column("reasons"),
+            ],
+            (
+                (
+                    one.detector,
+                    one.setting,
+                    str(one.scored),
+                    str(one.unscored),
+                    "; ".join(f"{count} {reason}" for reason, count in one.reasons.items()),
+                )
+                for one in unscored_rows(result)
+            ),
+        )
+        say("The rows carry no labels, so there is no AUC to report.", style="dim")
+    else:
+        _print_aucs(result)
+    say(f"Scores of {len(result.rows.texts)} rows: {result.out}", style="bold")
+
+
+def print_json(result: "DetectFileResult") -> None:
+    """Print one JSON object to standard output, and nothing else."""
+    print(json.dumps(summary(result), indent=1, allow_nan=False))
+
+
+def summary(result: "DetectFileResult") -> dict[str, Any]:
+    """Return the result as plain JSON values; what could not be measured is null."""
+    counts = [
+        {
+            "detector": one.detector,
+            "setting": one.setting,
+            "scored": one.scored,
+            "unscored": one.unscored,
+            "reasons": one.reasons,
+        }
+        for one in unscored_rows(result)
+    ]
+    if result.rows.labels is not None:
+        for entry, row in zip(counts, _auc_rows(result), strict=True):
+            entry |= {
+                "auc": _plain(row.auc),
+                "tpr": {f"{rate:g}": _plain(found) for rate, found in row.tpr.items()},
+                "members": row.n_members,
+                "nonmembers": row.n_nonmembers,
+                "own_rows": row.own_rows,
+            }
+    labels = result.rows.labels
+    return {
+        "out": str(result.out),
+        "rows": len(result.rows.texts),
+        "members": None if labels is None else sum(labels),
+        "nonmembers": None if labels is None else len(labels) - sum(labels),
+        "scores": counts,
+        "notes": list(result.notes),
+    }
+
+
+def unscored_rows(result: "DetectFileResult") -> list[Unscored]:
+    """Return one entry a detector and setting, in the order of the scores."""
+    reasons: dict[tuple[str, str], Counter[str]] = {}
+    columns = (result.scores[name].to_pylist() for name in ("detector", "setting", "reason"))
+    for detector, setting, reason in zip(*columns, strict=True):
+        found = reasons.setdefault((detector, setting), Counter())
+        if reason is not None:
+            found[reason] += 1
+    rows = len(result.rows.texts)
+    return [
+        Unscored(*key, rows - found.total(), found.total(), dict(found.most_common()))
+        for key, found in reasons.items()
+    ]
+
+
+def _auc_rows(result: "DetectFileResult") -> "list[AucRow]":
+    from analysis.auc_table import auc_table
+
+    return auc_table(result.scores, result.rows.labels or [], result.rows.groups)
+
+
+def _print_aucs(result: "DetectFileResult") -> None:
+    from analysis.settings import AnalysisSettings
+
+    rows = _auc_rows(result)
+    rates = [rate for rate in rows[0].tpr if any(not row.tpr[rate].reason for row in rows)]
+    print_table(
+        [
+            Column("detector", whole=True),
+            Column("setting", whole=True),
+            Column("AUC", right=True),
+            Column(f"{AnalysisSettings().confidence:.0%} interval", right=True),
+            *(Column(f"TPR at {100 * rate:g}% FPR", right=True) for rate in rates),
+            Column("members", right=True),
+            Column("non-members", right=True),
+            Column("remark"),
+        ],
+        (
+            (
+                row.detector,
+                row.setting,
+                "" if isnan(row.auc.value) else f"{row.auc.value:.3f}",
+                _interval(row.auc),
+                *(_with_interval(row.tpr[rate]) for rate in rates),
+                str(row.n_members),
+                str(row.n_nonmembers),
+                _remark(row),
+            )
+            for row in rows
+        ),
+    )
+    say(
+        "Above 0.5: members score higher. Intervals are a bootstrap over groups. A TPR at an FPR t "
+        "is shown from 10 / t non-members on.",
+        style="dim",
+    )
+
+
+def _interval(found: "Estimate") -> str:
+    return "" if isnan(found.low) else f"{found.low:.3f} – {found.high:.3f}"
+
+
+def _with_interval(found: "Estimate") -> str:
+    if isnan(found.value):
+        return ""
+    ends = "" if isnan(found.low) else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"{found.value:.2f}{ends}"
+
+
+def _remark(row: "AucRow") -> str:
+    parts = [
+        row.auc.reason or "",
+        f"{row.unscored} rows not scored" if row.unscored else "",
+        "measured on its own rows" if row.own_rows else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _plain(found: "Estimate") -> dict[str, Any]:
+    values = {"value": found.value, "low": found.low, "high": found.high}
+    plain: dict[str, Any] = {
+        name: value if isfinite(value) else None for name, value in values.items()
+    }
+    return {**plain, "reason": found.reason}

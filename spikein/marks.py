@@ -1,0 +1,120 @@
+"""Who holds a lock of the store: host, process and start, written into the lock file.
+
+The lock itself is the operating system's (`flock`), which lets go when its process dies; a mark
+only tells people who it is. Only a mark of another host cannot be judged by its lock alone, since
+some shared file systems keep locks on one host: it counts as alive, and is named.
+"""
+
+import json
+import os
+import secrets
+import socket
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A process that uses the store, or builds one artifact of it."""
+
+    host: str
+    process: int
+    started: str
+    """When the process started, UTC to the second; its id alone is used again by others."""
+    since: str
+    """When it took the lock, UTC to the second."""
+
+    def __str__(self) -> str:
+        """Return `process 12 on host, started …, since …`."""
+        return (
+            f"process {self.process} on {self.host}, started {self.started}, "
+            f"here since {self.since} UTC"
+        )
+
+
+def own_mark() -> Mark:
+    """Return the mark of this process."""
+    return Mark(
+        host=socket.gethostname(),
+        process=os.getpid(),
+        started=_utc(_process_start()),
+        since=_utc(time.time()),
+    )
+
+
+def write_mark(lock: FileLock) -> None:
+    """Write this process's mark into a lock file that it holds."""
+    # On a full disk the lock holds all the same; it is only nameless.
+    with suppress(OSError):
+        Path(lock.lock_file).write_text(json.dumps(asdict(own_mark())), encoding="utf-8")
+
+
+def clear_mark(lock: FileLock) -> None:
+    """Take this process's mark out of a lock file that it is about to let go."""
+    with suppress(OSError):
+        Path(lock.lock_file).write_text("", encoding="utf-8")
+
+
+def read_mark(path: Path) -> Mark | None:
+    """Return who holds, or held, a lock; None where that was not written down."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return Mark(**values)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def mark_use(leases: Path) -> FileLock:
+    """Mark that this process uses a store; return the lock to be released, its file deleted.
+
+    Args:
+        leases: the store's folder of locks; the caller holds the lock that keeps `gc` out.
+    """
+    living_uses(leases)
+    lock = FileLock(leases / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock")
+    lock.acquire(timeout=0)
+    write_mark(lock)
+    return lock
+
+
+def living_uses(leases: Path) -> list[Path]:
+    """Return the marks of processes that use a store; those of dead ones are removed."""
+    alive = []
+    for path in sorted(leases.glob("use-*.lock")):
+        if _is_dead(path):
+            path.unlink(missing_ok=True)
+        else:
+            alive.append(path)
+    return alive
+
+
+def _is_dead(path: Path) -> bool:
+    try:
+        with FileLock(path).acquire(timeout=0):
+            mark = read_mark(path)
+            return mark is None or mark.host == socket.gethostname()
+    except Timeout:
+        return False
+
+
+def _process_start() -> float:
+    """Return when this process started, in seconds since 1970."""
+    with suppress(OSError, ValueError, IndexError):
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        lines = Path("/proc/stat").read_text().splitlines()
+        boot = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
+        return boot + ticks / os.sysconf("SC_CLK_TCK")
+    return _IMPORTED
+
+
+_IMPORTED = time.time()
+"""Where the system does not tell: the start of the first step, give or take a second."""
+
+
+def _utc(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"

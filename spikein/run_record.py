@@ -1,0 +1,157 @@
+"""What a run folder says of itself: `run.json`.
+
+It names the store and the folder that the run was started from, both as an absolute path and
+relative to the run folder, so that the folder can be looked at from anywhere, and so that a tree
+holding runs, store and data can be moved as one. It names every artifact that the run rests on,
+those with protected texts included, and the files that are ours: all others are the user's.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from inject.errors import InputError
+from inject.files import write_text
+
+RECORD = "run.json"
+FORMAT = 1
+
+
+def _stays_below(name: str) -> str:
+    if not name or name.startswith("/") or ".." in name.split("/"):
+        raise ValueError(f"{name!r} leads out of the run's folder")
+    return name
+
+
+FileName = Annotated[str, AfterValidator(_stays_below)]
+ArtifactName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]+/[^/]+-[0-9a-f]{12}$")]
+
+
+class Place(BaseModel):
+    """A folder, as an absolute path and as seen from the run folder."""
+
+    model_config = ConfigDict(frozen=True)
+
+    absolute: str
+    relative: str
+
+
+class RunRecord(BaseModel):
+    """The content of `run.json`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int
+    id: str
+    """Stays with the folder: through every later publication under its name, and when moved."""
+    name: str
+    """The experiment's name."""
+    finished: str
+    """UTC, ISO 8601, whole seconds: when its last step was built."""
+    version: str
+    """Of spikein."""
+    store: Place | None
+    """None where the run rests on no artifact."""
+    started_in: Place
+    """Relative paths in `experiment.yaml` start here."""
+    artifacts: tuple[ArtifactName, ...]
+    """`kind/label-digest12` of everything that it rests on, in the order of names."""
+    protected: tuple[ArtifactName, ...]
+    """Those of them that hold texts that must not be shared; no link leads to them."""
+    files: tuple[FileName, ...]
+    """Files and links that spikein wrote, relative to the folder."""
+
+    def moved(self, old: Path, new: Path) -> "RunRecord":
+        """Return the record of the same results in another folder; places stay where they are."""
+        places = {
+            name: place_of(_through(old, place), new)
+            for name, place in (("store", self.store), ("started_in", self.started_in))
+            if place is not None
+        }
+        return self.model_copy(update=places)
+
+
+def place_of(target: Path, folder: Path) -> Place:
+    """Return how a run folder remembers another folder."""
+    real = os.path.realpath(target)
+    return Place(
+        absolute=_unicode(real), relative=_unicode(os.path.relpath(real, os.path.realpath(folder)))
+    )
+
+
+def read_record(folder: Path) -> RunRecord | None:
+    """Return the record of a run folder; None where it was made before there were records.
+
+    Raises:
+        InputError: when it cannot be read.
+    """
+    path = folder / RECORD
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, str(error)) from None
+    try:
+        record = RunRecord.model_validate_json(text)
+    except ValidationError as error:
+        found = error.errors()[0]
+        where = ".".join(str(part) for part in found["loc"])
+        raise _unreadable(path, f"{where}: {found['msg']}" if where else found["msg"]) from None
+    if record.format != FORMAT:
+        raise _unreadable(path, f"another format ({record.format})")
+    return record
+
+
+def write_record(folder: Path, record: RunRecord) -> None:
+    """Write `run.json`."""
+    text = json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False)
+    write_text(folder / RECORD, text + "\n")
+
+
+def resolved_places(folder: Path, record: RunRecord) -> tuple[Path | None, Path]:
+    """Return the store and the starting folder of a run, wherever it was moved since.
+
+    The places relative to the run folder count where the store is found there (nothing was moved,
+    or everything together), else the absolute ones. A store is found where one of the run's
+    artifacts is; where none is left anywhere, a folder that exists will do.
+    """
+    near, far = _joined(folder, record.started_in), Path(record.started_in.absolute)
+    if record.store is None:
+        return None, next((path for path in (near, far) if path.is_dir()), far)
+    stores = _joined(folder, record.store), Path(record.store.absolute)
+    found = [store for store in stores if holds_any(store, record.artifacts)]
+    store = next(iter(found or [path for path in stores if path.is_dir()]), None)
+    order = (near, far) if store == stores[0] else (far, near)
+    return store, next((path for path in order if path.is_dir()), order[0])
+
+
+def holds_any(store: Path, artifacts: Iterable[str]) -> bool:
+    """Return whether a store holds one of these artifacts."""
+    return any((store / name).is_dir() for name in artifacts)
+
+
+def _joined(folder: Path, place: Place) -> Path:
+    return Path(os.path.normpath(folder.resolve() / place.relative))
+
+
+def _through(folder: Path, place: Place) -> Path:
+    near = _joined(folder, place)
+    return near if near.exists() else Path(place.absolute)
+
+
+def _unicode(path: str) -> str:
+    # JSON has no other text. A name in another encoding is found by its relative path, if at all.
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _unreadable(path: Path, problem: str) -> InputError:
+    return InputError(
+        f"cannot be read: {problem}",
+        where=str(path),
+        hint="Run the experiment again, and it is made anew; or delete the folder.",
+    )

@@ -1,0 +1,115 @@
+"""What is said of the dealing: in the artifacts, in errors, and on the page."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from inject.errors import SpikeinError
+from tests.conftest import WORDS
+from tests.spikein.tiny import run, write_tiny
+
+
+def sentences(count: int, words: int, *, seed: int) -> list[str]:
+    random = np.random.default_rng(seed)
+    return [
+        " ".join(WORDS[place] for place in random.integers(0, len(WORDS), words)).capitalize()
+        for _ in range(count)
+    ]
+
+
+def with_rows(folder: Path, datasets: dict[str, list[dict]], *, sides: str) -> None:
+    """Write a tiny experiment whose datasets are these rows."""
+    path = write_tiny(folder)
+    lines = ["contaminants:"]
+    for name, rows in datasets.items():
+        file = folder / f"{name}.jsonl"
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        fields = ", ".join(f"{key}: {key}" for key in rows[0])
+        lines.append(
+            f'  - {{dataset: rows, name: {name}, path: "{file}", fields: {{{fields}}}, '
+            f'template: "{{text}}", {sides}}}'
+        )
+    text = path.read_text()
+    start, stop = text.index("contaminants:"), text.index("copies:")
+    path.write_text(text[:start] + "\n".join(lines) + "\n" + text[stop:])
+
+
+@pytest.mark.slow
+def test_rows_that_share_passages_and_small_strata_are_told_on_the_page(tmp_path):
+    rows = [
+        {"id": f"q{number}", "group": f"p{number // 3}", "label": f"L{number // 30}", "text": text}
+        for number, text in enumerate(sentences(90, 20, seed=1))
+    ]
+    rows += [
+        {"id": f"x{number}", "group": f"x{number}", "label": f"M{number}", "text": text}
+        for number, text in enumerate(sentences(10, 20, seed=2))
+    ]
+    with_rows(tmp_path, {"exam": rows}, sides="members: 40, nonmembers: 30")
+    done = run(tmp_path, "copies={levels: [1, 4]}", "audit.drop=false", "audit.ngram=null",
+               "audit.near_duplicate=null")  # fmt: skip
+    folder = done.folder
+    facts = json.loads(next(tmp_path.glob("store/examples/*/examples.json")).read_text())["exam"]
+    assert facts["strata"] == 13
+    assert facts["strata_pooled"] == {"strata": 10, "rows": 10}
+    page = (folder / "report.html").read_text()
+    assert "10 of 13 strata (10 rows) are too small" in page
+    assert "exam: rows share passages" in page
+
+    examples = pq.read_table(folder / "examples.parquet").to_pylist()
+    group = {row["example_id"]: row["group"] for row in examples}
+    doses = pq.read_table(next(tmp_path.glob("store/plan/*/doses.parquet"))).to_pylist()
+    by_group: dict[str, list[int]] = {}
+    for row in doses:
+        by_group.setdefault(group[row["example_id"]], []).append(row["realised"])
+    assert all(len(set(counts)) == 1 for counts in by_group.values())
+    assert all(row["passage_copies"] == sum(by_group[group[row["example_id"]]]) for row in doses)
+    assert any(row["passage_copies"] > row["realised"] for row in doses)
+    for row in pq.read_table(folder / "metrics.parquet").to_pylist():
+        if row["model"] == "contaminated" and row["copies"] in ("1", "4"):
+            inside = [
+                dose["passage_copies"]
+                for dose, one in zip(doses, examples, strict=True)
+                if one["split"] == "test" and dose["realised"] == int(row["copies"])
+            ]
+            assert row["passage_copies"] == pytest.approx(np.mean(inside))
+
+
+@pytest.mark.slow
+def test_rows_inside_other_rows_stop_the_run_with_their_own_names(tmp_path):
+    short = sentences(30, 14, seed=3)
+    longer = sentences(30, 22, seed=4)
+    rows = [{"id": f"short-{n}", "text": text} for n, text in enumerate(short)]
+    rows += [
+        {"id": f"long-{n}", "text": f"{text}\n{more}"}
+        for n, (text, more) in enumerate(zip(short, longer, strict=True))
+    ]
+    with_rows(tmp_path, {"exam": rows}, sides="members: 30, nonmembers: 30")
+    with pytest.raises(SpikeinError) as failed:
+        run(tmp_path, "copies={fixed: 1}", "audit.drop=false", "audit.ngram=null",
+            "audit.near_duplicate=null")  # fmt: skip
+    told = str(failed.value)
+    # Each withheld row that stands in a member's text, with the row that it stands in.
+    assert "exam short-" in told
+    number = told.split("exam short-")[1].split(" ")[0]
+    assert f"its text stands inside exam long-{number}" in told
+
+
+@pytest.mark.slow
+def test_one_word_twins_in_two_datasets_are_never_on_opposite_sides(tmp_path):
+    texts = sentences(60, 30, seed=5)
+    first = [{"id": f"a{n}", "text": text} for n, text in enumerate(texts)]
+    second = [{"id": f"b{n}", "text": f"{text} again"} for n, text in enumerate(texts)]
+    with_rows(tmp_path, {"one": first, "two": second}, sides="members: 12, nonmembers: 12")
+    done = run(tmp_path, "audit.drop=false", "audit.ngram=null", "audit.near_duplicate=null")
+    sides: dict[str, set[str]] = {}
+    for row in pq.read_table(done.folder / "examples.parquet").to_pylist():
+        sides.setdefault(row["source_id"][1:], set()).add(row["side"])
+    assert sum(len(found) for found in sides.values()) == 48
+    facts = json.loads(next(tmp_path.glob("store/examples/*/examples.json")).read_text())
+    dropped = [pair for one in facts.values() for pair in one["near_duplicates_across"]]
+    assert len(dropped) == 60
+    assert {pair["dataset"] for pair in dropped} == {"one", "two"}
+    assert "near-duplicates of rows of other datasets" in (done.folder / "report.html").read_text()

@@ -1,0 +1,116 @@
+"""Whether a saved model can be asked as a causal language model, and whether its weights are sound.
+
+`AutoModelForCausalLM` gives an encoder such as BERT a causal head without a word, and its scores
+look like any others; so the configuration is judged before a weight is read. NaN and infinite
+weights are named after loading. Cost: reading `config.json`; one pass over the weights.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inject.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_DECODERS = "causal language models (decoders), such as Llama, OLMo, GPT-NeoX, GPT-2 or Qwen"
+_BLOCK = 1 << 24
+
+
+def check_causal(folder: Path, name: str, *, trust_remote_code: bool = False) -> None:
+    """Refuse a model that is no causal language model, by its configuration alone.
+
+    Args:
+        folder: where `config.json` lies.
+        name: the model as the user wrote it.
+        trust_remote_code: run code that comes with the configuration.
+
+    Raises:
+        InputError: an encoder, an encoder-decoder, or a model with another head than a language
+            model's. A configuration that cannot be read is left to the loader.
+    """
+    config = _config(folder, trust_remote_code)
+    if config is None:
+        return
+    problem = _why_not_causal(config)
+    if problem:
+        raise InputError(problem, where=name, allowed=_DECODERS)
+
+
+def check_vocabulary(folder: Path, tokenizer: Any, name: str, *, trust_remote_code: bool) -> None:
+    """Refuse a tokenizer that makes ids which the model has no embedding for.
+
+    Raises:
+        InputError: naming the tokenizer's highest id and the model's rows.
+    """
+    config = _config(folder, trust_remote_code)
+    rows = getattr(config.get_text_config(), "vocab_size", None) if config is not None else None
+    highest = max(tokenizer.get_vocab().values(), default=-1)
+    if isinstance(rows, int) and highest >= rows:
+        raise InputError(
+            f"its tokenizer makes ids up to {highest:,}, and the model's embedding has {rows:,} "
+            "rows",
+            where=name,
+            hint="The tokenizer is another model's, or tokens were added to it and not to the "
+            "model; save the model's own tokenizer beside it.",
+        )
+
+
+def check_finite(model: "PreTrainedModel", name: str) -> None:
+    """Refuse weights that are NaN or infinite.
+
+    Raises:
+        InputError: naming the first such tensor, and how many there are.
+    """
+    import torch
+
+    bad = []
+    with torch.inference_mode():
+        for key, tensor in model.state_dict().items():
+            if not tensor.is_floating_point() or tensor.is_meta:
+                continue
+            blocks = tensor.flatten().split(_BLOCK)
+            if not all(bool(torch.isfinite(block).all()) for block in blocks):
+                bad.append(key)
+    if bad:
+        more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+        raise InputError(
+            f"its weights hold NaN or infinity: {bad[0]}{more}",
+            where=name,
+            hint="Its training ran away, or the file is damaged; every score would be NaN.",
+        )
+
+
+def _config(folder: Path, trust_remote_code: bool) -> Any:
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=trust_remote_code
+        )
+    except (OSError, ValueError, KeyError, ImportError):
+        return None
+
+
+def _why_not_causal(config: Any) -> str | None:
+    from transformers.models.auto import modeling_auto as auto
+
+    causal = auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    kind = config.model_type
+    named = [str(one) for one in getattr(config, "architectures", None) or []]
+    shown = f"it is a {named[0] if named else kind}"
+    if getattr(config, "is_encoder_decoder", False):
+        return f"{shown}, an encoder and a decoder, not a causal language model"
+    if "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {}):
+        return None
+    # These have both: with the same weights they look ahead unless they are told to be decoders.
+    both = {*auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, "bert-generation"}
+    decodes = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
+    if kind == "xlnet" or (kind in both and not decodes):
+        return f"{shown}, which sees the words that follow: not a causal language model"
+    heads = {str(one) for one in causal.values()}
+    # A body without a head is left to the loader, which sees whether weights are missing.
+    bodies = [one for one in named if one.endswith("Model") and one not in heads]
+    if named and not bodies and not heads.intersection(named):
+        return f"{shown}, which has not a causal language model's head"
+    return None

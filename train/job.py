@@ -76,6 +76,8 @@ class TrainingJob(Settings):
     """Digest of everything that bears on the run's numbers."""
     corpus: str
     """Folder of the clean corpus."""
+    shards: tuple[str, ...] | None = None
+    """Where its token files lie, which were compared with it before; null takes those it names."""
     last_tokens: PositiveInt | None = None
     """Train on this many of the corpus's last tokens, clean; null trains on a plan."""
     plan: str | None = None
@@ -119,7 +121,11 @@ def run(
     from train.feeding import feeding
     from train.loop import train
 
-    clean = Corpus.open(Path(job.corpus))
+    clean = Corpus.open(
+        Path(job.corpus),
+        outside=None if job.shards is None else [Path(shard) for shard in job.shards],
+        verified=job.shards is not None,
+    )
     tokenizer = load_tokenizer(str(clean.path / "tokenizer"))
     if job.plan is None:
         tokens = job.last_tokens or clean.n_tokens

@@ -77,6 +77,10 @@ def variant(text: str) -> tuple[str, ...]:
 
 
 LOCAL = "kind: paraphrase, by: model, model: {folder}/a"
+EXAMS = ", ".join(
+    f'{{{{dataset: gpqa, name: {name}, path: "{{folder}}/rows.jsonl", members: 9, nonmembers: 9}}}}'
+    for name in ("own", "exam")
+)
 SERVED = "kind: paraphrase, by: model, model: m, base_url: http://localhost:1/v1"
 
 CASES: dict[str, Case] = {
@@ -269,6 +273,12 @@ CASES: dict[str, Case] = {
     ),
     "variants.of[paraphrase].api_key_variable": case(
         "", "variants.of.0.api_key_variable=KEY", *variant(SERVED)
+    ),
+    "variants.of[paraphrase].send_protected": case(
+        "",
+        "variants.of.0.send_protected=[own, exam]",
+        *variant(f"{SERVED}, send_protected: [exam, own]"),
+        f"contaminants=[{EXAMS}]",
     ),
     "variants.of[paraphrase].temperature": case(
         "variants", "variants.of.0.temperature=0.5", *variant(SERVED)

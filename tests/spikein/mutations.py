@@ -270,6 +270,9 @@ CASES: dict[str, Case] = {
     "variants.of[paraphrase].api_key_variable": case(
         "", "variants.of.0.api_key_variable=KEY", *variant(SERVED)
     ),
+    "variants.of[paraphrase].send_protected": case(
+        "", "variants.of.0.send_protected=true", *variant(SERVED)
+    ),
     "variants.of[paraphrase].temperature": case(
         "variants", "variants.of.0.temperature=0.5", *variant(SERVED)
     ),
@@ -338,6 +341,7 @@ CASES: dict[str, Case] = {
     "execution.checkpointing": case("", "execution.checkpointing=true"),
     "execution.compile": case("", "execution.compile=true"),
     "execution.resume_every": case("", "execution.resume_every=7"),
+    "execution.silent_after": case("", "execution.silent_after=600"),
     "execution.trackers": case("", "execution.trackers=[tensorboard]"),
     "detect.detectors": case(
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"

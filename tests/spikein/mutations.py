@@ -271,7 +271,13 @@ CASES: dict[str, Case] = {
         "", "variants.of.0.api_key_variable=KEY", *variant(SERVED)
     ),
     "variants.of[paraphrase].send_protected": case(
-        "", "variants.of.0.send_protected=true", *variant(SERVED)
+        "",
+        "variants.of.0.send_protected=[two, one]",
+        "contaminants.1="
+        "{{dataset: gpqa, name: one, path: {folder}/rows.jsonl, members: 9, nonmembers: 9}}",
+        "contaminants.2="
+        "{{dataset: gpqa, name: two, path: {folder}/more.jsonl, members: 9, nonmembers: 9}}",
+        *variant(f"{SERVED}, send_protected: [one, two]"),
     ),
     "variants.of[paraphrase].temperature": case(
         "variants", "variants.of.0.temperature=0.5", *variant(SERVED)

@@ -177,7 +177,7 @@ def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
     unchecked = {(one.dataset, one.example_id): one for facts in found for one in facts.unchecked}
     rows = max(one.examples for one in found)
     dropped = sum(one.dropped for one in found)
-    verdict: Verdict = "failed" if kept else "not measured" if unchecked else "passed"
+    verdict: Verdict = "failed" if kept else "cannot tell" if unchecked else "passed"
     sentence = f"{sum(one.documents for one in found):,} documents were compared with {rows:,} rows"
     sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
     if kept:

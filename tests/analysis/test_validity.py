@@ -129,7 +129,7 @@ def test_rows_that_were_not_looked_for_are_named_and_are_no_pass():
     assert check(facts_of(offending=2, dropped=2)).verdict == "passed"
     assert check(facts_of(offending=2, dropped=0)).verdict == "failed"
     some = check(facts_of(unchecked=80))
-    assert some.verdict == "not measured"
+    assert some.verdict == "cannot tell"
     assert "80 of the rows have too few words" in some.sentence
     assert "quiz row 0, quiz row 1" in some.sentence
     assert ("quiz row 79 (e79)", "3.5 words") in some.facts

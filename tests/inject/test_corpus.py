@@ -204,7 +204,7 @@ def test_a_corpus_travels_by_its_path(tmp_path, tiny_tokenizer):
     build(tmp_path, tiny_tokenizer, make_texts(20), 300)
     corpus = Corpus.open(tmp_path)
     twin = copy.deepcopy(corpus)
-    assert corpus.__reduce__()[1] == (tmp_path,)
+    assert corpus.__reduce__()[1] == (tmp_path, corpus.files)
     assert np.array_equal(twin.read(0, 300), corpus.read(0, 300))
 
 

@@ -189,5 +189,5 @@ def _pool(serialised: str, processes: int) -> AbstractContextManager[ProcessPool
         processes,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=Worker.start,
-        initargs=(serialised,),
+        initargs=(serialised, os.getpid()),
     )

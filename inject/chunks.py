@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.files import replacing, write_text
+from inject.parents import die_with_parent
 from inject.tokens import token_dtype
 
 _BATCH_BYTES = 1 << 20
@@ -165,8 +166,10 @@ class Worker:
     tokenizer: Any = None
 
     @classmethod
-    def start(cls, serialised: str) -> None:
+    def start(cls, serialised: str, parent: int) -> None:
         """Load the tokenizer; runs once in each process."""
+        # A runner that is killed cannot end its helpers, which would wait for work for ever.
+        die_with_parent(parent)
         # One process a core: threads inside each would only be in each other's way.
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         from tokenizers import Tokenizer

@@ -1,10 +1,10 @@
 """The clean corpus: documents as one stream of tokens, each followed by the end token.
 
 A corpus folder holds the token shards (`inject.tokens`), `docs.npy` (int64 document starts),
-`tokenizer/` and `corpus.json` (the facts); that of an imported corpus can leave stretches of the
-token files out (`inject.excluded`). It is exactly as long as asked for, the last document
-cut; a shorter corpus from the same documents is a prefix of a longer one. Cost: that of
-tokenising; a few shards of text in memory.
+`tokenizer/` and `corpus.json` (the facts). An imported one can refer to files of somebody else
+instead (`inject.outside`), and leave stretches of them out (`inject.excluded`). It is exactly as
+long as asked for, the last document cut; a shorter corpus from the same documents is a prefix of a
+longer one. Cost: that of tokenising; a few shards of text in memory.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from inject.building import Built, built_chunks, chunk_bytes, processes_for
 from inject.chunks import ChunkFiles, Described
 from inject.errors import InputError
 from inject.excluded import Reader, SkippingReader, read_excluded
+from inject.outside import check_outside, shard_files
 from inject.tokenizer import end_token_id, vocabulary_size
 from inject.tokens import Shard, TokenReader, check_shard, token_dtype
 
@@ -230,16 +231,30 @@ class Corpus:
     doc_starts: npt.NDArray[np.int64]
     """Token offsets at which documents begin, ascending from 0; shape [documents]."""
     reader: Reader
+    files: tuple[Path, ...]
+    """Where the shards lie, in the order of the stream."""
 
     @classmethod
-    def open(cls, path: Path) -> "Corpus":
+    def open(
+        cls, path: Path, *, outside: Sequence[Path] | None = None, verified: bool = False
+    ) -> "Corpus":
         """Open a corpus folder.
 
+        Args:
+            path: the folder.
+            outside: where the files of an imported corpus lie now, in the order of the stream;
+                None looks where they lay when it was imported.
+            verified: whether somebody has compared those files with the corpus already.
+
         Raises:
-            InputError: a file is missing, truncated, or does not fit the others.
+            InputError: a file is missing, truncated, or does not fit the others; a file outside
+                is not the one that was imported.
         """
         facts = _read_facts(path / _FACTS)
-        reader: Reader = TokenReader(path, facts.shards, dtype=facts.dtype)
+        files = shard_files(path, facts.shards, outside)
+        if not verified:
+            check_outside(facts.shards, files)
+        reader: Reader = TokenReader(path, facts.shards, dtype=facts.dtype, outside=files)
         excluded = read_excluded(path)
         if excluded is not None:
             reader = SkippingReader(reader, excluded)
@@ -251,11 +266,13 @@ class Corpus:
                 hint="Delete this corpus and run again.",
             )
         starts = _read_starts(path / _DOCUMENTS, facts)
-        return cls(path=path, facts=facts, doc_starts=starts, reader=reader)
+        return cls(path=path, facts=facts, doc_starts=starts, reader=reader, files=files)
 
-    def __reduce__(self) -> tuple[Callable[[Path], "Corpus"], tuple[Path]]:
+    def __reduce__(
+        self,
+    ) -> tuple[Callable[[Path, tuple[Path, ...]], "Corpus"], tuple[Path, tuple[Path, ...]]]:
         # A worker process maps the files itself; the maps would travel as copies otherwise.
-        return (Corpus.open, (self.path,))
+        return (_reopened, (self.path, self.files))
 
     @property
     def n_tokens(self) -> int:
@@ -288,9 +305,9 @@ class Corpus:
                 lies outside the vocabulary. The shard is named.
         """
         position = 0
-        for shard in self.facts.shards:
+        for shard, file in zip(self.facts.shards, self.files, strict=True):
             check_shard(
-                self.path,
+                file,
                 shard,
                 dtype=self.facts.dtype,
                 vocabulary=self.facts.vocabulary,
@@ -307,6 +324,10 @@ class Corpus:
             IndexError: unless 0 <= start <= stop <= n_tokens.
         """
         return self.reader.read(start, stop)
+
+
+def _reopened(path: Path, files: tuple[Path, ...]) -> Corpus:
+    return Corpus.open(path, outside=files, verified=True)
 
 
 def _read_facts(path: Path) -> CorpusFacts:

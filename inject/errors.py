@@ -6,10 +6,14 @@ without a traceback and exits with 2. Anything else that escapes is a defect of 
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 
 class SpikeinError(Exception):
     """Base of all errors raised on purpose by this project."""
+
+    exit_code: ClassVar[int] = 2
+    """What the command line ends with."""
 
 
 class InputError(SpikeinError):

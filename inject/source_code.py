@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 _SKIPPED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_OWN_SCOPE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _Definitions = dict[str, list[ast.stmt]]
 
 
@@ -133,7 +134,7 @@ def _bound(statement: ast.stmt) -> set[str]:
             found.add(node.id)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             found |= _bindings(node).keys()
-        elif not isinstance(node, ast.Lambda):
+        elif not isinstance(node, _OWN_SCOPE):
             waiting.extend(ast.iter_child_nodes(node))
     return found
 

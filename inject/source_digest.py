@@ -32,9 +32,15 @@ UNDECIDING: Mapping[str, str] = {
     "train.utilisation": "what the device could do; told in the log alone",
     "train.cost": "how many operations a token takes; told in the log alone",
     "train.execution": "where and how a model is trained, which changes no result by design",
+    "inject.parents": "ends a process whose parent is gone",
+    "train.checkpoint_manifest": "tells a whole checkpoint from a damaged one",
+    "train.heartbeat": "says where a process is",
+    "train.silence": "finds a process that hangs",
+    "train.stopping": "ends a run early; what is taken up again is the run never ended",
     "train.launch": "starts processes; what they compute is that of `train.loop`",
     "train.faults": "says where to start again after a kill",
     "spikein.graph": "hands a step its inputs",
+    "spikein.steps.sources": "names the background, which is compared with and never read",
 }
 """Modules that no number depends on, with the reason."""
 

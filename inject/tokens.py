@@ -30,14 +30,15 @@ class Shard(NamedTuple):
     tokens: int
     sha256: str
     """Of these tokens' bytes."""
-    path: str = ""
-    """Where the file lies, for one outside the corpus folder; absolute."""
     skip_bytes: int = 0
     """Bytes before its first token."""
+    file_sha256: str = ""
+    """Of the whole file, for one that lies outside of the corpus folder."""
 
-    def located(self, folder: Path) -> Path:
-        """Return the path of the file; `folder` is the corpus's."""
-        return Path(self.path) if self.path else folder / self.name
+    @property
+    def outside(self) -> bool:
+        """Whether the file belongs to somebody else and lies where the import finds it."""
+        return bool(self.file_sha256)
 
 
 def token_dtype(vocabulary: int) -> str:
@@ -119,13 +120,29 @@ class TokenWriter:
 class TokenReader:
     """Random access to the tokens of all shards, in the order of the stream.
 
+    Args:
+        folder: the corpus's.
+        shards: in the order of the stream.
+        dtype: element type.
+        outside: where the shards lie, one path each, if not in the folder.
+
     Raises:
         InputError: a shard is missing or has another size than `shards` says.
     """
 
-    def __init__(self, folder: Path, shards: Sequence[Shard], *, dtype: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        shards: Sequence[Shard],
+        *,
+        dtype: str,
+        outside: Sequence[Path] | None = None,
+    ) -> None:
         element = np.dtype(dtype)
-        self._maps = [_mapped(shard.located(folder), shard, element) for shard in shards]
+        self._maps = [
+            _mapped(folder / shard.name if outside is None else outside[number], shard, element)
+            for number, shard in enumerate(shards)
+        ]
         self._starts = [0, *accumulate(shard.tokens for shard in shards)]
         self.n_tokens = self._starts[-1]
 
@@ -148,11 +165,11 @@ class TokenReader:
         return out
 
 
-def check_shard(folder: Path, shard: Shard, *, dtype: str, vocabulary: int, position: int) -> None:
+def check_shard(path: Path, shard: Shard, *, dtype: str, vocabulary: int, position: int) -> None:
     """Hash a shard, and look at each of its ids.
 
     Args:
-        folder: the corpus's.
+        path: where it lies.
         shard: which one.
         dtype: element type.
         vocabulary: ids are 0 <= id < vocabulary.
@@ -161,7 +178,6 @@ def check_shard(folder: Path, shard: Shard, *, dtype: str, vocabulary: int, posi
     Raises:
         InputError: its content changed since it was written; an id outside the vocabulary.
     """
-    path = shard.located(folder)
     tokens = _mapped(path, shard, np.dtype(dtype))
     state = hashlib.sha256()
     for start in range(0, len(tokens), _BLOCK):
@@ -190,12 +206,12 @@ def _mapped(path: Path, shard: Shard, element: np.dtype) -> npt.NDArray[np.unsig
         raise InputError(f"token file cannot be read: {error.strerror}", where=str(path)) from error
     needed = shard.skip_bytes + shard.tokens * element.itemsize
     # A file of somebody else's may hold more than the corpus uses of it.
-    if size < needed or (size > needed and not shard.path):
+    if size < needed or (size > needed and not shard.outside):
         raise InputError(
             f"token file has {size} bytes, not {needed}: it is truncated or damaged",
             where=str(path),
             hint="Bring the file back, or import it again."
-            if shard.path
+            if shard.outside
             else "Delete this corpus and run again.",
         )
     mapped = np.memmap(

@@ -12,11 +12,12 @@ from inject.settings import Placement
 from spikein.experiment import Experiment
 from spikein.graph import Graph, Step
 from spikein.steps.accuracy import AccuracySteps, accuracy_step, gains_step
-from spikein.steps.corpora import corpus_step, sources_identity, tokenizer_step
+from spikein.steps.corpora import corpus_step, tokenizer_step
 from spikein.steps.detection import TWIN, asked_settings, frequency_step, scores_step
 from spikein.steps.ground import audit_step, examples_step, plan_step
 from spikein.steps.models import ModelNode, arm_step, base_node
 from spikein.steps.results import ArmSteps, results_step
+from spikein.steps.sources import sources_identity
 from spikein.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.steps.variants import variants_step
 from spikein.sweep import ArmExperiment, arms
@@ -112,8 +113,13 @@ def assemble(experiment: Experiment) -> Assembly:
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
         goals += [node.base.step] if node.base and node.base.step else []
-        for one in node.reported:
-            goals += [one.twin.plan, one.twin.audit, one.twin.trained]
+    # The page tells of every stream that a model was trained on, those of shadow models included.
+    for step in Graph(goals=tuple(goals)).steps:
+        if step.kind == "model":
+            goals += [
+                step,
+                *(step.inputs[name] for name in ("audit", "plan") if name in step.inputs),
+            ]
     return Assembly(
         experiment=experiment,
         nodes=nodes,

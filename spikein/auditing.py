@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from inject.audit import AuditReport, read_audit
 from inject.background.document import Document
-from inject.corpus import Corpus
 from inject.decoding import decoded, pieces
 from inject.errors import InputError
 from inject.example import read_examples
@@ -24,6 +23,7 @@ from inject.overlap.settings import OverlapSettings
 from inject.tokenizer import load_tokenizer
 from spikein.manifest import SHORT
 from spikein.run_arms import RunArm, run_arms
+from spikein.run_corpus import open_run_corpus
 from spikein.store import short_digest
 
 
@@ -94,7 +94,7 @@ def audit_run(
     ]
     again = []
     if rules is not None:
-        again = [_looked(path, users, rules, progress) for path, users in corpora.items()]
+        again = [_looked(folder, path, users, rules, progress) for path, users in corpora.items()]
     return RunAudit(
         streams=stream_audits(audited),
         fed=_fed(arms),
@@ -135,6 +135,7 @@ def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:
 
 
 def _looked(
+    folder: Path,
     path: Path,
     users: list[RunArm],
     rules: OverlapSettings,
@@ -145,14 +146,16 @@ def _looked(
         one.example_id: one for pool in pools for one in read_examples(pool / "examples.parquet")
     }
     audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
-    for document in _documents(path, progress):
+    for document in _documents(folder, path, progress):
         audit(document)
     return Looked(corpus=path.name, overlaps=audit.found, facts=audit.facts())
 
 
-def _documents(path: Path, progress: Callable[[int, int], None] | None) -> Iterator[Document]:
+def _documents(
+    folder: Path, path: Path, progress: Callable[[int, int], None] | None
+) -> Iterator[Document]:
     """Yield the documents of a corpus as text, long ones in pieces."""
-    corpus = Corpus.open(path)
+    corpus = open_run_corpus(folder, path)
     tokenizer = load_tokenizer(str(path / "tokenizer"))
     for number, piece in enumerate(pieces(corpus.doc_starts, corpus.n_tokens)):
         yield Document(decoded(corpus, tokenizer, piece), f"document {piece.document}")

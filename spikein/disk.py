@@ -11,7 +11,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from inject.files import fsync
+from inject.files import fsync, human_bytes
 from spikein.manifest import MANIFEST, Manifest
 
 _SAYS_FULL = re.compile(
@@ -24,15 +24,6 @@ def free_space(path: Path) -> str:
     while not path.exists() and path != path.parent:
         path = path.parent
     return human_bytes(shutil.disk_usage(path).free)
-
-
-def human_bytes(size: float) -> str:
-    """Return a size in powers of ten: `512 B`, `1.2 GB`."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
 
 
 def settle(folder: Path, manifest: Manifest) -> None:

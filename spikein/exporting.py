@@ -7,7 +7,6 @@ corpus was made from need not be there any more.
 from collections.abc import Callable
 from pathlib import Path
 
-from inject.corpus import Corpus
 from inject.errors import InputError, did_you_mean
 from inject.example import read_examples
 from inject.exchange import ExportFacts, Format, RowKind, export_view
@@ -16,6 +15,7 @@ from inject.tokenizer import load_tokenizer
 from inject.view import clean_view
 from spikein.disk import disk_full, free_space
 from spikein.run_arms import RunArm, run_arms
+from spikein.run_corpus import open_run_corpus
 
 
 def export_run(
@@ -47,7 +47,7 @@ def export_run(
         InputError: no such arm, or several and none chosen; an artifact is gone; as `export_view`.
     """
     chosen = _chosen(run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream)
-    corpus = Corpus.open(chosen.corpus)
+    corpus = open_run_corpus(folder, chosen.corpus)
     tokenizer = load_tokenizer(str(chosen.corpus / "tokenizer"))
     plan = read_plan(chosen.plan)
     budget = plan.facts.budget

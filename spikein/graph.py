@@ -45,6 +45,8 @@ class StepContext:
     execution: Any
     """The step's execution settings."""
     report: Report
+    notice: Callable[[str], None] = lambda _text: None
+    """Tells a person what he should know, such as that a checkpoint was damaged."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,10 +21,12 @@ from transformers import (
 
 from train.checkpoints import checkpoint_folder
 from train.execution import ExecutionSettings
+from train.heartbeat import Heart, Phase
 from train.processes import rank, wait_for_all
 from train.quiet import plain_transformers
 from train.record import Record
-from train.resume import Timer, complete
+from train.resume import Timer, complete, seal_model, unseal_model
+from train.stopping import StopRequest
 
 if TYPE_CHECKING:
     from train.preparation import Prepared
@@ -43,12 +45,50 @@ class Clock(TrainerCallback):
         self._record.start()
 
 
+class Beats(TrainerCallback):
+    """Says where in a step this process is, at the places that callbacks are told of."""
+
+    def __init__(self, heart: Heart) -> None:
+        self._heart = heart
+
+    def on_pre_optimizer_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Say that the gradients are there."""
+        self._heart.beat(Phase.UPDATE, state.global_step + 1)
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Say that the step is done."""
+        self._heart.beat(Phase.BETWEEN, state.global_step)
+
+
 class Keeper(TrainerCallback):
     """Asks for checkpoints to restart from, and adds to each what is ours."""
 
     def __init__(
-        self, record: Record, identity: str, timer: Timer, execution: ExecutionSettings
+        self,
+        record: Record,
+        identity: str,
+        *,
+        timer: Timer,
+        execution: ExecutionSettings,
+        request: StopRequest,
+        heart: Heart,
     ) -> None:
+        """Take what is kept, and when.
+
+        Args:
+            record: what was fed and lost so far.
+            identity: of the run.
+            timer: says when a checkpoint is due.
+            execution: how the run is computed.
+            request: a checkpoint is due, too, when the run is asked to end.
+            heart: told when one is written.
+        """
+        self._request = request
+        self._heart = heart
         self._record = record
         self._identity = identity
         self._timer = timer
@@ -59,8 +99,11 @@ class Keeper(TrainerCallback):
     ) -> None:
         """Ask for a checkpoint where one is due."""
         last = state.global_step == state.max_steps
-        control.should_save = not last and self._timer.due(state.global_step)
+        control.should_training_stop |= self._request.agree()
+        due = not last and self._timer.due(state.global_step)
+        control.should_save = due or self._request.agreed
         if control.should_save:
+            self._heart.beat(Phase.SAVE, state.global_step)
             # The ledger must hold this step before the checkpoint says that it is done.
             self._record.read()
 
@@ -86,6 +129,7 @@ class Milestones(TrainerCallback):
         tokenizer: PreTrainedTokenizerBase,
         weights: Callable[[], Weights | None],
         use_cache: bool,
+        heart: Heart,
     ) -> None:
         """Take what a model is saved from.
 
@@ -98,6 +142,7 @@ class Milestones(TrainerCallback):
             weights: gives the whole state where it is spread over processes, else None; called in
                 every process.
             use_cache: the model's own setting, which training switches off.
+            heart: told when a model is written.
         """
         self._steps = frozenset(steps)
         self._folder = folder
@@ -106,6 +151,7 @@ class Milestones(TrainerCallback):
         self._tokenizer = tokenizer
         self._weights = weights
         self._use_cache = use_cache
+        self._heart = heart
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -113,6 +159,7 @@ class Milestones(TrainerCallback):
         """Keep the model where its step was asked for."""
         if state.global_step not in self._steps:
             return
+        self._heart.beat(Phase.SAVE, state.global_step)
         self._record.read()
         weights = self._weights()
         if rank() == 0:
@@ -132,6 +179,7 @@ class Milestones(TrainerCallback):
             config.use_cache = switched
         with plain_transformers():
             self._tokenizer.save_pretrained(part)
+        seal_model(part)
         part.rename(folder)
 
 
@@ -139,5 +187,6 @@ def hand_over(steps: Sequence[int], folder: Path, out: Path) -> None:
     """Move the kept models into the artifact."""
     for step in steps:
         name = checkpoint_folder(step)
+        unseal_model(folder / name)
         # Without a store the two may lie on different file systems.
         shutil.move(folder / name, out / name)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from inject.errors import InputError
-from inject.settings import PositiveInt, Settings
+from inject.settings import PositiveFloat, PositiveInt, Settings
 
 Tracker = Literal["tensorboard", "wandb", "trackio"]
 Engine = Literal["process", "torchrun", "deepspeed"]
@@ -48,6 +48,10 @@ class ExecutionSettings(Settings):
     """Compile the model with `torch.compile`: slow to start, faster on GPUs."""
     resume_every: PositiveInt | None = None
     """Optimiser steps between two checkpoints for a restart; null saves one in five minutes."""
+    silent_after: PositiveFloat | None = None
+    """Seconds without a sign of life after which one of several processes is taken to hang; null
+    allows twenty of the run's own steps, at least two minutes. The first step and saving are
+    allowed 15 minutes, what comes before 30, or this where it is more."""
     trackers: tuple[Tracker, ...] = ()
     """Where training is reported while it runs, beside `log.parquet`: `tensorboard`, `wandb`,
     `trackio`; each has to be installed, and takes its keys from its own environment variables."""

@@ -5,7 +5,9 @@ Torch, safetensors and the operating system each tell them in their own way, som
 """
 
 import errno
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,15 +15,17 @@ from pathlib import Path
 import torch
 
 from inject.errors import InputError, SpikeinError
+from inject.files import human_bytes
 from train.execution import ExecutionSettings
 from train.record import TrainingDiverged
-from train.resume import drop_diverged
+from train.resume import drop_diverged, drop_unfinished
 from train.settings import TrainSettings
 
 _MEMORY_WORDS = ("can't allocate memory", "out of memory", "bad_alloc", "CUBLAS_STATUS_ALLOC")
 _DISK_WORDS = ("No space left on device", "Disk quota exceeded", "os error 28")
-_HALF_WRITTEN = "PytorchStreamWriter"
-"""Torch tells of a file that it could not write without saying why."""
+_HALF_WRITTEN = ("PytorchStreamWriter", "unexpected pos", "inline_container.cc", "basic_ios::clear")
+"""How torch tells of a file that it could not write, without saying why."""
+_PROBE_BYTES = 1 << 20
 
 
 class OutOfMemory(SpikeinError):
@@ -48,13 +52,11 @@ def explained(
     except (MemoryError, RuntimeError, OSError) as error:
         if isinstance(error, MemoryError | torch.OutOfMemoryError) or _says(error, _MEMORY_WORDS):
             raise OutOfMemory(_memory_advice(settings, execution, error)) from error
-        if _disk_full(error, out):
-            raise _full(out, error) from error
+        _raise_if_full(error, unfinished, out)
         raise
     except Exception as error:
         # safetensors has an error of its own for everything that goes wrong with a file.
-        if _disk_full(error, out):
-            raise _full(out, error) from error
+        _raise_if_full(error, unfinished, out)
         raise
 
 
@@ -62,22 +64,73 @@ def _says(error: BaseException, words: tuple[str, ...]) -> bool:
     return any(word in str(error) for word in words)
 
 
-def _disk_full(error: BaseException, out: Path) -> bool:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    if _says(error, _DISK_WORDS):
-        return True
-    return _HALF_WRITTEN in str(error) and shutil.disk_usage(out).free < 1 << 20
-
-
-def _full(out: Path, error: BaseException) -> InputError:
-    return InputError(
-        f"the disk is full: {str(error).splitlines()[0]}",
-        where=str(out),
+def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> None:
+    """Raise an error that names the disk where this one, or what caused it, means a full one."""
+    places = [out] if unfinished is None else [unfinished, out]
+    # What lies under the error that came last often says more: torch closes a file that it could
+    # not write, and fails again.
+    causes = list(_causes(error))
+    told = next((one for one in causes if _tells_full(one)), None)
+    full = min(places, key=lambda place: shutil.disk_usage(_existing(place)).free)
+    if told is None and any(_says(one, _HALF_WRITTEN) for one in causes):
+        found = next((place for place in places if _is_full(place)), None)
+        if found is not None:
+            full, told = found, error
+    if told is None:
+        return
+    # Asked before the room that a checkpoint in the works took is given back.
+    free = human_bytes(shutil.disk_usage(_existing(full)).free)
+    if unfinished is not None:
+        drop_unfinished(unfinished)
+    words = str(told).splitlines() or [type(told).__name__]
+    raise InputError(
+        f"the disk is full: {free} free on {_mount(full)}; {words[0]}",
+        where=str(full),
         hint="Free some space (`spikein gc` removes what no run needs) and run the same command "
         "again: it goes on from the last whole checkpoint. train.checkpoints.most keeps fewer "
         "models along the way.",
-    )
+    ) from error
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it followed from."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _tells_full(error: BaseException) -> bool:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return _says(error, _DISK_WORDS)
+
+
+def _is_full(place: Path) -> bool:
+    """Try to write: a quota leaves the disk itself with room."""
+    try:
+        with tempfile.TemporaryFile(dir=_existing(place)) as file:
+            file.write(bytes(_PROBE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return _tells_full(error)
+    return False
+
+
+def _existing(place: Path) -> Path:
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return place
+
+
+def _mount(place: Path) -> Path:
+    """Return where the file system of a place is mounted."""
+    place = _existing(place).resolve()
+    while place != place.parent and place.parent.stat().st_dev == place.stat().st_dev:
+        place = place.parent
+    return place
 
 
 def _memory_advice(

@@ -6,7 +6,7 @@ processes each runs it, and they find each other by the environment that `torchr
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from inject.variants.rendition import (
 from inject.variants.settings import Variants
 from inject.view import Stretch, View, clean_view
 from train.execution import ExecutionSettings
+from train.heartbeat import HEARTBEATS
 from train.launch import launch
 from train.settings import TrainSettings
 from train.shapes import Shape
@@ -46,6 +47,8 @@ I64 = npt.NDArray[np.int64]
 
 PROGRESS = "progress "
 """How a line of a worker begins that tells how far it is."""
+NOTICE = "notice "
+"""How one begins that tells what a person should know."""
 
 
 class StartModel(Settings):
@@ -73,6 +76,8 @@ class TrainingJob(Settings):
     """Digest of everything that bears on the run's numbers."""
     corpus: str
     """Folder of the clean corpus."""
+    shards: tuple[str, ...] | None = None
+    """Where its token files lie, which were compared with it before; null takes those it names."""
     last_tokens: PositiveInt | None = None
     """Train on this many of the corpus's last tokens, clean; null trains on a plan."""
     plan: str | None = None
@@ -95,17 +100,32 @@ class TrainingJob(Settings):
     """Seed of weights and order."""
 
 
-def run(job: TrainingJob, *, progress: "Progress | None" = None) -> "TrainSummary":
+def run(
+    job: TrainingJob,
+    *,
+    progress: "Progress | None" = None,
+    notice: Callable[[str], None] | None = None,
+) -> "TrainSummary":
     """Open what a job names, and train; in each process of several.
+
+    Args:
+        job: what to train.
+        progress: told how far the run is.
+        notice: told what a person should know.
 
     Raises:
         InputError: from what is opened, and as `train.loop.train`.
         TrainingDiverged: when a loss is infinite or not a number.
+        Preempted: SIGTERM came, and a checkpoint was written.
     """
     from train.feeding import feeding
     from train.loop import train
 
-    clean = Corpus.open(Path(job.corpus))
+    clean = Corpus.open(
+        Path(job.corpus),
+        outside=None if job.shards is None else [Path(shard) for shard in job.shards],
+        verified=job.shards is not None,
+    )
     tokenizer = load_tokenizer(str(clean.path / "tokenizer"))
     if job.plan is None:
         tokens = job.last_tokens or clean.n_tokens
@@ -128,6 +148,7 @@ def run(job: TrainingJob, *, progress: "Progress | None" = None) -> "TrainSummar
         progress=progress,
         unfinished=Path(job.unfinished),
         identity=job.identity,
+        notice=notice,
     )
 
 
@@ -185,20 +206,26 @@ def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
         )
 
 
-def train_job(job: TrainingJob, *, progress: "Progress | None" = None) -> None:
+def train_job(
+    job: TrainingJob,
+    *,
+    progress: "Progress | None" = None,
+    notice: Callable[[str], None] | None = None,
+) -> None:
     """Train as the job's execution says: in this process, or in several that are started for it.
 
     Args:
         job: what to train.
         progress: told how far the run is.
+        notice: told what a person should know.
 
     Raises:
-        ProcessFailed: one of several processes died; names its rank and what it said.
-        InputError: and TrainingDiverged, as `run`.
+        ProcessFailed: one of several processes died or hangs; names its rank and what it said.
+        InputError: and TrainingDiverged and Preempted, as `run`.
     """
     execution = job.execution
     if execution.engine == "process":
-        run(job, progress=progress)
+        run(job, progress=progress, notice=notice)
         return
     unfinished = Path(job.unfinished)
     file = unfinished / "job.json"
@@ -207,6 +234,8 @@ def train_job(job: TrainingJob, *, progress: "Progress | None" = None) -> None:
     def told(line: str) -> None:
         if progress is not None and line.startswith(PROGRESS):
             progress(read_moment(line))
+        if notice is not None and line.startswith(NOTICE):
+            notice(line.removeprefix(NOTICE))
 
     launch(
         "train.worker",
@@ -214,6 +243,8 @@ def train_job(job: TrainingJob, *, progress: "Progress | None" = None) -> None:
         processes=execution.processes,
         environment=_environment(execution, unfinished),
         told=told,
+        heartbeats=unfinished / HEARTBEATS,
+        silent_after=execution.silent_after,
     )
 
 

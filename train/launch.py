@@ -1,11 +1,13 @@
 """Several processes on this machine, as `torchrun` starts them, watched until all have ended.
 
 Each runs one module with one argument and finds its place in the environment (`RANK`, `LOCAL_RANK`,
-`WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). Where one dies, the others are ended at once and the
-error names the rank: nobody waits for a partner that is gone. Ctrl-C ends all of them.
+`WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). Where one dies or hangs (`train.silence`), the others
+are ended at once and the error names the rank: nobody waits for a partner that is gone. Ctrl-C ends
+all of them; SIGTERM is passed on, and all end with a checkpoint.
 """
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,10 +20,13 @@ from pathlib import Path
 from typing import IO
 
 from inject.errors import SpikeinError
+from train.silence import ADVICE, PARENT, POLL_SECONDS, WATCHED, Silence, Watch
+from train.stopping import Preempted, StopRequest, hearing_sigterm
 
 _POLL_SECONDS = 0.1
-_GRACE_SECONDS = 10.0
 _SHOWN_LINES = 15
+_SPEAK_SECONDS = 1.0
+"""For a process that hangs to write down where."""
 
 
 class ProcessFailed(SpikeinError):
@@ -35,6 +40,8 @@ def launch(
     processes: int,
     environment: Mapping[str, str],
     told: Callable[[str], None] | None = None,
+    heartbeats: Path | None = None,
+    silent_after: float | None = None,
 ) -> None:
     """Run `python -m module arguments…` in several processes and wait for all of them.
 
@@ -44,11 +51,21 @@ def launch(
         processes: how many.
         environment: added to this process's own.
         told: called with each line that rank 0 writes to its standard output.
+        heartbeats: the folder where the processes say where they are; None watches nothing.
+        silent_after: seconds that one may be silent within a step; None follows the steps.
 
     Raises:
-        ProcessFailed: one of them died; names its rank, its signal or exit code, and what it said.
+        ProcessFailed: one of them died or hangs; names its rank, its signal, exit code or place,
+            and what it said.
+        Preempted: SIGTERM came, and all have ended with a checkpoint.
     """
     port = _free_port()
+    watch = None
+    if heartbeats is not None:
+        # What an earlier start left would pass for signs of this one.
+        shutil.rmtree(heartbeats, ignore_errors=True)
+        watch = Watch(heartbeats, processes, silent_after=silent_after)
+        environment = {**environment, WATCHED: "1"}
     with ExitStack() as stack:
         outputs = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
         running = [
@@ -56,7 +73,8 @@ def launch(
             for rank in range(processes)
         ]
         try:
-            _wait(running, outputs, told)
+            with hearing_sigterm() as request:
+                _wait(running, outputs, told, watch, request)
         finally:
             _end(running)
 
@@ -89,6 +107,7 @@ def _start(
             **os.environ,
             "PYTHONPATH": path,
             **environment,
+            PARENT: str(os.getpid()),
             **{name: str(value) for name, value in place.items()},
         },
         stdout=subprocess.PIPE if rank == 0 else output,
@@ -101,21 +120,42 @@ def _wait(
     running: "Sequence[subprocess.Popen[bytes]]",
     outputs: Sequence[IO[bytes]],
     told: Callable[[str], None] | None,
+    watch: Watch | None,
+    request: StopRequest,
 ) -> None:
     pipe = running[0].stdout
     if pipe is None:
         raise TypeError("the first process has no pipe")
     os.set_blocking(pipe.fileno(), False)
     held = b""
+    looked = time.monotonic()
+    passed_on = False
     while True:
         held = _told(held + _read(pipe.fileno()), told)
+        if request.heard and not passed_on:
+            passed_on = True
+            for process in running:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGTERM)
         codes = [process.poll() for process in running]
         for rank, code in enumerate(codes):
-            if code:
+            if code == -signal.SIGTERM and request.heard:
+                raise Preempted(
+                    "ended by SIGTERM, not between two steps of a training run. Checkpoints are "
+                    "kept: run the same command to go on."
+                )
+            # A process that ends with a checkpoint is followed by all others.
+            if code not in (None, 0, Preempted.exit_code):
                 raise ProcessFailed(_failure(rank, code, len(running), outputs[rank]))
-        if all(code == 0 for code in codes):
+        if None not in codes:
             _told(held + _read(pipe.fileno()) + b"\n", told)
+            if Preempted.exit_code in codes:
+                raise Preempted(_farewell(outputs[codes.index(Preempted.exit_code)]))
             return
+        if watch is not None and time.monotonic() - looked >= POLL_SECONDS:
+            looked = time.monotonic()
+            if (silence := watch.check()) is not None:
+                raise ProcessFailed(_hang(silence, running, outputs))
         time.sleep(_POLL_SECONDS)
 
 
@@ -141,31 +181,55 @@ def _told(text: bytes, told: Callable[[str], None] | None) -> bytes:
 
 
 def _failure(rank: int, code: int, processes: int, output: IO[bytes]) -> str:
-    output.seek(0)
-    last = [line for line in output.read().decode(errors="replace").splitlines() if line.strip()][
-        -_SHOWN_LINES:
-    ]
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
     hint = " The system may have been out of memory." if code == -signal.SIGKILL else ""
-    words = "\n  ".join(["", *last]) if last else ""
     return (
         f"training process {rank} of {processes} {how}; the others were ended.{hint} "
-        f"Checkpoints are kept: run again to go on.{words}"
+        f"Checkpoints are kept: run again to go on.{_quoted(_said(output))}"
     )
 
 
+def _hang(
+    silence: Silence,
+    running: "Sequence[subprocess.Popen[bytes]]",
+    outputs: Sequence[IO[bytes]],
+) -> str:
+    """Ask who hangs where it is, and return what to say; one that is stopped gives no answer."""
+    for rank in silence.ranks:
+        if running[rank].poll() is None and hasattr(signal, "SIGUSR1"):
+            running[rank].send_signal(signal.SIGUSR1)
+    time.sleep(_SPEAK_SECONDS)
+    words = "".join(_quoted(_said(outputs[rank])) for rank in silence.ranks)
+    return f"{silence.text}. All were ended. {ADVICE}{words}"
+
+
+def _farewell(output: IO[bytes]) -> str:
+    """Return what a process said that ended by SIGTERM; libraries may have added lines."""
+    said = [line for line in _said(output) if "SIGTERM" in line]
+    return said[-1] if said else "ended by SIGTERM"
+
+
+def _said(output: IO[bytes]) -> list[str]:
+    """Return the lines that a process wrote."""
+    output.seek(0)
+    return [line for line in output.read().decode(errors="replace").splitlines() if line.strip()]
+
+
+def _quoted(lines: Sequence[str]) -> str:
+    last = lines[-_SHOWN_LINES:]
+    return "\n  ".join(["", *last]) if last else ""
+
+
 def _end(running: "Sequence[subprocess.Popen[bytes]]") -> None:
-    """End what still runs, first by asking; each is the leader of a session of its own."""
+    """End what still runs, and what it started; each is the leader of a session of its own.
+
+    Not by asking: that would have it finish its step, which it cannot without the others.
+    """
     for process in running:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
-    deadline = time.monotonic() + _GRACE_SECONDS
-    for process in running:
-        try:
-            process.wait(timeout=max(deadline - time.monotonic(), 0.1))
-        except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    for process in running:
+        process.wait()
         if process.stdout is not None:
             process.stdout.close()
 

@@ -10,45 +10,34 @@ Cost beside forward, backward and update: under 2 % of a step (`python -m script
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch.optim.lr_scheduler import LambdaLR
-from transformers import (
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    PrinterCallback,
-    Trainer,
-    TrainingArguments,
-)
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
 
 from inject.errors import InputError
-from train.callbacks import Clock, Keeper, Milestones, hand_over
+from train.callbacks import Keeper, Milestones, hand_over
 from train.checkpoints import checkpoint_steps
 from train.execution import ExecutionSettings, deepspeed_config
 from train.faults import explained
-from train.feeding import IGNORED
+from train.heartbeat import HEARTBEATS, Heart, Phase
 from train.log import write_log
 from train.memory import reused_memory
 from train.preparation import prepare
-from train.processes import rank, wait_for_all, world_size
+from train.processes import rank, several_nodes, wait_for_all, world_size
 from train.quiet import plain_transformers
 from train.randomness import isolated_randomness, trainer_seed
-from train.record import Ledger, Pending, Progress, Record, Speed, TrainSummary
-from train.resume import (
-    KEPT,
-    Timer,
-    find_resume_point,
-    merge_exposures,
-    take_up,
-)
+from train.record import Ledger, Progress, Record, Speed, TrainSummary
+from train.resume import Timer, merge_exposures, shared_resume_point, take_up
 from train.schedule import schedule_factor, step_count, warmup_steps
 from train.settings import TrainSettings
-from train.stream import Further, Stream, Windows, collate
+from train.silence import COLLECTIVE_SECONDS, watch_from_within
+from train.stopping import Preempted, hearing_sigterm
+from train.stream import Further, Stream, Windows
 from train.tracking import PROJECT, log_every, tracking
+from train.trainer import KeyedTrainer
 from train.utilisation import operations_per_token, peak_operations
 
 
@@ -67,6 +56,7 @@ def train(
     unfinished: Path | None = None,
     identity: str = "",
     resume_every: int | None = None,
+    notice: Callable[[str], None] | None = None,
 ) -> TrainSummary:
     """Train `model` in place on every window, and write checkpoint, log and exposures.
 
@@ -90,6 +80,7 @@ def train(
             taken up, and gives the weights and the ledger of a run that was never killed.
         identity: digest of everything that bears on the run's numbers; names its checkpoints.
         resume_every: optimiser steps between two checkpoints; None for one in five minutes.
+        notice: told what a person should know, such as a damaged checkpoint; in the first process.
 
     Raises:
         InputError: when view, model, tokenizer and settings do not fit together; when a checkpoint
@@ -97,6 +88,7 @@ def train(
         TrainingDiverged: when a loss is infinite or not a number.
         OutOfMemory: with what to lower.
         AdapterUntrained: when LoRA moved no adapter.
+        Preempted: SIGTERM came, and a checkpoint was written.
     """
     check_fit(model, tokenizer, view, settings)
     steps = step_count(settings, view.n_windows)
@@ -121,26 +113,29 @@ def train(
     )
     use_cache = model.config.use_cache
     kept = () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
-    point = find_resume_point(unfinished, identity, execution, kept)
-    if point is not None:
-        take_up(point, record)
     engine = deepspeed_config(execution)
     with (
         explained(settings, execution, unfinished, out),
         _workplace(unfinished) as scratch,
+        _beating(unfinished, execution) as heart,
         tracking(execution, unfinished, identity),
         isolated_randomness(),
         plain_transformers(deepspeed=engine is not None),
     ):
-        trainer = _KeyedTrainer(
+        arguments = _arguments(settings, execution, engine, scratch, steps, seed, identity)
+        point = shared_resume_point(unfinished, identity, execution, kept, notice)
+        if point is not None:
+            take_up(point, record)
+        trainer = KeyedTrainer(
             prepared.model,
-            _arguments(settings, execution, engine, scratch, steps, seed, identity),
+            arguments,
             stream,
             record,
             schedule=lambda step: schedule_factor(
                 settings.schedule, step, steps=steps, warmup_steps=warmup_steps(settings, steps)
             ),
             bfloat16=_use_bfloat16(settings),
+            heart=heart,
         )
 
         def weights() -> dict[str, torch.Tensor] | None:
@@ -159,17 +154,34 @@ def train(
                     tokenizer=tokenizer,
                     weights=weights,
                     use_cache=use_cache,
+                    heart=heart,
                 )
             )
-        if unfinished is not None:
-            every = resume_every or execution.resume_every
-            if every is None and world_size() > 1:
-                # Clocks differ between processes, and all must save at the same step.
-                every = max(steps // 20, 1)
-            trainer.add_callback(Keeper(record, identity, Timer(every), execution))
-        with reused_memory() if model.device.type == "cpu" else nullcontext():
-            trainer.train(resume_from_checkpoint=str(point.folder) if point else None)
-            record.read()
+        with hearing_sigterm(wanted=unfinished is not None) as request:
+            if unfinished is not None:
+                every = resume_every or execution.resume_every
+                if every is None and world_size() > 1:
+                    # Clocks differ between processes, and all must save at the same step.
+                    every = max(steps // 20, 1)
+                trainer.add_callback(
+                    Keeper(
+                        record,
+                        identity,
+                        timer=Timer(every),
+                        execution=execution,
+                        request=request,
+                        heart=heart,
+                    )
+                )
+            with reused_memory() if model.device.type == "cpu" else nullcontext():
+                trainer.train(resume_from_checkpoint=str(point.folder) if point else None)
+                record.read()
+            if request.agreed:
+                raise Preempted(
+                    f"ended by SIGTERM after step {len(record.rows)} of {steps}, with a "
+                    f"checkpoint in {unfinished}. Run the same command to go on from there."
+                )
+        heart.beat(Phase.SAVE, steps)
         whole = weights()
         merge_exposures(Path(scratch), ledger)
         model.config.use_cache = use_cache
@@ -235,78 +247,19 @@ def _workplace(unfinished: Path | None) -> Iterator[str]:
         yield scratch
 
 
-class _KeyedTrainer(Trainer):
-    """`Trainer` that keeps the given order, takes our schedule and reports each step."""
-
-    lr_scheduler: LambdaLR | None
-
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        arguments: TrainingArguments,
-        stream: Stream,
-        record: Record,
-        *,
-        schedule: Callable[[int], float],
-        bfloat16: bool,
-    ) -> None:
-        self._record = record
-        self._schedule = schedule
-        self._bfloat16 = bfloat16
-        self._counts_labels = stream.further is not None
-        super().__init__(model=model, args=arguments, train_dataset=stream, data_collator=collate)
-        self.remove_callback(PrinterCallback)
-        self.add_callback(Clock(record))
-
-    def compute_loss_context_manager(self) -> AbstractContextManager[Any]:
-        """Return the context of the forward pass: bfloat16 arithmetic, where asked for.
-
-        Not through Accelerate, which would also turn all logits into float32 copies and leave
-        the model's `forward` wrapped.
-        """
-        return torch.autocast(self.args.device.type, dtype=torch.bfloat16, enabled=self._bfloat16)
-
-    def create_scheduler(
-        self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None
-    ) -> LambdaLR:
-        """Return our schedule; torch counts the updates done, we count steps from 1."""
-        scheduler = LambdaLR(optimizer or self.optimizer, lambda done: self._schedule(done + 1))
-        self.lr_scheduler = scheduler
-        return scheduler
-
-    def training_step(
-        self,
-        model: torch.nn.Module,
-        inputs: dict[str, Any],
-        num_items_in_batch: torch.Tensor | int | None = None,
-    ) -> torch.Tensor:
-        """Make one forward and backward pass, then record what the model was fed."""
-        fed = inputs.pop("fed")
-        loss = super().training_step(model, inputs, num_items_in_batch)
-        step = self.state.global_step + 1
-        lr = float(self.optimizer.param_groups[0]["lr"])
-        labels = inputs["labels"][:, 1:].ne(IGNORED).sum() if self._counts_labels else None
-        self._record.add(Pending(step, lr, fed, inputs["input_ids"], loss, labels))
-        return loss
-
-    def _get_num_items_in_batch(
-        self, batch_samples: list[dict[str, Any]], device: torch.device
-    ) -> torch.Tensor | int | None:
-        """Return the label tokens of the step, at least 1: a step without any has a loss of 0."""
-        count = super()._get_num_items_in_batch(batch_samples, device)
-        return count.clamp(min=1) if isinstance(count, torch.Tensor) else count
-
-    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Tell the trackers, where there are any, what our own log holds beside."""
-        if "loss" in logs and self._record.rows:
-            row = self._record.rows[-1]
-            known = {"tokens": row.tokens, "tokens_per_second": row.tokens_per_second}
-            logs = {**logs, **known} if np.isnan(row.mfu) else {**logs, **known, "mfu": row.mfu}
-        super().log(logs, start_time)
-
-    def floating_point_ops(self, inputs: dict[str, Any]) -> int:
-        """Return 0: the count is ours (`train.shapes.flops_per_token`), and this one is slow."""
-        return 0
+@contextmanager
+def _beating(unfinished: Path | None, execution: ExecutionSettings) -> Iterator[Heart]:
+    """Yield the heart of this process; where there are several it beats, and all are watched."""
+    if unfinished is None or world_size() == 1:
+        yield Heart(None, rank=0)
+        return
+    folder = unfinished / HEARTBEATS
+    heart = Heart(folder, rank=rank(), several_nodes=several_nodes())
+    watch_from_within(folder, world_size(), execution.silent_after)
+    try:
+        yield heart
+    finally:
+        heart.close()
 
 
 def _arguments(
@@ -328,6 +281,7 @@ def _arguments(
         use_cpu=not on_gpu,
         ddp_backend=None if world_size() == 1 or on_gpu else "gloo",
         ddp_find_unused_parameters=False if world_size() > 1 else None,
+        ddp_timeout=round(COLLECTIVE_SECONDS),
         num_train_epochs=1,
         max_steps=steps,
         learning_rate=settings.lr,
@@ -346,7 +300,6 @@ def _arguments(
         logging_steps=log_every(on_gpu),
         logging_nan_inf_filter=False,
         save_strategy="no",
-        save_total_limit=KEPT,
         eval_strategy="no",
         report_to=list(execution.trackers),
         run_name=identity or None,

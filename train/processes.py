@@ -20,6 +20,16 @@ def rank() -> int:
     return int(os.environ.get("RANK", "0"))
 
 
+def local_rank() -> int:
+    """Return which of the processes on this machine this is, from 0."""
+    return int(os.environ.get("LOCAL_RANK", "0"))
+
+
+def several_nodes() -> bool:
+    """Return whether some of the processes run on other machines."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", world_size())) < world_size()
+
+
 def summed(values: Sequence[float], device: torch.device) -> list[float]:
     """Return the sums of values over all processes; each must hand over as many."""
     if world_size() == 1:

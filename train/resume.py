@@ -1,33 +1,35 @@
 """Taking a killed run up again: what is kept beside the trainer's own checkpoint, and for whom.
 
 A checkpoint is the trainer's (weights in safetensors, optimiser, schedule, random state) and ours:
-the exposures and the log so far, and `spikein.json`, written last. One without it is half-written
-and never used. It names the run that it belongs to, by the digest of everything that bears on the
-run's numbers; a checkpoint of another run is refused. Two are kept.
+the exposures and the log so far, and a manifest (`train.checkpoint_manifest`), written last. One
+without it is half-written; one whose files are not what was written, and one before which a kept
+model is damaged, is never used: the one before it is, and that is said. The manifest names the run,
+by the digest of everything that bears on its numbers; a checkpoint of another run is refused.
+
+Two whole ones are kept, and the older goes when a third is whole: on the disk stand up to three.
 """
 
-import json
 import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
 from inject.errors import InputError
-from inject.files import write_text
+from train.checkpoint_manifest import MANIFEST, Damaged, facts_of, flush, seal, verify
 from train.checkpoints import checkpoint_folder
 from train.execution import ExecutionSettings
 from train.log import read_log, write_log
-from train.processes import rank, wait_for_all, world_size
+from train.processes import local_rank, rank, summed, wait_for_all, world_size
 from train.record import Ledger, Record
 
 KEPT = 2
 EVERY_SECONDS = 300.0
-_MARK = "spikein.json"
 _NAME = re.compile(r"checkpoint-(\d+)")
 
 
@@ -44,14 +46,16 @@ def find_resume_point(
     identity: str,
     execution: ExecutionSettings | None = None,
     kept: Sequence[int] = (),
+    notice: Callable[[str], None] | None = None,
 ) -> ResumePoint | None:
-    """Return the newest whole checkpoint below a folder, or None; half-written ones are removed.
+    """Return the newest whole checkpoint below a folder, or None; later ones are removed.
 
     Args:
         unfinished: the folder; None where nothing is kept.
         identity: digest of everything that bears on the run's numbers.
         execution: how the run will go on; None for this process alone.
         kept: steps whose models are kept; a checkpoint counts only with those before it.
+        notice: told which checkpoints cannot be used, why, and what happens instead.
 
     Raises:
         InputError: a checkpoint there belongs to another run, or was saved by DeepSpeed in another
@@ -59,29 +63,91 @@ def find_resume_point(
     """
     if unfinished is None or not unfinished.is_dir():
         return None
-    found = []
-    for folder in unfinished.glob("checkpoint-*"):
-        match = _NAME.fullmatch(folder.name)
-        if match is None:
-            continue
+    folders = _checkpoints(unfinished)
+    for folder in folders.values():
         try:
-            mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            if rank() == 0:
-                shutil.rmtree(folder, ignore_errors=True)
+            facts = facts_of(folder)
+        except Damaged:
             continue
-        if mark.get("identity") != identity:
-            raise InputError(
-                f"the checkpoint belongs to the run {mark.get('identity')}, this one is {identity}",
-                where=str(folder),
-                hint="Delete the folder, or give the run whose checkpoint it is.",
-            )
-        _check_engine(mark, folder, execution or ExecutionSettings())
-        step = int(match.group(1))
-        past = [one for one in kept if one <= step]
-        if all((unfinished / checkpoint_folder(one)).is_dir() for one in past):
-            found.append(ResumePoint(folder, step))
-    return max(found, key=lambda point: point.step, default=None)
+        _check_run(facts, folder, identity)
+        _check_engine(facts, folder, execution or ExecutionSettings())
+    unusable: list[str] = []
+    for step in sorted(folders, reverse=True):
+        reason = _unusable(folders[step], unfinished, [one for one in kept if one <= step])
+        if reason is None:
+            _say(notice, unusable, f"Training goes on from the checkpoint of step {step}.")
+            return ResumePoint(folders[step], step)
+        unusable.append(f"The checkpoint of step {step} cannot be used: {reason}.")
+        _remove(folders[step])
+    _say(notice, unusable, "No whole one is left: training begins anew.")
+    return None
+
+
+def shared_resume_point(
+    unfinished: Path | None,
+    identity: str,
+    execution: ExecutionSettings,
+    kept: Sequence[int],
+    notice: Callable[[str], None] | None,
+) -> ResumePoint | None:
+    """Return what the first process finds as `find_resume_point`, in every process.
+
+    Raises:
+        InputError: as there, in the first process.
+    """
+    if unfinished is None:
+        return None
+    point = None
+    if rank() == 0:
+        point = find_resume_point(unfinished, identity, execution, kept, notice)
+    # Steps count from 1, so 0 says that there is none.
+    mine = 0 if point is None else point.step
+    step = round(summed([float(mine)], torch.device("cpu"))[0])
+    return ResumePoint(unfinished / f"checkpoint-{step}", step) if step else None
+
+
+def _checkpoints(unfinished: Path) -> dict[int, Path]:
+    """Return the folders of checkpoints, whole or not, by their steps."""
+    named = ((folder, _NAME.fullmatch(folder.name)) for folder in unfinished.glob("checkpoint-*"))
+    return {int(match.group(1)): folder for folder, match in named if match is not None}
+
+
+def _unusable(folder: Path, unfinished: Path, kept: Sequence[int]) -> str | None:
+    """Return why a checkpoint cannot be used, with the models kept before it; None where it can."""
+    try:
+        verify(folder)
+    except Damaged as damage:
+        return str(damage)
+    for step in kept:
+        model = unfinished / checkpoint_folder(step)
+        try:
+            if not model.is_dir():
+                raise Damaged("it is missing")
+            verify(model)
+        except Damaged as damage:
+            return f"of the model kept at step {step}, {damage}"
+    return None
+
+
+def _say(notice: Callable[[str], None] | None, problems: Sequence[str], end: str) -> None:
+    if notice is not None and problems:
+        notice(" ".join([*problems, end]))
+
+
+def _remove(folder: Path) -> None:
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def drop_unfinished(unfinished: Path) -> None:
+    """Remove the checkpoints and models that were never finished, which no start would use."""
+    if rank() > 0:
+        return
+    for folder in [*unfinished.glob("checkpoint-*"), *unfinished.glob(".step-*")]:
+        if not (folder / MANIFEST).exists() or folder.name.startswith("."):
+            _remove(folder)
 
 
 def drop_diverged(unfinished: Path, step: int) -> Path | None:
@@ -94,20 +160,26 @@ def drop_diverged(unfinished: Path, step: int) -> Path | None:
         step: the first optimiser step with a bad loss.
     """
     good: dict[int, Path] = {}
-    for folder in unfinished.glob("checkpoint-*"):
-        match = _NAME.fullmatch(folder.name)
-        if match is None:
-            continue
-        if int(match.group(1)) < step - 1:
-            good[int(match.group(1))] = folder
+    for saved, folder in _checkpoints(unfinished).items():
+        if saved < step - 1:
+            good[saved] = folder
         elif rank() == 0:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
     return good[max(good)] if good else None
 
 
-def _check_engine(mark: dict[str, Any], folder: Path, execution: ExecutionSettings) -> None:
+def _check_run(facts: dict[str, Any], folder: Path, identity: str) -> None:
+    if facts.get("identity") != identity:
+        raise InputError(
+            f"the checkpoint belongs to the run {facts.get('identity')}, this one is {identity}",
+            where=str(folder),
+            hint="Delete the folder, or give the run whose checkpoint it is.",
+        )
+
+
+def _check_engine(facts: dict[str, Any], folder: Path, execution: ExecutionSettings) -> None:
     """Refuse what DeepSpeed saved in parts that other processes cannot put together."""
-    saved, now = mark.get("layout", ""), _layout(execution)
+    saved, now = facts.get("layout", ""), _layout(execution)
     if saved != now and ("deepspeed" in saved or "deepspeed" in now):
         raise InputError(
             f"the checkpoint was saved by {saved}, and the run would go on as {now}",
@@ -129,13 +201,35 @@ def complete(
     step: int,
     execution: ExecutionSettings,
 ) -> None:
-    """Add what is ours to the trainer's checkpoint; the mark comes last, once all have saved."""
+    """Add what is ours to the trainer's checkpoint and seal it, once all have saved.
+
+    Older checkpoints go only then.
+    """
     pq.write_table(record.ledger.seen(), folder / _exposures(rank()))
-    wait_for_all()
     if rank() == 0:
         write_log(folder / "log.parquet", record.rows)
-        mark = {"identity": identity, "step": step, "layout": _layout(execution)}
-        write_text(folder / _MARK, json.dumps(mark))
+    wait_for_all()
+    if local_rank() == 0:
+        # Each machine flushes what its processes wrote.
+        flush(folder)
+    wait_for_all()
+    if rank() == 0:
+        seal(folder, {"identity": identity, "step": step, "layout": _layout(execution)})
+        found = _checkpoints(folder.parent)
+        for old in sorted(found)[:-KEPT]:
+            _remove(found[old])
+    # Nobody ends, and takes the others along, before the checkpoint is whole.
+    wait_for_all()
+
+
+def seal_model(folder: Path) -> None:
+    """Make a kept model's folder one whose damage is seen."""
+    seal(folder, {})
+
+
+def unseal_model(folder: Path) -> None:
+    """Take off what `seal_model` added: an artifact has a manifest of its own."""
+    (folder / MANIFEST).unlink(missing_ok=True)
 
 
 def take_up(point: ResumePoint, record: Record) -> None:

@@ -10,24 +10,31 @@ all of them see:
 where JOB.json is the one that a run leaves in its `.unfinished` folder.
 """
 
+import os
 import sys
 from pathlib import Path
 
 from inject.errors import SpikeinError
-from train.job import TrainingJob, moment_line, run
-
-BAD_INPUT = 2
+from inject.parents import die_with_parent
+from train.job import NOTICE, TrainingJob, moment_line, run
+from train.silence import PARENT
 
 
 def main() -> None:
     """Run the job named by the first argument."""
+    parent = os.environ.get(PARENT)
+    die_with_parent(None if parent is None else int(parent))
     job = TrainingJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
 
     try:
-        run(job, progress=lambda moment: print(moment_line(moment), flush=True))
+        run(
+            job,
+            progress=lambda moment: print(moment_line(moment), flush=True),
+            notice=lambda text: print(f"{NOTICE}{text}", flush=True),
+        )
     except SpikeinError as error:
         print(error, file=sys.stderr)
-        sys.exit(BAD_INPUT)
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

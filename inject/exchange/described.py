@@ -20,6 +20,7 @@ from pydantic import Field
 from inject.errors import InputError
 from inject.exchange.layout import I64, ascending
 from inject.exchange.megatron import MegatronIndex
+from inject.model_folder import inside
 from inject.rows import content_digest
 from inject.settings import Settings
 
@@ -46,7 +47,8 @@ class DescribedImport(Settings):
         if path.suffix != ".idx":
             documents = _description(path).get("documents")
             if isinstance(documents, str):
-                files.append(content_digest(path.parent / documents))
+                where = inside(path.parent, documents, where=f"{path}: documents")
+                files.append(content_digest(where))
         return {"kind": self.kind, "files": files}
 
     def source(self) -> "DescribedSource":
@@ -120,7 +122,7 @@ def _described(path: Path) -> DescribedSource:
         only = np.zeros(1, dtype=np.int64)
         return DescribedSource(tokens, lambda: only, where=str(path), knows_documents=False)
     if isinstance(documents, str):
-        where = path.parent / documents
+        where = inside(path.parent, documents, where=f"{path}: documents")
         try:
             starts = np.load(where, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:

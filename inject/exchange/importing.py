@@ -27,8 +27,10 @@ from inject.exchange.layout import Layout, TokenFile
 from inject.exchange.megatron import MegatronImport
 from inject.exchange.olmo import OlmoImport
 from inject.exchange.rows import DatasetsImport, IdBatch
+from inject.outside import write_places
 from inject.tokenizer import end_token_id, vocabulary_size
 from inject.tokens import Shard, TokenWriter
+from inject.unchanged import content_digest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -82,6 +84,16 @@ class _Found:
     dtype: str
     remarks: dict[str, int]
     """Counts of what a user should know."""
+
+
+def token_files(source: AnyImport | None) -> tuple[Path, ...] | None:
+    """Return where the token files of an import lie now, in the order of the stream.
+
+    None where a corpus holds its own tokens, as that of rows does.
+    """
+    if source is None or isinstance(source, DatasetsImport | DescribedImport):
+        return None
+    return tuple(file.path for file in source.layout().files)
 
 
 def import_corpus(
@@ -160,6 +172,8 @@ def _import_files(job: _Job, layout: Layout, where: str) -> _Found:
                 documents = ByEndToken(starts, job.end)
                 shards = _read_files(job, layout, total, documents, writer)
             count = starts.count
+    if writer is None:
+        write_places(job.out, [file.path for file in layout.files][: len(shards)])
     return _Found(
         tokens=total,
         documents=count,
@@ -174,7 +188,7 @@ def _read_files(
 ) -> list[Shard]:
     """Read the first `total` tokens once; return the files as shards that lie where they are."""
     position = 0
-    shards = []
+    shards: list[Shard] = []
     for file in layout.files:
         used = min(file.tokens, total - position)
         if not used:
@@ -192,11 +206,11 @@ def _read_files(
             documents.file_ends()
         shards.append(
             Shard(
-                name=file.path.name,
+                name=f"outside-{len(shards):05d}.bin",
                 tokens=used,
                 sha256=state.hexdigest(),
-                path=str(file.path),
                 skip_bytes=file.skip_bytes,
+                file_sha256=content_digest(file.path),
             )
         )
     return shards

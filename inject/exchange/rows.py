@@ -16,6 +16,7 @@ from pydantic import model_validator
 from inject.datasets.hub import hub_commit
 from inject.errors import InputError, did_you_mean
 from inject.exchange.layout import I64, found_files
+from inject.model_folder import inside
 from inject.rows import content_digest
 from inject.settings import Settings
 from inject.tables import naming
@@ -82,6 +83,7 @@ class DatasetsImport(Settings):
             commit = hub_commit(self.id, self.revision)
             place = {"id": self.id, "commit": commit, "config": self.config}
         else:
+            self._require_own_files()
             state = [_state(path) for path in self._saved()]
             place = {"files": [content_digest(path) for path in self._files()], "state": state}
         return {
@@ -112,6 +114,16 @@ class DatasetsImport(Settings):
         """Return the `state.json` of each split that `save_to_disk` wrote; [] for other files."""
         folder = Path(self.path or "").expanduser()
         return sorted([*folder.glob("state.json"), *folder.glob("*/state.json")])
+
+    def _require_own_files(self) -> None:
+        """Check that a saved data set sends the library to no file outside of its folder."""
+        whole = Path(self.path or "").expanduser() / "dataset_dict.json"
+        if self._saved() and whole.is_file():
+            for split in _json(whole).get("splits") or []:
+                inside(whole.parent, str(split), where=str(whole))
+        for path in self._saved():
+            for file in _json(path).get("_data_files") or []:
+                inside(path.parent, str(file.get("filename")), where=str(path))
 
     def _tables(self) -> Iterator[tuple[str, "pa.Table"]]:
         """Yield what to call each table, and the table."""
@@ -144,6 +156,7 @@ class DatasetsImport(Settings):
     def _from_folder(self) -> Iterator["pa.Table"]:
         import datasets
 
+        self._require_own_files()
         loaded = datasets.load_from_disk(str(Path(self.path or "").expanduser()))
         if isinstance(loaded, datasets.DatasetDict):
             if self.split not in loaded:
@@ -231,8 +244,15 @@ def _ids(table: "pa.Table", column: str, first: int, where: str) -> IdBatch:
 
 def _state(path: Path) -> dict[str, Any]:
     """Return which files make a split, in which order; not the library's random fingerprint."""
+    values = _json(path)
+    return {name: values.get(name) for name in ("_data_files", "_indices_files", "_split")}
+
+
+def _json(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        return {name: values.get(name) for name in ("_data_files", "_indices_files", "_split")}
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", where=str(path)) from error
+    if not isinstance(values, dict):
+        raise InputError("not the state of a saved data set", where=str(path))
+    return values

@@ -1,8 +1,9 @@
 """The command `spikein`: its commands, and how they end.
 
 Exit codes: 0 done; 2 bad input, a failed audit, or a machine that refuses (no space, no
-permission), told without a traceback; 130 interrupted; 1 a defect of ours, with its traceback.
-Nothing heavy is imported before a command runs.
+permission), told without a traceback; 130 interrupted; 143 ended by SIGTERM, with a checkpoint
+where a model was being trained; 1 a defect of ours, with its traceback. Nothing heavy is imported
+before a command runs.
 """
 
 import io
@@ -37,7 +38,7 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except SpikeinError as error:
             print_error("\n".join([str(error), *getattr(error, "__notes__", [])]))
-            raise typer.Exit(2) from None
+            raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
             print_error("interrupted. Finished steps are kept; run the same command to go on.")
             raise typer.Exit(130) from None

@@ -100,6 +100,7 @@ class _Work:
                     unfinished=self._store.unfinished(step.recipe),
                     execution=step.execution,
                     report=_report(step, self._progress),
+                    notice=self._progress.notice,
                 )
             )
             # What was edited while it was read must not stand under the digest of before.

@@ -17,6 +17,7 @@ from inject.datasets.load import load_examples
 from inject.datasets.registry import dataset_code, get_dataset
 from inject.example import Example
 from inject.exchange.cleaning import import_audited
+from inject.outside import PLACES
 from inject.overlap.filter import OverlapFilter, write_overlaps
 from inject.settings import plain
 from inject.source_digest import root
@@ -26,24 +27,12 @@ from inject.view import Stretch
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
 from spikein.steps.facets import OF_CORPUS
+from spikein.steps.sources import sources_identity
 from train.settings import TokenizerTraining
 from train.vocabulary import require_own_tokenizer
 
 TOKENIZER_SAMPLE_BYTES = 8_000_000
 """A tokenizer is trained on this much of the mixture; more changes little and takes long."""
-
-
-def sources_identity(experiment: Experiment) -> list[dict[str, Any]]:
-    """Return what the background is: the content of each source, and its weight.
-
-    Reads the sources' files (or asks the hub), so it is called once an experiment.
-    """
-    if experiment.corpus.imported is not None:
-        return [{"imported": experiment.corpus.imported.identity()}]
-    return [
-        {"content": source.identity(), "weight": source.weight}
-        for source in experiment.corpus.sources
-    ]
 
 
 def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
@@ -96,7 +85,10 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
     return Step(
         kind="tokenizer",
         label=Path(name).name,
-        settings={"from": identity},
+        settings={
+            "from": identity,
+            **({"its_own_code": True} if model.trust_remote_code else {}),
+        },
         libraries=("tokenizers", "transformers"),
         code=(root(copy),),
         build=copy,
@@ -114,8 +106,9 @@ def corpus_step(
     """Tokenise `tokens` tokens of the mixture of sources, in the order fixed by its seed.
 
     Documents that overlap with a row of any contaminant, whether or not it will be drawn, are left
-    out and listed. An imported corpus is read and checked instead, and referred to where its files
-    lie; documents of it that overlap are skipped there.
+    out and listed. An imported corpus is read and checked instead; its files stay where they lie,
+    and documents of it that overlap are skipped there. Where that is, is the step's execution
+    (`spikein.steps.background`).
 
     Args:
         experiment: the experiment.
@@ -185,6 +178,8 @@ def corpus_step(
         version=4,
         inputs={"tokenizer": tokenizer},
         libraries=("tokenizers",),
+        volatile=(PLACES,),
+        execution=imported,
         code=(
             root(build if imported is None else take),
             *(root(type(source)) for source in sources),

@@ -14,13 +14,13 @@ from detect.scoring import needed_views, needs, runnable, score_rows, write_scor
 from detect.settings import DetectSettings
 from detect.statistics import read_statistics, write_statistics
 from detect.views import TEXT, view_text
-from inject.corpus import Corpus
 from inject.example import members, read_examples
 from inject.rows import files_identity
 from inject.source_digest import root
 from inject.tokenizer import load_tokenizer
 from inject.unchanged import unchanged
 from spikein.graph import Step, StepContext
+from spikein.steps.background import open_corpus
 from spikein.steps.facets import TEXTS, TOKENS, UNSPLIT
 from spikein.steps.models import ModelNode
 
@@ -108,7 +108,7 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
     def build(context: StepContext) -> None:
         from detect.frequency import count_files, count_ids, save_frequency
 
-        clean = Corpus.open(context.inputs["corpus"].path)
+        clean = open_corpus(corpus, context.inputs)
         if pattern is None:
             step = 1 << 20
             blocks = (
@@ -170,23 +170,21 @@ def scores_step(
     if not asked:
         return None
     settings = with_grids(asked)
-    views = {
-        name: statistics_step(model, examples, view=name, detect=detect)
-        for name in needed_views(settings)
-    }
+    views = needed_views(settings)
+    compared = needs(settings, Reference())
     reference = None
-    if needs(settings, Reference()):
+    if compared:
         other = {"base": base, TWIN: twin}.get(str(detect.reference)) or reference_node(detect)
         if other is None:
             raise TypeError("a reference detector without a reference model")
         reference = statistics_step(other, examples, view=TEXT, detect=detect)
-    counted = frequency if needs(settings, Frequency()) else None
+    counts = needs(settings, Frequency())
     read = list(shadows) if needs(settings, Shadows()) else []
 
     def build(context: StepContext) -> None:
         scored = score_rows(
             [row.example_id for row in _rows(context.inputs)],
-            _evidence(context.inputs, views, reference is not None, counted is not None, len(read)),
+            _evidence(context.inputs, views, compared, counts, len(read)),
             settings,
         )
         record = {
@@ -196,11 +194,13 @@ def scores_step(
         }
         write_scores(context.out / "scores.parquet", scored.table, record=record)
 
-    inputs: dict[str, Step] = {f"view-{name}": step for name, step in views.items()}
+    inputs: dict[str, Step] = {
+        f"view-{name}": statistics_step(model, examples, view=name, detect=detect) for name in views
+    }
     if reference is not None:
         inputs["reference"] = reference
-    if counted is not None:
-        inputs["frequency"] = counted
+    if counts and frequency is not None:
+        inputs["frequency"] = frequency
     for number, shadow in enumerate(read):
         inputs[f"shadow-{number:03d}"] = statistics_step(
             shadow.model, examples, view=TEXT, detect=detect
@@ -290,7 +290,7 @@ def _rows(inputs: Mapping[str, Any]) -> list[Any]:
 
 def _evidence(
     inputs: Mapping[str, Any],
-    views: Mapping[str, Step],
+    views: Collection[str],
     reference: bool,
     frequency: bool,
     shadows: int,

@@ -15,7 +15,8 @@ from pathlib import Path
 from inject.audit import read_audit
 from inject.digest import digest, file_digest
 from inject.example import Example, read_examples
-from spikein.manifest import Reading
+from inject.outside import PLACES
+from spikein.manifest import MANIFEST, Reading
 
 Facets = Mapping[str, Callable[[Path], str]]
 
@@ -60,9 +61,9 @@ def _rows_digest(folder: Path, plain: Callable[[Example], object]) -> str:
 def _tokens(folder: Path) -> str:
     facts = json.loads((folder / _CORPUS).read_text(encoding="utf-8"))
     kept = {name: value for name, value in facts.items() if name not in _REPORTS}
-    # Where the files of an imported corpus lie is no part of what they hold.
+    # What else the files of an import hold, behind the tokens that are used, is no part of them.
     kept["shards"] = [
-        {name: value for name, value in shard.items() if name != "path"}
+        {name: value for name, value in shard.items() if name != "file_sha256"}
         for shard in facts["shards"]
     ]
     shards = {shard["name"] for shard in facts["shards"]}
@@ -70,7 +71,8 @@ def _tokens(folder: Path) -> str:
         name: file_digest(path)
         for path in folder.rglob("*")
         if path.is_file()
-        and (name := path.relative_to(folder).as_posix()) not in (_CORPUS, *shards)
+        and (name := path.relative_to(folder).as_posix())
+        not in (_CORPUS, MANIFEST, PLACES, *shards)
         and not name.startswith("overlaps.")
     }
     return digest({"facts": kept, "files": files})

@@ -28,6 +28,7 @@ from inject.tokenizer import load_tokenizer
 from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Step, StepContext
+from spikein.steps.background import open_corpus
 from spikein.steps.encoding import example_tokens
 from spikein.steps.facets import OF_AUDIT, OF_EXAMPLES, TOKENS, UNSPLIT
 from spikein.steps.variants import copy_texts, renditions_of, variants_of
@@ -91,11 +92,11 @@ def examples_step(
         context.report(len(contaminants), len(contaminants), unit="datasets", note="dealing")
         examples: list[Example] = []
         usable = usable_rows(asked, near_duplicate=pool.near_duplicate, seed=seed)
-        for report, one in zip(reports.values(), usable, strict=True):
+        for (name, report), one in zip(reports.items(), usable, strict=True):
             try:
                 dealt = deal_usable(one, tune_share=tune_share, seed=seed)
             except InputError as error:
-                raise told_of_lengths(error, fitting, **lengths) from error
+                raise told_of_lengths(error, fitting[name], name=name, **lengths) from error
             examples.extend(dealt.examples)
             report |= {
                 "considered": one.considered,
@@ -157,7 +158,7 @@ def plan_step(
     asked = experiment.variants
 
     def build(context: StepContext) -> None:
-        pool, tokens, clean = read_ground(context.inputs)
+        pool, tokens, clean = read_ground(corpus, context.inputs)
         tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
         dosed = None
         if dealing is not None:
@@ -220,7 +221,7 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
     rules = experiment.audit
 
     def build(context: StepContext) -> None:
-        pool, tokens, clean = read_ground(context.inputs)
+        pool, tokens, clean = read_ground(corpus, context.inputs)
         clean.verify()
         planned = read_plan(context.inputs["plan"].path)
         view = planned.view(clean)
@@ -269,10 +270,11 @@ def require_passed(inputs: Mapping[str, Any]) -> None:
 
 
 def read_ground(
+    corpus: Step,
     inputs: Mapping[str, Any],
 ) -> tuple[list[Example], dict[str, npt.NDArray[np.int64]], Corpus]:
     """Return examples, their token ids and the clean corpus of a step's inputs."""
-    clean = Corpus.open(inputs["corpus"].path)
+    clean = open_corpus(corpus, inputs)
     pool = read_examples(inputs["examples"].path / "examples.parquet")
     tokenizer = load_tokenizer(str(inputs["corpus"].path / "tokenizer"))
     return pool, example_tokens(pool, tokenizer), clean

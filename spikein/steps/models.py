@@ -17,6 +17,7 @@ from inject.source_digest import root
 from inject.unchanged import unchanged
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
+from spikein.steps.background import reading_corpus
 from spikein.steps.facets import PASSED, TOKENS, UNSPLIT
 from spikein.steps.ground import require_passed
 from spikein.steps.variants import renditions_file, variants_of
@@ -65,7 +66,9 @@ class ModelNode:
     def settings(self, name: str) -> dict[str, Any]:
         """Return what must enter a step's settings where the node is no input."""
         if self.step is None:
-            return {name: dict(self.identity or {})}
+            # Code that comes with a model computes other numbers than that of the library.
+            trusted = {"its_own_code": True} if self.trust_remote_code else {}
+            return {name: {**(self.identity or {}), **trusted}}
         return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
 
     def unchanged(self) -> AbstractContextManager[None]:
@@ -112,18 +115,20 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
     def build(context: StepContext) -> None:
         from train.job import TrainingJob, train_job
 
-        job = TrainingJob(
-            out=str(context.out),
-            unfinished=str(context.unfinished),
-            identity=context.unfinished.name,
-            corpus=str(context.inputs["corpus"].path),
-            last_tokens=tokens,
-            shape=shape,
-            train=settings,
-            execution=context.execution,
-            seed=seed,
-        )
-        train_job(job, progress=_progress(context))
+        with reading_corpus(corpus, context.inputs) as shards:
+            job = TrainingJob(
+                out=str(context.out),
+                unfinished=str(context.unfinished),
+                identity=context.unfinished.name,
+                corpus=str(context.inputs["corpus"].path),
+                shards=shards,
+                last_tokens=tokens,
+                shape=shape,
+                train=settings,
+                execution=context.execution,
+                seed=seed,
+            )
+            train_job(job, progress=_progress(context), notice=context.notice)
 
     return Step(
         kind="model",
@@ -170,29 +175,32 @@ def arm_step(
 
         require_passed(context.inputs)
         inputs = context.inputs
-        job = TrainingJob(
-            out=str(context.out),
-            unfinished=str(context.unfinished),
-            identity=context.unfinished.name,
-            corpus=str(inputs["corpus"].path),
-            plan=str(inputs["plan"].path),
-            examples=str(inputs["examples"].path),
-            renditions=renditions_file(inputs),
-            variants=variants,
-            shape=shape,
-            start=None
-            if start is None
-            else StartModel(
+        begin = None
+        if start is not None:
+            begin = StartModel(
                 name=start.locate(inputs, "base"),
                 revision=start.revision,
                 trust_remote_code=start.trust_remote_code,
                 identity=None if start.pretrained is None else dict(start.identity or {}),
-            ),
-            train=settings,
-            execution=context.execution,
-            seed=seed,
-        )
-        train_job(job, progress=_progress(context))
+            )
+        with reading_corpus(corpus, inputs) as shards:
+            job = TrainingJob(
+                out=str(context.out),
+                unfinished=str(context.unfinished),
+                identity=context.unfinished.name,
+                corpus=str(inputs["corpus"].path),
+                shards=shards,
+                plan=str(inputs["plan"].path),
+                examples=str(inputs["examples"].path),
+                renditions=renditions_file(inputs),
+                variants=variants,
+                shape=shape,
+                start=begin,
+                train=settings,
+                execution=context.execution,
+                seed=seed,
+            )
+            train_job(job, progress=_progress(context), notice=context.notice)
 
     return Step(
         kind="model",

@@ -88,7 +88,8 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         label=label,
         version=4,
         settings={
-            "analysis": plain(settings),
+            # Whether models are asked questions is told by the graph.
+            "analysis": plain(settings, exclude={"task_accuracy"}),
             "arms": [
                 {"axes": dict(arm.axes), "seed": arm.seed, "model": arm.model} for arm in arms
             ],

@@ -118,7 +118,7 @@ def trajectory_step(
         label=label,
         version=2,
         settings={
-            "analysis": plain(settings),
+            "analysis": plain(settings, exclude={"task_accuracy"}),
             "checkpoints": [
                 {"axes": dict(one.axes), "seed": one.seed, "step": one.step, "tokens": one.tokens}
                 for one in checkpoints

@@ -82,7 +82,10 @@ def _identities(variants: Variants) -> list[dict[str, Any]]:
 
 def _identity(variant: Any) -> dict[str, Any]:
     """Return what decides a variant's texts: never an address or a key, nor its weight."""
-    settings = plain(variant, exclude={"base_url", "api_key_variable", "send_protected", "weight"})
+    unread = {"base_url", "api_key_variable", "send_protected", "weight"}
+    if isinstance(variant, ParaphraseVariant) and variant.by == "data":
+        unread |= {"temperature", "prompt", "max_tokens", "seed"}
+    settings = plain(variant, exclude=unread)
     if isinstance(variant, ParaphraseVariant) and variant.model and variant.base_url is None:
         from train.pretrained import model_identity
 

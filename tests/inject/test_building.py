@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -142,6 +143,32 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer, after):
     for index in range(after):
         path = ChunkFiles(left).tokens(index)
         assert path.stat().st_mtime_ns == stamps[path]
+
+
+@pytest.mark.slow
+def test_tokenising_processes_end_when_their_runner_is_killed(tmp_path, tiny_tokenizer):
+    """The runner alone is killed, not its group; nobody is left to tell the others."""
+    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
+    (tmp_path / "code.py").write_text(CODE)
+    running = subprocess.Popen(
+        [sys.executable, tmp_path / "code.py", tmp_path / "tokenizer", tmp_path / "x", tmp_path],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline().strip()
+    # Frozen, so that it can neither finish nor tidy up before it is killed.
+    running.send_signal(signal.SIGSTOP)
+    started = psutil.Process(running.pid).children(recursive=True)
+    running.kill()
+    running.wait(timeout=30)
+    assert len(started) >= 2
+    _, left = psutil.wait_procs(started, timeout=10)
+    for child in left:
+        child.kill()
+    assert left == []
 
 
 def _digest(folder: Path, number: int) -> str:

@@ -228,7 +228,7 @@ def test_an_imported_corpus_is_trained_on_where_it_lies(finished, tmp_path):
         in (tmp_path / "runs" / "tiny" / "report.html").read_text()
     )
     assert np.array_equal(imported.read(0, TOKENS), corpus.read(0, TOKENS))
-    assert [shard.path for shard in imported.facts.shards] == [str(prefix.with_suffix(".bin"))]
+    assert list(imported.files) == [prefix.with_suffix(".bin")]
     assert not list(imported.path.glob("*.bin"))
     again = read_plan(one_artifact(tmp_path, "plan"))
     assert again.copies["drawn"].equals(plan.copies["drawn"])

@@ -1,19 +1,25 @@
 """A small training run in a process of its own, for tests that kill it.
 
-`python -m tests.train.killable OUT UNFINISHED TOKENIZER DROPOUT` trains and prints each step.
+`python -m tests.train.killable OUT UNFINISHED TOKENIZER DROPOUT [EVERY [TERMINATE]]` trains, prints
+each step, and ends with the exit code of the error that ended it. Checkpoints are EVERY so many
+steps; at TERMINATE tokens it sends itself SIGTERM.
 """
 
+import os
+import signal
 import sys
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from inject.errors import SpikeinError
 from inject.ledger import CopyName, ExposureLedger
 from inject.tokenizer import load_tokenizer
 from inject.view import Insertions, View
 from train.checkpoints import CheckpointSettings
 from train.loop import TrainSummary, train
+from train.record import Moment
 from train.settings import TrainSettings
 from train.shapes import Shape, build_model
 
@@ -74,6 +80,7 @@ def go(
     *,
     dropout: bool,
     batch_windows: int = 4,
+    resume_every: int = 3,
     **more,
 ) -> TrainSummary:
     """Train from new weights; with `dropout`, the random state matters, too."""
@@ -94,17 +101,29 @@ def go(
         seed=5,
         unfinished=unfinished,
         identity="this run",
-        resume_every=3,
+        resume_every=resume_every,
         **more,
     )
 
 
+def told(moment: Moment) -> None:
+    """Print how far the run is, and end it there where that was asked for."""
+    print(moment.tokens, flush=True)
+    if len(sys.argv) > 6 and moment.tokens >= int(sys.argv[6]):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    go(
-        Path(sys.argv[1]),
-        Path(sys.argv[2]),
-        Path(sys.argv[3]),
-        dropout=sys.argv[4] == "dropout",
-        progress=lambda moment: print(moment.tokens, flush=True),
-    )
+    try:
+        go(
+            Path(sys.argv[1]),
+            Path(sys.argv[2]),
+            Path(sys.argv[3]),
+            dropout=sys.argv[4] == "dropout",
+            resume_every=int(sys.argv[5]) if len(sys.argv) > 5 else 3,
+            progress=told,
+        )
+    except SpikeinError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

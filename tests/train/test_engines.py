@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM
 
 from inject.errors import InputError
 from tests.train.killable import CONTEXT, go
+from train.checkpoint_manifest import seal
 from train.execution import ExecutionSettings
 from train.launch import ProcessFailed, launch
 from train.log import read_log
@@ -44,7 +45,12 @@ def alone(place):
 
 
 def together(
-    place: Path, name: str, execution: dict, *, batch: int = 4, dies_at: int | None = None
+    place: Path,
+    name: str,
+    execution: dict,
+    *,
+    batch: int = 4,
+    dies_at: int | None = None,
 ) -> Path:
     arguments = [
         place / name,
@@ -52,7 +58,7 @@ def together(
         place / "tokenizer",
         json.dumps(execution),
         batch,
-        *([] if dies_at is None else [dies_at]),
+        *([] if dies_at is None else ["KILL", dies_at]),
     ]
     launch(
         "tests.train.engines",
@@ -143,8 +149,10 @@ def test_two_processes_take_up_what_one_began(alone):
 def test_what_deepspeed_saved_in_parts_is_not_taken_for_whole(tmp_path, monkeypatch):
     folder = tmp_path / "checkpoint-3"
     folder.mkdir()
-    mark = {"identity": "this run", "step": 3, "layout": "deepspeed with zero 2 in 4 processes"}
-    (folder / "spikein.json").write_text(json.dumps(mark))
+    seal(
+        folder,
+        {"identity": "this run", "step": 3, "layout": "deepspeed with zero 2 in 4 processes"},
+    )
     with pytest.raises(InputError, match="zero 2 in 4 processes, and the run would go on as whole"):
         find_resume_point(tmp_path, "this run")
     same = ExecutionSettings(engine="deepspeed", processes=4, zero=2)

@@ -11,16 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.torch import load_file
 
-from inject.background.document import Document
-from inject.corpus import build_corpus
-from inject.tokenizer import train_tokenizer
-from tests.conftest import make_texts
-from train.checkpoints import CheckpointSettings
-from train.execution import ExecutionSettings
-from train.job import TrainingJob, run
+from tests.train.jobs import job, small_corpus
+from train.job import run
 from train.log import read_log
-from train.settings import TrainSettings
-from train.shapes import Shape
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -28,34 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("corpus")
-    texts = make_texts(120, seed=3, words=40)
-    documents = (Document(text=text, place=f"made:{at}") for at, text in enumerate(texts))
-    build_corpus(folder, documents=documents, tokenizer=train_tokenizer(texts, 320), tokens=4_000)
-    return folder
-
-
-def job(place: Path, corpus: Path, *, engine: str) -> TrainingJob:
-    (place / "out").mkdir(parents=True)
-    return TrainingJob(
-        out=str(place / "out"),
-        unfinished=str(place / "unfinished"),
-        identity="this run",
-        corpus=str(corpus),
-        shape=Shape(
-            architecture="llama", hidden=16, layers=1, heads=2, intermediate=32, context=64
-        ),
-        train=TrainSettings(
-            mode="pretrain",
-            lr=1e-3,
-            context=64,
-            batch_tokens=256,
-            precision="float32",
-            checkpoints=CheckpointSettings(steps=(5,)),
-        ),
-        execution=ExecutionSettings(engine=engine),
-        seed=1,
-    )
+    return small_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def test_two_nodes_train_what_one_process_does(tmp_path, corpus):

@@ -141,18 +141,21 @@ def test_a_checkpoint_without_the_models_kept_before_it_is_not_used(tmp_path, to
     assert older.step == 6
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 900 kB."""
+@pytest.fixture(params=["900k", "1200k"])
+def small_disk(request, tmp_path):
+    """A small file system: one is full within the second checkpoint's weights, and one within its
+    optimiser, whose file torch cannot finish and does not say why."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = shutil.which("mount") and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=900k", "tmpfs", str(folder)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", str(folder)],
+        capture_output=True,
     )
     if not mounted or mounted.returncode:
         pytest.skip("no small file system can be mounted here")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    # Torch's writer of a file that failed holds it open for as long as the error lives.
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def test_a_disk_that_fills_up_leaves_the_checkpoint_before(small_disk, tmp_path, tokenizer):
@@ -160,6 +163,8 @@ def test_a_disk_that_fills_up_leaves_the_checkpoint_before(small_disk, tmp_path,
     with pytest.raises(InputError, match="the disk is full") as found:
         go(tmp_path / "out", unfinished, tokenizer, dropout=False)
     assert "goes on from the last whole checkpoint" in str(found.value)
+    assert f"B free on {small_disk}; " in str(found.value)
+    assert not list(unfinished.glob("checkpoint-6")), "what was half-written takes no room"
     whole = sorted(path.parent.name for path in unfinished.glob("checkpoint-*/spikein.json"))
     assert whole, "the disk held not one checkpoint"
     point = find_resume_point(unfinished, "this run", kept=KEPT)
@@ -180,5 +185,5 @@ def test_nothing_to_take_up(tmp_path):
 def test_the_mark_names_run_and_step(tmp_path, tokenizer):
     unfinished = interrupted(tmp_path, tokenizer, at=4)
     mark = json.loads((unfinished / "checkpoint-3" / "spikein.json").read_text())
-    assert mark == {"identity": "this run", "step": 3, "layout": "whole weights"}
+    assert mark["facts"] == {"identity": "this run", "step": 3, "layout": "whole weights"}
     shutil.rmtree(unfinished)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from inject.exchange import (
     importing,
     megatron,
 )
+from inject.exchange.importing import token_files
 from tests.inject.exchange.readers import write_megatron
 
 END = 0
@@ -128,12 +130,38 @@ def test_nothing_is_copied_where_the_files_can_be_read_as_they_lie(
     corpus, found = imported(tmp_path_factory, source, tiny_tokenizer)
     assert found == [1, 2, END, 2, 3, END]
     assert not list(corpus.path.glob("tokens-*"))
-    assert [shard.path for shard in corpus.facts.shards] == [
-        str((tmp_path / f"{number}.npy").resolve()) for number in (1, 2)
-    ]
-    for shard in corpus.facts.shards:
-        content = (tmp_path / shard.name).read_bytes()
-        assert shard.sha256 == hashlib.sha256(content).hexdigest()
+    assert list(corpus.files) == [tmp_path.resolve() / f"{number}.npy" for number in (1, 2)]
+    for shard, file in zip(corpus.facts.shards, corpus.files, strict=True):
+        assert shard.sha256 == shard.file_sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_files_that_were_moved_are_found_where_they_are_said_to_be(
+    tmp_path, tmp_path_factory, tiny_tokenizer
+):
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        np.array([1, 2, END], dtype="<u4").tofile(tmp_path / place / "x.npy")
+    source = OlmoImport(kind="olmo", path=str(tmp_path / "a"), dtype="uint32")
+    corpus, _ = imported(tmp_path_factory, source, tiny_tokenizer)
+    facts = (corpus.path / "corpus.json").read_text()
+    assert str(tmp_path) not in facts
+    (tmp_path / "a" / "x.npy").unlink()
+    with pytest.raises(InputError, match=r"a/x\.npy: the token file is not here"):
+        Corpus.open(corpus.path)
+    moved = token_files(OlmoImport(kind="olmo", path=str(tmp_path / "b"), dtype="uint32"))
+    assert Corpus.open(corpus.path, outside=moved).read(0, 3).tolist() == [1, 2, END]
+
+
+def test_a_file_edited_in_place_is_not_opened(tmp_path, tmp_path_factory, tiny_tokenizer):
+    file = tmp_path / "x.npy"
+    np.array([1, 2, END], dtype="<u4").tofile(file)
+    source = OlmoImport(kind="olmo", path=str(file), dtype="uint32")
+    corpus, _ = imported(tmp_path_factory, source, tiny_tokenizer)
+    before = file.stat()
+    np.array([1, 3, END], dtype="<u4").tofile(file)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(InputError, match=r"x\.npy: the token file is not the one"):
+        Corpus.open(corpus.path)
 
 
 @pytest.mark.parametrize("dtypes", [("<u2", "<u4"), (">u4", ">u4"), ("<i8", "<i8"), ("u1", "u1")])
@@ -145,7 +173,7 @@ def test_files_of_other_widths_are_copied(tmp_path, tmp_path_factory, tiny_token
     assert found == [5, 200, END, 7] * 2
     assert corpus.doc_starts.tolist() == [0, 3, 4, 7]
     assert corpus.dtype == "<u2"
-    assert [shard.path for shard in corpus.facts.shards] == [""]
+    assert not any(shard.outside for shard in corpus.facts.shards)
     assert corpus.facts.mixture[0]["documents_without_end_token"] == 2
 
 

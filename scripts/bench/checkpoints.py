@@ -1,0 +1,123 @@
+"""What digests and flushing add to the writing of a checkpoint for a restart.
+
+    python -m scripts.bench.checkpoints [--shape FILE] [--count N] [--folder FOLDER]
+
+Trains a shape for a few steps on random tokens and writes a checkpoint after each, as a run does.
+Of each it takes the time of the whole, and that of flushing the files, digesting them and writing
+the manifest; without is the difference. Medians; the first checkpoint warms up. The folder decides
+the disk. Half a minute on two idle cores.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast, Trainer
+
+from inject.ledger import ExposureLedger
+from inject.view import clean_view
+from scripts.bench.random_tokens import RandomTokens
+from train import checkpoint_manifest, resume
+from train.callbacks import Keeper
+from train.loop import train
+from train.settings import TrainSettings
+from train.shapes import build_model, load_shape
+
+VOCABULARY = 4096
+SETTINGS = TrainSettings(
+    mode="pretrain", lr=1e-3, context=128, batch_tokens=128, precision="float32"
+)
+
+
+class Timed:
+    """Adds up the seconds that some functions take."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function, timed."""
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return function(*arguments, **named)
+            finally:
+                self.seconds.append(time.perf_counter() - started)
+
+        return timed
+
+
+@contextmanager
+def timing(trainer: Timed, ours: Timed, added: Timed) -> Iterator[None]:
+    """Time the trainer's part of each checkpoint, ours, and what digests and flushing add."""
+    with (
+        patch.object(Trainer, "_save_checkpoint", trainer(Trainer._save_checkpoint)),
+        patch.object(Keeper, "on_save", ours(Keeper.on_save)),
+        patch.object(resume, "flush", added(checkpoint_manifest.flush)),
+        patch.object(resume, "seal", added(checkpoint_manifest.seal)),
+    ):
+        yield
+
+
+def main() -> None:
+    """Run the benchmark and print its figures."""
+    parser = argparse.ArgumentParser(description="Checkpoints with and without digests.")
+    parser.add_argument("--shape", default="configs/models/llama-1m.yaml")
+    parser.add_argument("--count", type=int, default=12)
+    parser.add_argument("--folder", default=None)
+    options = parser.parse_args()
+    steps = options.count + 1
+    tokens = steps * SETTINGS.batch_tokens
+    view = clean_view(RandomTokens(tokens, VOCABULARY), tokens=tokens, context=SETTINGS.context)
+    model = build_model(load_shape(options.shape), VOCABULARY, 0, 0)
+    trainer, ours, added = Timed(), Timed(), Timed()
+    with (
+        tempfile.TemporaryDirectory(dir=options.folder) as folder,
+        timing(trainer, ours, added),
+    ):
+        unfinished = Path(folder) / "unfinished"
+        (Path(folder) / "out").mkdir()
+        train(
+            Path(folder) / "out",
+            model=model,
+            tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
+            view=view,
+            ledger=ExposureLedger(view, [], {}),
+            settings=SETTINGS,
+            seed=0,
+            unfinished=unfinished,
+            resume_every=1,
+        )
+        size = sum(path.stat().st_size for path in unfinished.glob(f"checkpoint-{steps - 1}/*"))
+    whole = [one + other for one, other in zip(trainer.seconds, ours.seconds, strict=True)]
+    twice = zip(added.seconds[::2], added.seconds[1::2], strict=True)
+    extra = [flushed + sealed for flushed, sealed in twice]
+    without = [total - more for total, more in zip(whole, extra, strict=True)]
+    figures = {
+        "with_over_without": round(
+            statistics.median(whole[1:]) / statistics.median(without[1:]), 2
+        ),
+        "seconds_with": round(statistics.median(whole[1:]), 4),
+        "seconds_without": round(statistics.median(without[1:]), 4),
+        "slowest_with": round(max(whole[1:]), 4),
+        "megabytes": round(size / 1e6, 1),
+        "checkpoints": len(whole) - 1,
+        "parameters": model.num_parameters(),
+        "shape": options.shape,
+        "threads": torch.get_num_threads(),
+    }
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Which files of a saved model count, and that none of them leads out of the folder."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from inject.digest import file_digest
+from inject.errors import InputError
+from inject.exchange import DatasetsImport, DescribedImport
+from inject.model_folder import UNREAD, inside
+from inject.tokenizer import load_tokenizer, tokenizer_identity
+from inject.unchanged import content_digest, unchanged
+from train.pretrained import find_model, load_causal_model, model_identity
+
+
+@pytest.fixture
+def saved(tmp_path) -> Path:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "llama", "vocab_size": 7}')
+    (folder / "model.safetensors").write_bytes(b"weights")
+    (folder / "tokenizer.json").write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vocab.json",
+        "merges.txt",
+        "added_tokens.json",
+        "special_tokens_map.json",
+        "adapter_config.json",
+        "adapter_model.safetensors",
+        "modeling_own.py",
+        "generation_config.json",
+        "own/more.py",
+        "tokenizer.model",
+        "words.tiktoken",
+        "model.safetensors.index.json",
+        "model.safetensors",
+        "config.json",
+    ],
+)
+def test_every_file_that_a_model_is_loaded_from_is_in_its_identity(saved, name):
+    (saved / name).parent.mkdir(exist_ok=True)
+    (saved / name).write_text('{"a": 1}')
+    before = model_identity(str(saved))
+    (saved / name).write_text('{"a": 2}')
+    assert model_identity(str(saved)) != before
+
+
+@pytest.mark.parametrize("name", ["README.md", ".gitattributes", "step-5/model.safetensors"])
+def test_files_that_no_loader_reads_are_in_no_identity(saved, name):
+    before = model_identity(str(saved))
+    (saved / name).parent.mkdir(exist_ok=True)
+    (saved / name).write_text("x")
+    assert model_identity(str(saved)) == before
+    assert all(UNREAD.values())
+
+
+def test_pickled_weights_count_where_code_could_read_them(saved):
+    before = model_identity(str(saved))
+    (saved / "extra.bin").write_bytes(b"1")
+    assert model_identity(str(saved)) == before
+    (saved / "modeling_own.py").write_text("x = 1")
+    with_code = model_identity(str(saved))
+    (saved / "extra.bin").write_bytes(b"2")
+    assert model_identity(str(saved)) != with_code
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "added_tokens.json",
+        "special_tokens_map.json",
+        "tokenizer_config.json",
+        "vocab.json",
+        "merges.txt",
+        "vocab.txt",
+        "tokenizer.model",
+        "spiece.model",
+        "words.tiktoken",
+        "tokenization_own.py",
+        "sentencepiece.bpe.vocab",
+    ],
+)
+def test_every_file_that_changes_ids_is_in_the_identity_of_the_tokenizer(saved, name):
+    before = tokenizer_identity(str(saved))
+    (saved / name).write_text('{"x": 1}')
+    after = tokenizer_identity(str(saved))
+    assert after != before
+    (saved / name).write_text('{"x": 2}')
+    assert tokenizer_identity(str(saved)) != after
+
+
+def test_weights_and_chat_templates_are_not_in_the_identity_of_the_tokenizer(saved):
+    before = tokenizer_identity(str(saved))
+    (saved / "model.safetensors").write_bytes(b"others")
+    (saved / "chat_template.jinja").write_text("{{ x }}")
+    (saved / "config.json").write_text('{"model_type": "llama", "vocab_size": 8}')
+    assert tokenizer_identity(str(saved)) == before
+    (saved / "config.json").write_text('{"model_type": "bert"}')
+    assert tokenizer_identity(str(saved)) != before
+
+
+@pytest.mark.parametrize(
+    "named", ["../outside.safetensors", "/tmp/outside.safetensors", "a/../../b"]
+)
+@pytest.mark.parametrize("index", ["model.safetensors.index.json", "pytorch_model.bin.index.json"])
+def test_an_index_of_weights_that_leads_out_of_the_folder_is_refused(saved, index, named):
+    (saved.parent / "outside.safetensors").write_bytes(b"x")
+    (saved / index).write_text(json.dumps({"weight_map": {"lm_head.weight": named}}))
+    for load in (find_model, model_identity, load_causal_model):
+        with pytest.raises(InputError, match=r"index\.json: names .*outside of its folder"):
+            load(str(saved))
+
+
+def test_an_index_that_names_files_of_its_folder_is_taken(saved):
+    index = {"weight_map": {"a": "model.safetensors", "b": "parts/two.safetensors"}}
+    (saved / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert find_model(str(saved)).path == saved
+
+
+def test_other_files_that_name_files_outside_are_refused(saved):
+    (saved / "config.json").write_text('{"transformers_weights": "../outside.safetensors"}')
+    with pytest.raises(InputError, match=r"config\.json: transformers_weights: names"):
+        find_model(str(saved))
+    (saved / "config.json").write_text("{}")
+    (saved / "tokenizer_config.json").write_text('{"merges_file": "/etc/passwd"}')
+    with pytest.raises(InputError, match=r"tokenizer_config\.json: merges_file: names"):
+        load_tokenizer(str(saved))
+
+
+def test_links_count_by_what_they_lead_to(saved):
+    (saved.parent / "big").write_bytes(b"weights")
+    before = model_identity(str(saved))
+    (saved / "model.safetensors").unlink()
+    (saved / "model.safetensors").symlink_to(saved.parent / "big")
+    assert model_identity(str(saved)) == before
+
+
+def test_a_described_corpus_names_document_starts_of_its_own_folder_only(tmp_path):
+    np.save(tmp_path / "starts.npy", np.zeros(1, dtype=np.int64))
+    (tmp_path / "in").mkdir()
+    described = tmp_path / "in" / "corpus.json"
+    described.write_text(json.dumps({"tokens": 9, "documents": "../starts.npy"}))
+    source = DescribedImport(kind="described", path=str(described))
+    for read in (source.identity, source.source):
+        with pytest.raises(InputError, match=r"documents: names '\.\./starts\.npy'"):
+            read()
+
+
+def test_a_saved_data_set_names_files_of_its_own_folder_only(tmp_path):
+    import datasets
+
+    rows = datasets.Dataset.from_dict({"input_ids": [[1, 2, 3]]})
+    rows.save_to_disk(tmp_path / "rows")
+    source = DatasetsImport(kind="datasets", path=str(tmp_path / "rows"))
+    assert len(list(source.batches())) == 1
+    state = tmp_path / "rows" / "state.json"
+    values = json.loads(state.read_text())
+    name = values["_data_files"][0]["filename"]
+    (tmp_path / "rows" / name).rename(tmp_path / name)
+    values["_data_files"][0]["filename"] = f"../{name}"
+    state.write_text(json.dumps(values))
+    with pytest.raises(InputError, match=r"state\.json: names '\.\./data"):
+        list(source.batches())
+
+
+@pytest.mark.parametrize("name", ["", "/a", "../a", "a/../../b", "C:\\a", "..\\a", "\\\\host\\a"])
+def test_names_that_leave_a_folder_are_refused(tmp_path, name):
+    with pytest.raises(InputError, match="outside of its folder"):
+        inside(tmp_path, name, where="file")
+
+
+# --- digests of files ------------------------------------------------------------------------
+
+
+def test_a_digest_follows_an_edit_that_sets_size_and_time_back(tmp_path):
+    file = tmp_path / "a"
+    file.write_bytes(b"one")
+    for _ in range(3):
+        assert content_digest(file) == file_digest(file)
+    before = file.stat()
+    file.write_bytes(b"two")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert content_digest(file) == file_digest(file)
+
+
+def test_a_settled_file_is_read_once(tmp_path, monkeypatch):
+    file = tmp_path / "a"
+    file.write_bytes(b"one")
+    later = time.time_ns() + 10_000_000_000
+    monkeypatch.setattr("inject.unchanged.time.time_ns", lambda: later)
+    first = content_digest(file)
+    monkeypatch.setattr("inject.unchanged.file_digest", lambda path: pytest.fail("read again"))
+    assert content_digest(file) == first
+
+
+def test_what_changed_while_it_was_read_is_refused_and_named(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(b"one")
+
+    def identity() -> dict[str, object]:
+        return {"files": [{"name": file.name, "sha256": content_digest(file)}]}
+
+    named = identity()
+    with unchanged("corpus.sources", identity, named):
+        file.read_bytes()
+    with (
+        pytest.raises(InputError, match=r"corpus\.sources: a\.jsonl changed after it was hashed"),
+        unchanged("corpus.sources", identity, named),
+    ):
+        file.write_bytes(b"two")

@@ -1,0 +1,369 @@
+"""Every settings key, one other value for it, and the steps that read it: what is claimed, by hand.
+
+A step is said to read a key when its artifact would be another one although its inputs stayed as
+they are; whatever lies behind it changes with its inputs.
+"""
+
+from typing import NamedTuple
+
+EVERYTHING = """
+name: everything
+variables: {{unused: 1}}
+model: {{shape: {folder}/shape.yaml, tokenizer: {{train: 300}}}}
+base: {{tokens: 4_000, context: 64, batch_tokens: 1024}}
+corpus:
+  tokens: 40_000
+  sources:
+    - {{kind: files, path: "{folder}/texts.jsonl"}}
+    - {{kind: files, path: "{folder}/more.jsonl"}}
+contaminants:
+  - {{dataset: boolq, path: "{folder}/boolq.jsonl", members: 24, nonmembers: 24}}
+  - {{dataset: rows, name: own, path: "{folder}/rows.jsonl", members: 9, nonmembers: 9}}
+  - {{dataset: fictional, members: 24, nonmembers: 24}}
+copies: {{poisson: 2}}
+twins: {{clean: true, retrained: 0.5, shadows: 2}}
+pool: {{long_examples: truncate}}
+train: {{lr: 1.0e-2, context: 64, batch_tokens: 1024, checkpoints: {{steps: [3]}}}}
+analysis: {{replicates: 100}}
+"""
+
+
+class Case(NamedTuple):
+    """One key, changed alone."""
+
+    reads: str
+    """The steps that read it."""
+    change: str
+    """The override that changes it."""
+    setup: tuple[str, ...] = ()
+    """Overrides that hold before and after, where the key needs others beside it."""
+
+
+def case(reads: str, change: str, *setup: str) -> Case:
+    return Case(reads, change, setup)
+
+
+IMPORTED = ("corpus.sources=[]", "model.tokenizer={folder}/tok")
+PRETRAINED = ("base=null", "model={{pretrained: {folder}/a}}")
+NO_SHADOWS = ("twins.shadows=0",)
+FINETUNED = ("train.mode=finetune", "twins.clean=false")
+LORA = ("train.mode=lora",)
+WHOLE = {
+    "megatron": "{{kind: megatron, path: {folder}/meg}}",
+    "olmo": "{{kind: olmo, path: {folder}/one.npy, dtype: uint16}}",
+    "datasets": "{{kind: datasets, path: {folder}/one.parquet}}",
+    "described": "{{kind: described, path: {folder}/one.json}}",
+    "hub": "{{kind: datasets, id: own/er}}",
+}
+SOURCES = {
+    "docstrings": "[{{kind: docstrings, packages: [filelock]}}]",
+    "hub": "[{{kind: hub, id: {folder}/local}}]",
+}
+TEXTS = "tokenizer corpus"
+MODELS = "model statistics trajectory"
+ADDED = "cast plan audit model statistics scores results"
+
+
+def sources(kind: str) -> tuple[str, ...]:
+    return (f"corpus.sources={SOURCES[kind]}",)
+
+
+def imports(kind: str) -> tuple[str, ...]:
+    return (*IMPORTED, f"corpus.imported={WHOLE[kind]}")
+
+
+def variant(text: str) -> tuple[str, ...]:
+    return (*NO_SHADOWS, f"variants.of=[{{{{{text}}}}}, {{{{kind: whole}}}}]")
+
+
+LOCAL = "kind: paraphrase, by: model, model: {folder}/a"
+SERVED = "kind: paraphrase, by: model, model: m, base_url: http://localhost:1/v1"
+
+CASES: dict[str, Case] = {
+    "name": case("", "name=other"),
+    "variables": case("", "variables.unused=2"),
+    "seeds": case(
+        # The corpus is searched for the rows that each seed invents.
+        "corpus examples cast plan model results gains trajectory variants",
+        "seeds=[1]",
+        *variant("kind: question"),
+    ),
+    "sweep": case("model results gains trajectory", "sweep={{train.lr: [0.02]}}"),
+    "model.shape": case("base", "model.shape={folder}/other.yaml"),
+    "model.pretrained": case(
+        "tokenizer model statistics accuracy", "model.pretrained={folder}/b", *PRETRAINED
+    ),
+    "model.tokenizer.train": case("tokenizer", "model.tokenizer.train=301"),
+    "model.tokenizer": case(
+        "tokenizer", "model.tokenizer={folder}/b", "model.tokenizer={folder}/tok"
+    ),
+    # A folder of one's own has no revisions.
+    "model.revision": case("", "model.revision=main", *PRETRAINED),
+    "model.trust_remote_code": case(
+        "tokenizer model statistics accuracy", "model.trust_remote_code=true", *PRETRAINED
+    ),
+    "base.tokens": case("base corpus", "base.tokens=5000"),
+    "base.lr": case("base", "base.lr=0.5"),
+    "base.schedule": case("base", "base.schedule=linear"),
+    "base.warmup": case("base", "base.warmup=0.5"),
+    "base.epochs": case("base", "base.epochs=2"),
+    "base.context": case("base", "base.context=32"),
+    "base.batch_tokens": case("base", "base.batch_tokens=2048"),
+    "base.weight_decay": case("base", "base.weight_decay=0.5"),
+    "base.betas": case("base", "base.betas=[0.5, 0.5]"),
+    "base.clip": case("base", "base.clip=null"),
+    "base.precision": case("base", "base.precision=float32"),
+    "base.separate_documents": case("base", "base.separate_documents=true"),
+    "base.seed": case("base", "base.seed=1"),
+    "corpus.tokens": case("corpus plan trajectory", "corpus.tokens=41000"),
+    "corpus.seed": case(TEXTS, "corpus.seed=1"),
+    "corpus.sources[files].kind": case(TEXTS, f"corpus.sources={SOURCES['hub']}"),
+    "corpus.sources[files].path": case(TEXTS, "corpus.sources.0.path={folder}/rows.jsonl"),
+    "corpus.sources[files].field": case(TEXTS, "corpus.sources.0.field=text"),
+    "corpus.sources[files].weight": case(TEXTS, "corpus.sources.0.weight=2"),
+    "corpus.sources[docstrings].kind": case(
+        TEXTS, f"corpus.sources={SOURCES['hub']}", *sources("docstrings")
+    ),
+    "corpus.sources[docstrings].packages": case(
+        TEXTS, "corpus.sources.0.packages=[annotated_types]", *sources("docstrings")
+    ),
+    "corpus.sources[docstrings].minimum": case(
+        TEXTS, "corpus.sources.0.minimum=100", *sources("docstrings")
+    ),
+    "corpus.sources[docstrings].weight": case(
+        TEXTS, "corpus.sources.0.weight=2", *sources("docstrings")
+    ),
+    "corpus.sources[hub].kind": case(
+        TEXTS, f"corpus.sources={SOURCES['docstrings']}", *sources("hub")
+    ),
+    "corpus.sources[hub].id": case(TEXTS, "corpus.sources.0.id={folder}/tok", *sources("hub")),
+    "corpus.sources[hub].config": case(TEXTS, "corpus.sources.0.config=en", *sources("hub")),
+    "corpus.sources[hub].split": case(TEXTS, "corpus.sources.0.split=test", *sources("hub")),
+    "corpus.sources[hub].field": case(TEXTS, "corpus.sources.0.field=text", *sources("hub")),
+    "corpus.sources[hub].revision": case("", "corpus.sources.0.revision=main", *sources("hub")),
+    "corpus.sources[hub].weight": case(TEXTS, "corpus.sources.0.weight=2", *sources("hub")),
+    "corpus.imported[megatron].kind": case(
+        "corpus", f"corpus.imported={WHOLE['olmo']}", *imports("megatron")
+    ),
+    "corpus.imported[megatron].path": case(
+        "corpus", "corpus.imported.path={folder}/other", *imports("megatron")
+    ),
+    "corpus.imported[olmo].kind": case(
+        "corpus", f"corpus.imported={WHOLE['described']}", *imports("olmo")
+    ),
+    "corpus.imported[olmo].path": case(
+        "corpus", "corpus.imported.path={folder}/two.npy", *imports("olmo")
+    ),
+    "corpus.imported[olmo].dtype": case("corpus", "corpus.imported.dtype=uint32", *imports("olmo")),
+    "corpus.imported[datasets].kind": case(
+        "corpus", f"corpus.imported={WHOLE['olmo']}", *imports("datasets")
+    ),
+    "corpus.imported[datasets].path": case(
+        "corpus", "corpus.imported.path={folder}/two.parquet", *imports("datasets")
+    ),
+    "corpus.imported[datasets].id": case("corpus", "corpus.imported.id=o/ther", *imports("hub")),
+    "corpus.imported[datasets].config": case(
+        "corpus", "corpus.imported.config=en", *imports("hub")
+    ),
+    "corpus.imported[datasets].split": case(
+        "corpus", "corpus.imported.split=test", *imports("hub")
+    ),
+    "corpus.imported[datasets].revision": case(
+        "corpus", "corpus.imported.revision=v2", *imports("hub")
+    ),
+    "corpus.imported[datasets].column": case(
+        "corpus", "corpus.imported.column=ids", *imports("datasets")
+    ),
+    "corpus.imported[datasets].rows": case(
+        "corpus", "corpus.imported.rows=stream", *imports("datasets")
+    ),
+    "corpus.imported[described].kind": case(
+        "corpus", f"corpus.imported={WHOLE['megatron']}", *imports("described")
+    ),
+    "corpus.imported[described].path": case(
+        "corpus", "corpus.imported.path={folder}/two.json", *imports("described")
+    ),
+    "contaminants.dataset": case("examples corpus accuracy", "contaminants.1.dataset=imdb"),
+    "contaminants.name": case("examples corpus accuracy", "contaminants.1.name=others"),
+    "contaminants.path": case("examples corpus", "contaminants.1.path={folder}/texts.jsonl"),
+    "contaminants.split": case(
+        "examples corpus", "contaminants.0.split=test", "contaminants.0.path=null"
+    ),
+    "contaminants.revision": case(
+        "examples corpus", "contaminants.0.revision=v2", "contaminants.0.path=null"
+    ),
+    "contaminants.fields": case("examples corpus", "contaminants.1.fields={{text: text}}"),
+    "contaminants.template": case("examples corpus", "contaminants.1.template='- {{text}}'"),
+    # How many rows are spiked decides nothing of which rows a file holds.
+    "contaminants.members": case("examples", "contaminants.1.members=8"),
+    "contaminants.nonmembers": case("examples", "contaminants.1.nonmembers=8"),
+    "contaminants.stratify": case("examples", "contaminants.1.stratify=false"),
+    "contaminants.options": case("examples corpus", "contaminants.2.options={{first: 9}}"),
+    "copies.fixed": case("plan", "copies.fixed=2", "copies={{fixed: 1}}"),
+    "copies.poisson": case("plan", "copies.poisson=3"),
+    "copies.levels": case("plan", "copies.levels=[1, 4]", "copies={{levels: [1, 2]}}"),
+    "placement.policy": case("plan", "placement.policy=window"),
+    "placement.between": case("plan", "placement.between=[0, 0.5]"),
+    "placement.straddle": case("plan", "placement.straddle=forbid"),
+    "placement.separator": case("plan", "placement.separator=end"),
+    "variants.of[whole].kind": case(
+        "variants", "variants.of.0.kind=no_answer", *variant("kind: question")
+    ),
+    "variants.of[whole].weight": case("plan", "variants.of.1.weight=2", *variant("kind: question")),
+    "variants.of[question].kind": case(
+        "variants", "variants.of.0.kind=lower_case", *variant("kind: question")
+    ),
+    "variants.of[question].weight": case(
+        "plan", "variants.of.0.weight=2", *variant("kind: question")
+    ),
+    "variants.of[no_answer].kind": case(
+        "variants", "variants.of.0.kind=question", *variant("kind: no_answer")
+    ),
+    "variants.of[no_answer].weight": case(
+        "plan", "variants.of.0.weight=2", *variant("kind: no_answer")
+    ),
+    "variants.of[lower_case].kind": case(
+        "variants", "variants.of.0.kind=question", *variant("kind: lower_case")
+    ),
+    "variants.of[lower_case].weight": case(
+        "plan", "variants.of.0.weight=2", *variant("kind: lower_case")
+    ),
+    "variants.of[replaced].kind": case(
+        "variants", "variants.of.0.kind=truncated", *variant("kind: replaced, share: 0.2")
+    ),
+    "variants.of[replaced].weight": case(
+        "plan", "variants.of.0.weight=2", *variant("kind: replaced, share: 0.2")
+    ),
+    "variants.of[replaced].share": case(
+        "variants", "variants.of.0.share=0.3", *variant("kind: replaced, share: 0.2")
+    ),
+    "variants.of[replaced].versions": case(
+        "variants", "variants.of.0.versions=2", *variant("kind: replaced, share: 0.2")
+    ),
+    "variants.of[truncated].kind": case(
+        "variants", "variants.of.0.kind=replaced", *variant("kind: truncated, share: 0.2")
+    ),
+    "variants.of[truncated].weight": case(
+        "plan", "variants.of.0.weight=2", *variant("kind: truncated, share: 0.2")
+    ),
+    "variants.of[truncated].share": case(
+        "variants", "variants.of.0.share=0.3", *variant("kind: truncated, share: 0.2")
+    ),
+    "variants.of[paraphrase].kind": case(
+        "variants", "variants.of.0.kind=question", *variant("kind: paraphrase")
+    ),
+    "variants.of[paraphrase].weight": case(
+        "plan", "variants.of.0.weight=2", *variant("kind: paraphrase")
+    ),
+    "variants.of[paraphrase].by": case(
+        "variants", "variants.of.0={{kind: paraphrase, by: data}}", *variant(LOCAL)
+    ),
+    "variants.of[paraphrase].versions": case(
+        "variants", "variants.of.0.versions=2", *variant("kind: paraphrase")
+    ),
+    "variants.of[paraphrase].model": case(
+        "variants", "variants.of.0.model={folder}/b", *variant(LOCAL)
+    ),
+    "variants.of[paraphrase].base_url": case(
+        "", "variants.of.0.base_url=http://localhost:2/v1", *variant(SERVED)
+    ),
+    "variants.of[paraphrase].api_key_variable": case(
+        "", "variants.of.0.api_key_variable=KEY", *variant(SERVED)
+    ),
+    "variants.of[paraphrase].temperature": case(
+        "variants", "variants.of.0.temperature=0.5", *variant(SERVED)
+    ),
+    "variants.of[paraphrase].prompt": case(
+        "variants", "variants.of.0.prompt='Again: {{text}}'", *variant(SERVED)
+    ),
+    "variants.of[paraphrase].max_tokens": case(
+        "variants", "variants.of.0.max_tokens=9", *variant(SERVED)
+    ),
+    "variants.of[paraphrase].seed": case("variants", "variants.of.0.seed=1", *variant(SERVED)),
+    "variants.dealt": case("plan", "variants.dealt=copies", *variant("kind: question")),
+    "audit.ngram": case("corpus audit", "audit.ngram=8"),
+    "audit.share": case("corpus audit", "audit.share=0.7"),
+    "audit.near_duplicate": case("corpus", "audit.near_duplicate=0.6"),
+    "audit.drop": case("corpus", "audit.drop=false"),
+    "twins.clean": case(ADDED, "twins.clean=false"),
+    "twins.retrained": case("cast", "twins.retrained=0.4"),
+    "twins.shadows": case(
+        "cast plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
+    ),
+    "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
+    "pool.min_tokens": case("examples", "pool.min_tokens=9"),
+    "pool.long_examples": case("examples", "pool.long_examples=drop"),
+    "train.mode": case("model", "train.mode=finetune"),
+    "train.loss_on": case("model", "train.loss_on=completion", *FINETUNED),
+    "train.lora.rank": case("model", "train.lora.rank=4", *LORA),
+    "train.lora.alpha": case("model", "train.lora.alpha=4", *LORA),
+    "train.lora.dropout": case("model", "train.lora.dropout=0.5", *LORA),
+    "train.lora.target_modules": case("model", "train.lora.target_modules=[q_proj]", *LORA),
+    "train.separate_documents": case("model", "train.separate_documents=true"),
+    "train.lr": case("model", "train.lr=0.5"),
+    "train.schedule": case("model", "train.schedule=linear"),
+    "train.warmup": case("model", "train.warmup=0.5"),
+    "train.epochs": case("model trajectory", "train.epochs=2"),
+    "train.context": case("model plan examples", "train.context=32"),
+    "train.batch_tokens": case("model trajectory", "train.batch_tokens=2048"),
+    "train.weight_decay": case("model", "train.weight_decay=0.5"),
+    "train.betas": case("model", "train.betas=[0.5, 0.5]"),
+    "train.clip": case("model", "train.clip=null"),
+    "train.precision": case("model", "train.precision=float32"),
+    "train.checkpoints.steps": case(MODELS, "train.checkpoints.steps=[4]"),
+    "train.checkpoints.every": case(
+        MODELS, "train.checkpoints.every=25", "train.checkpoints={{every: 20}}"
+    ),
+    "train.checkpoints.fractions": case(
+        MODELS, "train.checkpoints.fractions=[0.3]", "train.checkpoints={{fractions: [0.5]}}"
+    ),
+    "train.checkpoints.powers_of_two": case(
+        f"{MODELS} scores",
+        "train.checkpoints.powers_of_two=2",
+        "train.checkpoints={{powers_of_two: 1}}",
+    ),
+    "train.checkpoints.most": case(
+        f"{MODELS} scores",
+        "train.checkpoints.most=3",
+        "train.checkpoints={{steps: [1, 2, 3, 4], most: 2}}",
+    ),
+    "execution.engine": case("", "execution.engine=torchrun"),
+    "execution.processes": case("", "execution.processes=2", "execution.engine=torchrun"),
+    "execution.zero": case("", "execution.zero=2", "execution.engine=deepspeed"),
+    "execution.offload": case(
+        "", "execution.offload=true", "execution.engine=deepspeed", "execution.zero=3"
+    ),
+    "execution.device_windows": case("", "execution.device_windows=4"),
+    "execution.kernel": case("", "execution.kernel=eager"),
+    "execution.checkpointing": case("", "execution.checkpointing=true"),
+    "execution.compile": case("", "execution.compile=true"),
+    "execution.resume_every": case("", "execution.resume_every=7"),
+    "execution.trackers": case("", "execution.trackers=[tensorboard]"),
+    "detect.detectors": case(
+        "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"
+    ),
+    "detect.tune_share": case("examples", "detect.tune_share=0.5"),
+    "detect.bos": case("statistics", "detect.bos=always"),
+    "detect.score_first": case("statistics", "detect.score_first=start_token"),
+    "detect.long": case("statistics", "detect.long=truncate"),
+    "detect.context": case("statistics", "detect.context=32"),
+    "detect.reference": case("scores", "detect.reference=null"),
+    "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
+    "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),
+    "detect.batch_tokens": case("", "detect.batch_tokens=100"),
+    "detect.compile": case("", "detect.compile=always"),
+    "detect.device": case("", "detect.device=cpu"),
+    "analysis.replicates": case("results gains trajectory", "analysis.replicates=200"),
+    "analysis.confidence": case("results gains trajectory", "analysis.confidence=0.9"),
+    "analysis.false_positive_rates": case(
+        "results trajectory", "analysis.false_positive_rates=[0.1]"
+    ),
+    "analysis.zero_copies": case("results gains trajectory", "analysis.zero_copies=nonmember"),
+    "analysis.most_unscored": case("results trajectory", "analysis.most_unscored=0.2"),
+    "analysis.most_unscored_tune": case("results trajectory", "analysis.most_unscored_tune=0.2"),
+    "analysis.least_members": case("results trajectory", "analysis.least_members=3"),
+    "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
+    "analysis.task_accuracy": case("accuracy gains", "analysis.task_accuracy=false"),
+    "analysis.seed": case("results gains trajectory", "analysis.seed=1"),
+}
+"""`[kind]` names the member of a union; lists are named without an index."""

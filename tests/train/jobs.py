@@ -1,0 +1,61 @@
+"""A small training job and its corpus, for tests that start processes.
+
+`python -m tests.train.jobs JOB.json` is a runner: it starts the job's processes and waits for them.
+"""
+
+import sys
+from pathlib import Path
+
+from inject.background.document import Document
+from inject.corpus import build_corpus
+from inject.errors import SpikeinError
+from inject.tokenizer import train_tokenizer
+from tests.conftest import make_texts
+from train.checkpoints import CheckpointSettings
+from train.execution import ExecutionSettings
+from train.job import TrainingJob, train_job
+from train.settings import TrainSettings
+from train.shapes import Shape
+
+
+def small_corpus(folder: Path) -> Path:
+    """Build a corpus of 4,000 tokens."""
+    folder.mkdir(exist_ok=True)
+    texts = make_texts(120, seed=3, words=40)
+    documents = (Document(text=text, place=f"made:{at}") for at, text in enumerate(texts))
+    build_corpus(folder, documents=documents, tokenizer=train_tokenizer(texts, 320), tokens=4_000)
+    return folder
+
+
+def job(place: Path, corpus: Path, *, engine: str, epochs: int = 1, **execution) -> TrainingJob:
+    """Return a job of 16 steps an epoch that writes below a folder."""
+    (place / "out").mkdir(parents=True)
+    return TrainingJob(
+        out=str(place / "out"),
+        unfinished=str(place / "unfinished"),
+        identity="this run",
+        corpus=str(corpus),
+        shape=Shape(
+            architecture="llama", hidden=16, layers=1, heads=2, intermediate=32, context=64
+        ),
+        train=TrainSettings(
+            mode="pretrain",
+            lr=1e-3,
+            context=64,
+            batch_tokens=256,
+            epochs=epochs,
+            precision="float32",
+            checkpoints=CheckpointSettings(steps=(5,)),
+        ),
+        execution=ExecutionSettings(engine=engine, **execution),
+        seed=1,
+    )
+
+
+if __name__ == "__main__":
+    given = TrainingJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    try:
+        train_job(given, progress=lambda moment: print(moment.tokens, flush=True))
+    except SpikeinError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -77,10 +77,6 @@ def variant(text: str) -> tuple[str, ...]:
 
 
 LOCAL = "kind: paraphrase, by: model, model: {folder}/a"
-EXAMS = ", ".join(
-    f'{{{{dataset: gpqa, name: {name}, path: "{{folder}}/rows.jsonl", members: 9, nonmembers: 9}}}}'
-    for name in ("own", "exam")
-)
 SERVED = "kind: paraphrase, by: model, model: m, base_url: http://localhost:1/v1"
 
 CASES: dict[str, Case] = {

@@ -285,14 +285,17 @@ def _at_chance(
         return Check(
             name=name,
             verdict="failed",
-            sentence=f"{who} {wrong}: {len(off)} of {_intervals(len(cells))}, widened for their "
+            sentence=f"{who} {wrong}: {len(off)} of {_intervals(len(cells))}, widened for the "
             f"number, {'misses' if len(off) == 1 else 'miss'} 0.5; the farthest is {worst.label}, "
             f"{_shown(worst.cell)} on {_rows_of(worst.cell)}.{alone}",
             rows=tuple(rows),
         )
     ends = span([reach(cell) for cell in pooled])
     asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
-    clear = f"none of {_intervals(len(cells))}, widened for their number, misses 0.5"
+    if len(cells) == 1:
+        clear = "the interval contains 0.5"
+    else:
+        clear = f"none of {len(cells)} intervals, widened for their number, misses 0.5"
     if within_margin(ends):
         return Check(
             name=name,

@@ -130,7 +130,7 @@ def load_target(
     from transformers import AutoTokenizer
 
     from train.pretrained import find_model, load_causal_model
-    from train.soundness import check_vocabulary
+    from train.soundness import check_looks_back, check_vocabulary
 
     where = _device(device)
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
@@ -146,7 +146,9 @@ def load_target(
     check_vocabulary(folder, tokenizer, path_or_id, trust_remote_code=trust_remote_code)
     form = "float32" if dtype == "auto" and where.type == "cpu" else dtype
     model = load_causal_model(path_or_id, dtype=form, **options)
-    return make_target(model, tokenizer, name=path_or_id, device=where)
+    target = make_target(model, tokenizer, name=path_or_id, device=where)
+    check_looks_back(target.model, path_or_id)
+    return target
 
 
 def _device(name: str) -> torch.device:

@@ -5,7 +5,7 @@ that is cut gets the id of its shortened text; its spans are clipped. The tokeni
 once over all texts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict
 
@@ -86,8 +86,9 @@ def fit_examples(
 
 def told_of_lengths(
     error: InputError,
-    fitting: Mapping[str, Fitted],
+    fitted: Fitted,
     *,
+    name: str,
     context: int,
     room: int,
     min_tokens: int,
@@ -97,16 +98,13 @@ def told_of_lengths(
 
     Args:
         error: what dealing the rows that are left ended with.
-        fitting: dataset to the rows that were left; the error's place names the dataset.
+        fitted: the rows that were left.
+        name: of the dataset; where no row was left, the error does not know it.
         context: as in `fit_examples`.
         room: as in `fit_examples`.
         min_tokens: as in `fit_examples`.
         policy: as in `fit_examples`.
     """
-    name = (error.where or "").removeprefix("contaminants.")
-    if name not in fitting:
-        return error
-    fitted = fitting[name]
     separated = f" less {context - room} for separators" if room < context else ""
     long = f"train.context, {context:,}{separated}"
     dropped = {
@@ -121,7 +119,7 @@ def told_of_lengths(
     return InputError(
         f"{error.problem.rstrip('.')}; {sum(dropped.values()):,} other rows were dropped for their "
         f"length: {told}",
-        where=error.where,
+        where=f"contaminants.{name}",
         allowed=error.allowed,
         hint=f"{error.hint or ''} Rows dropped for their length are kept by a lower "
         "pool.min_tokens, a larger train.context, or pool.long_examples: truncate.".strip(),

@@ -13,7 +13,7 @@ from typing import Any
 
 MASK = "***"
 
-_SHORTEST = 6
+_SHORTEST = 8
 _USER = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/?#'\"<>]+)@")
 _QUERY = re.compile(
     r"(?P<name>[?&;](?:api[-_]?key|key|access[-_]?token|token|password|passwd|secret|sig(?:nature)?)"

@@ -12,12 +12,14 @@ second.
 """
 
 import hashlib
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from inject.errors import InputError
 from inject.source_code import Definition, SourceModule
 
 PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
@@ -32,6 +34,11 @@ UNDECIDING: Mapping[str, str] = {
     "train.utilisation": "what the device could do; told in the log alone",
     "train.cost": "how many operations a token takes; told in the log alone",
     "train.execution": "where and how a model is trained, which changes no result by design",
+    "inject.parents": "ends a process whose parent is gone",
+    "train.checkpoint_manifest": "tells a whole checkpoint from a damaged one",
+    "train.heartbeat": "says where a process is",
+    "train.silence": "finds a process that hangs",
+    "train.stopping": "ends a run early; what is taken up again is the run never ended",
     "train.launch": "starts processes; what they compute is that of `train.loop`",
     "train.faults": "says where to start again after a kill",
     "spikein.graph": "hands a step its inputs",
@@ -63,6 +70,20 @@ class Sources:
     undeciding: Mapping[str, str] = field(default_factory=lambda: UNDECIDING)
     _modules: dict[str, SourceModule | None] = field(default_factory=dict)
     _definitions: dict[tuple[str, str], "_Hashed"] = field(default_factory=dict)
+    _not_imported: dict[str, bytes] = field(default_factory=dict)
+    """Sources of modules that Python had not imported when they were read here."""
+
+    def edited(self, roots: tuple[str, ...]) -> list[str]:
+        """Return the modules that the roots lead to and that may run as they were not hashed.
+
+        Those are modules that were edited since and that Python had not imported before.
+        """
+        reached = {module for module, _ in self.reached(roots)}
+        return [
+            name
+            for name, text in self._not_imported.items()
+            if name in reached and self.read(name) != text
+        ]
 
     def digest(self, roots: tuple[str, ...]) -> str:
         """Return the SHA-256 (hex) of all that the roots lead to.
@@ -148,6 +169,8 @@ class Sources:
     def _module(self, name: str) -> SourceModule | None:
         if name not in self._modules:
             text = self.read(name)
+            if text is not None and name not in sys.modules:
+                self._not_imported[name] = text
             self._modules[name] = None if text is None else SourceModule.parse(name, text)
         return self._modules[name]
 
@@ -174,6 +197,20 @@ _sources = Sources(read=read_source)
 def source_digest(roots: tuple[str, ...]) -> str:
     """Return the digest of the code that the roots lead to (see `Sources.digest`).
 
-    The sources are read once a process, which runs what it has read.
+    The sources are read once a process.
     """
     return _sources.digest(roots)
+
+
+def require_unedited(roots: tuple[str, ...]) -> None:
+    """Check, before the code runs, that Python will import what was hashed.
+
+    Raises:
+        InputError: a module was edited since; names it.
+    """
+    if edited := _sources.edited(roots):
+        raise InputError(
+            "the source was edited since this run began, and was not imported before",
+            where=", ".join(sorted(edited)),
+            hint="Run again: what is finished is kept, and the rest is made by the new source.",
+        )

@@ -113,8 +113,13 @@ def assemble(experiment: Experiment) -> Assembly:
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
         goals += [node.base.step] if node.base and node.base.step else []
-        for one in node.reported:
-            goals += [one.twin.plan, one.twin.audit, one.twin.trained]
+    # The page tells of every stream that a model was trained on, those of shadow models included.
+    for step in Graph(goals=tuple(goals)).steps:
+        if step.kind == "model":
+            goals += [
+                step,
+                *(step.inputs[name] for name in ("audit", "plan") if name in step.inputs),
+            ]
     return Assembly(
         experiment=experiment,
         nodes=nodes,

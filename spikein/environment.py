@@ -42,7 +42,8 @@ def code_version() -> str:
 
 def machine_kind() -> str:
     """Return the processor, its cores, the GPUs that this process can use, and the system."""
-    parts = [_processor(), f"{_cores()} cores", *_gpus()]
+    cores = _cores()
+    parts = [_processor(), f"{cores} {'core' if cores == 1 else 'cores'}", *_gpus()]
     release = ".".join(platform.release().split(".")[:2])
     return ", ".join([*parts, f"{platform.system()} {release}"])
 

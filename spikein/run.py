@@ -40,7 +40,7 @@ from spikein.reading import read_experiment
 from spikein.register import register_run
 from spikein.results import PlanResult, PlanRow, RunResult
 from spikein.run_changes import changes
-from spikein.run_record import RunRecord
+from spikein.run_record import RunRecord, read_record
 from spikein.runs import check_ours, publish_run, started_in, store_of
 from spikein.store import Store
 from spikein.timing import measured_rate, step_seconds
@@ -232,7 +232,16 @@ def _inside(begun: Path, folder: Path) -> Iterator[None]:
             hint="Its data must be there to be checked; put it back, or run the experiment again.",
         )
     with chdir(begun):
-        yield
+        try:
+            yield
+        except InputError as error:
+            record = read_record(folder)
+            if record is not None and not Path(record.started_in.absolute).is_dir():
+                error.add_note(
+                    f"The run was started in {record.started_in.absolute}, which is gone; paths "
+                    f"were looked up in {begun}."
+                )
+            raise
 
 
 def _page_alone(assembly: Assembly, report: RunReport, out: Path, show_protected: bool) -> Path:

@@ -4,7 +4,7 @@ A process writes to a file of its own, from the loop itself: a count that only g
 step, and what it does there. All processes of a run go through the same places, so the one with the
 lowest count is the one that the others wait for; a loop that hangs writes nothing, whatever threads
 live on. A thread writes beside it that the process runs at all: a process that is stopped is told
-from one that waits. `train.silence` reads these files. Cost: one write of 64 bytes a beat, five
+from one that waits. `train.silence` reads these files. Cost: one write of 64 bytes a beat, six
 beats a step (2 µs each), into a file that nobody waits for.
 """
 
@@ -27,6 +27,7 @@ class Phase(StrEnum):
 
     SETUP = "setting up"
     DATA = "fetching data"
+    COUNT = "counting the tokens of the step"
     PASS = "the forward and backward pass"
     UPDATE = "the optimiser's update"
     BETWEEN = "between two steps"

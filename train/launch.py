@@ -199,7 +199,7 @@ def _hang(
         if running[rank].poll() is None and hasattr(signal, "SIGUSR1"):
             running[rank].send_signal(signal.SIGUSR1)
     time.sleep(_SPEAK_SECONDS)
-    words = "".join(_quoted(_said(outputs[rank])) for rank in silence.ranks)
+    words = "".join(_quoted(_stack(_said(outputs[rank]))) for rank in silence.ranks)
     return f"{silence.text}. All were ended. {ADVICE}{words}"
 
 
@@ -207,6 +207,14 @@ def _farewell(output: IO[bytes]) -> str:
     """Return what a process said that ended by SIGTERM; libraries may have added lines."""
     said = [line for line in _said(output) if "SIGTERM" in line]
     return said[-1] if said else "ended by SIGTERM"
+
+
+def _stack(lines: list[str]) -> list[str]:
+    """Return the innermost calls of a stack that a process was made to write, or all lines."""
+    for at, line in reversed(list(enumerate(lines))):
+        if "most recent call first" in line:
+            return lines[at : at + _SHOWN_LINES]
+    return lines
 
 
 def _said(output: IO[bytes]) -> list[str]:

@@ -96,6 +96,8 @@ class KeyedTrainer(Trainer):
         self, batch_samples: list[dict[str, Any]], device: torch.device
     ) -> torch.Tensor | int | None:
         """Return the label tokens of the step, at least 1: a step without any has a loss of 0."""
+        # The sum over all processes waits for every one of them.
+        self._heart.beat(Phase.COUNT, self.state.global_step + 1)
         count = super()._get_num_items_in_batch(batch_samples, device)
         return count.clamp(min=1) if isinstance(count, torch.Tensor) else count
 

@@ -85,8 +85,9 @@ def draw_copies(
         caption = (
             "Lines with 95 % bands: arms in which members drew different numbers of copies, "
             "each number against all non-members (0: members that drew none; a range of numbers "
-            "stands at its middle). Diamonds: arms with one dose. Tuned settings, all datasets "
-            f"pooled. {_counts(tables, emphasised)}"
+            "stands at its middle). "
+            + ("Diamonds: arms with one dose. " if _FIXED in looks else "")
+            + f"Tuned settings, all datasets pooled. {_counts(tables, emphasised)}"
         )
         if rest > 0:
             caption += f" {rest} further combinations are in the tables."
@@ -167,7 +168,7 @@ def _scale(axes: Sequence[Any], labels: set[str], emphasised: Sequence[str], col
 def _ticks(doses: Sequence[float], forward: Any, *, most: int) -> list[float]:
     """Return the doses that were drawn; of those too near to tell apart, the first."""
     places = forward.transform(list(doses))
-    gap = (places[-1] - places[0]) / (1.6 * most)
+    gap = (places[-1] - places[0]) / (3 * most)
     kept: list[int] = []
     for at, place in enumerate(places):
         if not kept or place - places[kept[-1]] >= gap:

@@ -57,7 +57,7 @@ def draw_detectors(folder: Path, tables: Sequence[MetricsOf], best: MetricsOf) -
             "group within dataset and side). Filled: setting chosen on the tune split; hollow: "
             "the default. The dashed line is chance."
         )
-        caption += f" {rows_behind(list(drawn.values()))}"
+        caption += f" {rows_behind([_marks(table, names) for table in shown])}"
         if rest > 0:
             caption += f" {rest} further arms are in the tables."
         told = " ".join(
@@ -71,6 +71,15 @@ def draw_detectors(folder: Path, tables: Sequence[MetricsOf], best: MetricsOf) -
             caption=caption,
             alternative=f"Dot plot of the AUC of {len(names)} detectors, tuned settings. {told}",
         )
+
+
+def _marks(table: MetricsOf, names: Sequence[str]) -> dict[str, Cell | None]:
+    """Return every mark of a panel: a default setting can stand on other rows than the tuned."""
+    marks: dict[str, Cell | None] = {}
+    for name in names:
+        marks[name] = table.get(name, selection="tuned")
+        marks[f"{name} (default)"] = table.get(name)
+    return marks
 
 
 def _cells(table: MetricsOf, names: Sequence[str]) -> dict[str, Cell | None]:

@@ -83,6 +83,7 @@ def draw_roc(
             else f"So few non-members support no rate below {floor:.2g}, so there are no "
             "logarithmic axes"
         )
+        dots = ", dots the blind control" if MODEL_FREE & cells.keys() else ""
         auc = ", ".join(f"{name} {cell.value:.2f}" for name, cell in ranked)
         return finish(
             figure,
@@ -90,8 +91,8 @@ def draw_roc(
             name="roc",
             title="ROC curves" + (f" ({where})" if where else ""),
             caption=f"{right}; {selection} settings, members with at least one copy. Thresholds "
-            "are set within each dataset, dashes mark chance, dots the blind control; the key "
-            f"gives the AUC. {rows_behind([cells])}",
+            f"are set within each dataset, dashes mark chance{dots}; the key gives the AUC. "
+            f"{rows_behind([cells])}",
             alternative=f"ROC curves, by falling AUC: {auc or 'none'}.",
         )
 

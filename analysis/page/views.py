@@ -142,14 +142,24 @@ def retrained_grids(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> li
 def rates_grids(best: Headline, detectors: Sequence[str]) -> list[Grid]:
     """True-positive rates of the headline's arm; unsupported ones show as such."""
     table = best.table
-    metrics = [name for name in table.values("metric") if name.startswith("tpr@")]
+
+    def rate(detector: str, metric: str) -> Cell | None:
+        tuned = table.get(detector, selection="tuned", metric=metric)
+        return tuned or table.get(detector, metric=metric)
+
+    def percent(metric: str) -> str:
+        return f"{float(metric.removeprefix('tpr@')) * 100:g} %"
+
+    every = [name for name in table.values("metric") if name.startswith("tpr@")]
+    held = [
+        metric
+        for metric in every
+        if not any((cell := rate(name, metric)) and cell.available for name in detectors)
+    ]
+    metrics = [metric for metric in every if metric not in held]
     rows = []
-    for detector in detectors:
-        cells = [
-            table.get(detector, selection="tuned", metric=metric)
-            or table.get(detector, metric=metric)
-            for metric in metrics
-        ]
+    for detector in detectors if metrics else ():
+        cells = [rate(detector, metric) for metric in metrics]
         counts = [f"{cell.n_members:,} + {cell.n_nonmembers:,}" if cell else "" for cell in cells]
         if any(counts):
             note = next(filter(None, counts))
@@ -163,18 +173,18 @@ def rates_grids(best: Headline, detectors: Sequence[str]) -> list[Grid]:
                     ],
                 )
             )
-    percent = [f"{float(name.removeprefix('tpr@')) * 100:g} % FPR" for name in metrics]
     where = table.cohort.label()
+    lacking = f" n is too small for {', '.join(map(percent, held))} FPR." if held else ""
     return blocks(
         Grid(
             title="True-positive rate at a fixed false-positive rate"
             + (f" ({where})" if where else ""),
             corner="Detector",
-            columns=[Head(name) for name in percent],
+            columns=[Head(f"{percent(name)} FPR") for name in metrics],
             rows=rows,
             caption="Tuned settings, members with at least one copy; one threshold for each "
-            "dataset. A rate t needs at least 10 / t non-members, otherwise n is too small. Under "
-            "each detector: members + non-members.",
+            f"dataset. A rate t needs at least 10 / t non-members.{lacking} Under each detector: "
+            "members + non-members.",
         )
     )
 

@@ -58,8 +58,8 @@ def detect(
             "--examples",
             metavar="FILE",
             help="Rows with [cyan]text[/] or [cyan]input[/], optional [cyan]id[/], "
-            "[cyan]label[/] (1 = member), [cyan]group[/], in any case: JSON Lines, Parquet, CSV; "
-            ".gz too.",
+            "[cyan]label[/] (1 = member), [cyan]group[/], in upper or lower case: JSON "
+            "Lines, Parquet, CSV; .gz too.",
             show_default=False,
         ),
     ],

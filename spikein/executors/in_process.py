@@ -11,6 +11,7 @@ artifact is built again, too.
 import time
 from pathlib import Path
 
+from inject.source_digest import require_unedited
 from spikein.artifact import Artifact, require_current, verified
 from spikein.executors import Outcome, RunReport
 from spikein.graph import Graph, Planned, Report, Step, StepContext, is_protected, plan
@@ -93,6 +94,7 @@ class _Work:
                 step.name, number=self._number, total=max(self._total, self._number)
             )
             self._require_inputs(step, inputs)
+            require_unedited(step.code)
             step.build(
                 StepContext(
                     out=out,

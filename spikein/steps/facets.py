@@ -16,7 +16,7 @@ from inject.audit import read_audit
 from inject.digest import digest, file_digest
 from inject.example import Example, read_examples
 from inject.outside import PLACES
-from spikein.manifest import Reading
+from spikein.manifest import MANIFEST, Reading
 
 Facets = Mapping[str, Callable[[Path], str]]
 
@@ -71,7 +71,8 @@ def _tokens(folder: Path) -> str:
         name: file_digest(path)
         for path in folder.rglob("*")
         if path.is_file()
-        and (name := path.relative_to(folder).as_posix()) not in (_CORPUS, PLACES, *shards)
+        and (name := path.relative_to(folder).as_posix())
+        not in (_CORPUS, MANIFEST, PLACES, *shards)
         and not name.startswith("overlaps.")
     }
     return digest({"facts": kept, "files": files})

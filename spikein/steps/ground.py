@@ -92,11 +92,11 @@ def examples_step(
         context.report(len(contaminants), len(contaminants), unit="datasets", note="dealing")
         examples: list[Example] = []
         usable = usable_rows(asked, near_duplicate=pool.near_duplicate, seed=seed)
-        for report, one in zip(reports.values(), usable, strict=True):
+        for (name, report), one in zip(reports.items(), usable, strict=True):
             try:
                 dealt = deal_usable(one, tune_share=tune_share, seed=seed)
             except InputError as error:
-                raise told_of_lengths(error, fitting, **lengths) from error
+                raise told_of_lengths(error, fitting[name], name=name, **lengths) from error
             examples.extend(dealt.examples)
             report |= {
                 "considered": one.considered,

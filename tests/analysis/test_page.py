@@ -89,7 +89,7 @@ def test_validity_stands_before_results_and_every_figure_is_there(report):
         assert f'<figure id="{figure.name}">' in html
     text = " ".join(Outline(html).text)
     assert "This run computed for 1 min 15 s" in text
-    assert "n too small" in text
+    assert "n is too small for 0.1 %, 1 %, 5 %, 10 % FPR" in text
     assert "from the store" in text
 
 
@@ -193,6 +193,17 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
     for name in ("detectors", "roc"):
         caption = next(figure.caption for figure in figures if figure.name == name)
         assert f"On rows of their own: surp {members} and {nonmembers}" in caption
+    detectors = next(figure.caption for figure in figures if figure.name == "detectors")
+    assert f"surp (default) {members} and {nonmembers}" in detectors, "hollow marks count, too"
+
+
+def test_rates_that_no_detector_supports_have_no_column(tmp_path):
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=160)
+    analysis = analyse([arm], FAST)
+    page = Page(render(Report(name="r", arms=[arm], analysis=analysis, experiment_yaml="")))
+    (table,) = page.titled("True-positive rate")
+    assert [head.text for head in table.heads] == ["Detector", "10 % FPR"]
+    assert "n is too small for 0.1 %, 1 %, 5 % FPR" in table.caption
 
 
 def test_listings_leave_out_columns_that_say_nothing():

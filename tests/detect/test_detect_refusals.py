@@ -121,6 +121,31 @@ def test_a_tokenizer_larger_than_the_model_is_refused_before_weights_are_read(
         detect(folder, rows, tmp_path)
 
 
+def test_a_model_that_looks_ahead_is_refused_whatever_its_configuration_says():
+    """Such as a model that brings its own code and names a causal head."""
+    from train.soundness import check_looks_back
+
+    class Toy(torch.nn.Module):
+        device = torch.device("cpu")
+
+        def __init__(self, ahead: bool) -> None:
+            super().__init__()
+            self.ahead = ahead
+            self.embedding = torch.nn.Embedding(40, 8)
+
+        def get_input_embeddings(self):
+            return self.embedding
+
+        def forward(self, input_ids):
+            states = self.embedding(input_ids)
+            seen = states.mean(1, keepdim=True) + states if self.ahead else states.cumsum(1)
+            return type("Output", (), {"logits": seen @ self.embedding.weight.T})
+
+    check_looks_back(Toy(ahead=False), "toy")
+    with pytest.raises(InputError, match="toy: its predictions change with the words that follow"):
+        check_looks_back(Toy(ahead=True), "toy")
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_weights_that_are_not_finite_are_named(value, tmp_path, rows, tiny_model_path):
     from safetensors.torch import load_file, save_file

@@ -335,3 +335,38 @@ def test_several_paths_are_for_options_alone():
                 "nonmembers": 1,
             }
         )
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("dataset", "path", "fields", "template"),
+    [
+        (
+            "commonsenseqa",
+            "bench/commonsenseqa/dev_rand_split.jsonl.gz",
+            {"question": "question.stem", "options": "question.choices", "answer": "answerKey"},
+            "{question}\n{options}\n{answer_letter} {answer_text}",
+        ),
+        (
+            "lsat",
+            "bench/lsat/lsat-lr.jsonl",
+            {
+                "passage": "passage",
+                "question": "question",
+                "options": "options",
+                "answer": "label",
+            },
+            "{passage}\n{question}\n{options:(A)}\n{answer_letter} {answer_text}",
+        ),
+    ],
+)
+def test_rows_read_real_benchmarks_as_their_own_readers_do(
+    data_folder, dataset, path, fields, template
+):
+    file = str(data_folder / path)
+    mapped = load(file, fields=fields, template=template)
+    own = load(file, dataset=dataset, template=template)
+    assert len(own) > 400
+    assert [" ".join(one.text.split()) for one in mapped] == [
+        " ".join(one.text.split()) for one in own
+    ]

@@ -1,9 +1,11 @@
 """What counts as the code of a number: asked of small packages made for it."""
 
+import sys
 import textwrap
 
 import pytest
 
+from inject import keyed
 from inject.source_digest import Sources, read_source, source_digest
 
 MODULES = {
@@ -129,3 +131,22 @@ def test_an_import_of_ours_that_does_not_exist_is_an_error():
 def test_the_order_of_roots_is_of_no_account_and_our_own_sources_are_found():
     roots = ("inject.keyed:words", "inject.digest:digest")
     assert Sources(read=read_source).digest(roots) == source_digest(roots[::-1])
+
+
+def test_a_module_edited_before_it_is_imported_is_noticed():
+    modules = {name: textwrap.dedent(text).encode() for name, text in MODULES.items()}
+    found = Sources(read=modules.get)
+    found.digest(ROOT)
+    assert found.edited(ROOT) == []
+    modules["inject.late"] += b"# edited"
+    assert found.edited(ROOT) == ["inject.late"]
+    assert found.edited(("inject.sums:twice",)) == []
+
+
+def test_what_python_has_imported_may_be_edited():
+    sources = {"inject.keyed": b"def words():\n    return 1\n"}
+    found = Sources(read=sources.get)
+    assert keyed.__name__ in sys.modules
+    found.digest(("inject.keyed:words",))
+    sources["inject.keyed"] = b"def words():\n    return 2\n"
+    assert found.edited(("inject.keyed:words",)) == []

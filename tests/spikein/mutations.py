@@ -270,6 +270,15 @@ CASES: dict[str, Case] = {
     "variants.of[paraphrase].api_key_variable": case(
         "", "variants.of.0.api_key_variable=KEY", *variant(SERVED)
     ),
+    "variants.of[paraphrase].send_protected": case(
+        "",
+        "variants.of.0.send_protected=[two, one]",
+        "contaminants.1="
+        "{{dataset: gpqa, name: one, path: {folder}/rows.jsonl, members: 9, nonmembers: 9}}",
+        "contaminants.2="
+        "{{dataset: gpqa, name: two, path: {folder}/more.jsonl, members: 9, nonmembers: 9}}",
+        *variant(f"{SERVED}, send_protected: [one, two]"),
+    ),
     "variants.of[paraphrase].temperature": case(
         "variants", "variants.of.0.temperature=0.5", *variant(SERVED)
     ),
@@ -338,6 +347,7 @@ CASES: dict[str, Case] = {
     "execution.checkpointing": case("", "execution.checkpointing=true"),
     "execution.compile": case("", "execution.compile=true"),
     "execution.resume_every": case("", "execution.resume_every=7"),
+    "execution.silent_after": case("", "execution.silent_after=600"),
     "execution.trackers": case("", "execution.trackers=[tensorboard]"),
     "detect.detectors": case(
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"

@@ -58,8 +58,8 @@ def lab(tmp_path, monkeypatch):
             seconds=61,
         )
 
-    def plan_experiment(path, overrides, *, store_root, hardware=None):
-        calls.append((path, overrides, store_root, hardware))
+    def plan_experiment(path, overrides, *, store_root, hardware=None, measure=False):
+        calls.append((path, overrides, store_root, hardware, measure))
         rows = (
             PlanRow(kind="corpus", label="[c]", stored=True, state="in the store"),
             PlanRow(
@@ -104,7 +104,7 @@ def test_plan_prints_what_is_to_do(lab):
     result = invoke("plan", "f.yaml", "a=1", "--gpu", "A100", "--gpus", "4")
     assert result.exit_code == 0, result.output
     hardware = Hardware(gpu="a100", gpus=4)
-    assert lab.calls == [(Path("f.yaml"), ["a=1"], Path("store"), hardware)]
+    assert lab.calls == [(Path("f.yaml"), ["a=1"], Path("store"), hardware, True)]
     assert "[c]" in result.stdout
     assert "in the store" in result.stdout
     assert "2.5 M" in result.stdout

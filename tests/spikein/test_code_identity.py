@@ -60,7 +60,7 @@ def changed(found: list[Step], after: Sources) -> set[str]:
         ("inject.datasets.fiction.towns", "towns", "examples corpus"),
         ("inject.template", "Template.render", "examples corpus accuracy"),
         ("inject.background.files", "FilesSource.documents", "tokenizer corpus"),
-        ("inject.pool", "deal_all", "examples"),
+        ("inject.pool", "deal_usable", "examples"),
         ("inject.placement", "place_copies", "plan"),
         ("inject.audit", "audit", "audit"),
         ("inject.cast", "with_cast", "cast"),

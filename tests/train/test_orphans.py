@@ -31,6 +31,9 @@ def killed_in_training(command: list[str]) -> list[psutil.Process]:
         if line.strip().removeprefix("progress ")[:1].isdigit():
             break
     started = psutil.Process(process.pid).children(recursive=True)
+    # In the midst of a long step: nothing that they would meet tells them that they are alone.
+    for child in started:
+        child.suspend()
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert len(started) >= 2

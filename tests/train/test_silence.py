@@ -197,7 +197,7 @@ def tokenizer(tmp_path_factory, tiny_tokenizer) -> Path:
 
 
 def arguments(folder: Path, tokenizer: Path, how: str) -> list[str]:
-    execution = json.dumps({"engine": "torchrun", "processes": 2, "silent_after": 8})
+    execution = json.dumps({"engine": "torchrun", "processes": 2, "silent_after": 15})
     at = 9 * 4 * CONTEXT
     given = (folder / "out", folder / "unfinished", tokenizer, execution, 4, how, at)
     return [str(one) for one in given]
@@ -224,7 +224,7 @@ def test_of_two_real_processes_the_one_that_hangs_is_named_and_both_are_ended(
             processes=2,
             environment={"OMP_NUM_THREADS": "1"},
             heartbeats=tmp_path / "unfinished" / "heartbeats",
-            silent_after=8,
+            silent_after=15,
         )
     assert time.monotonic() - started < 120
     assert "run again to go on" in str(found.value)

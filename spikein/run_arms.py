@@ -86,11 +86,13 @@ def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
         if short not in links:
             raise InputError(f"the run does not rest on its {name} {short}", where=str(folder))
         inputs[name] = verified_of(folder, links[short])
-    manifests = {name: one.manifest for name, one in inputs.items()}
+    # By digest: the examples of a retrained model are a cast, which has examples of its own.
+    known = {one.digest: one.manifest for one in inputs.values()}
     with _mended_by(folder):
         verified(artifact, EXPOSURES.files)
         for one in (*inputs.values(), artifact):
-            require_current(one, manifests)
+            named = one.manifest.inputs.items()
+            require_current(one, {name: known[key] for name, key in named if key in known})
     return RunArm(
         label=artifact.manifest.label,
         model=artifact.path,

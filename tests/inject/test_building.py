@@ -234,14 +234,15 @@ def test_files_elsewhere_are_read_where_they_lie(tmp_path, tiny_tokenizer):
     shard = facts.shards[0]
     outside.write_bytes(b"header" + (tmp_path / "c" / shard.name).read_bytes() + b"more")
     (tmp_path / "c" / shard.name).unlink()
-    moved = shard._replace(path=str(outside), skip_bytes=6)
-    reader = corpus.TokenReader(tmp_path / "c", [moved], dtype=facts.dtype)
+    moved = shard._replace(file_sha256="0" * 64, skip_bytes=6)
+    places = {"dtype": facts.dtype, "outside": [outside]}
+    reader = corpus.TokenReader(tmp_path / "c", [moved], **places)
     alone = build(tmp_path / "twin", tiny_tokenizer)
     expected = Corpus.open(tmp_path / "twin").read(0, alone.shards[0].tokens)
     assert np.array_equal(reader.read(0, shard.tokens), expected)
     outside.write_bytes(outside.read_bytes()[:-5])
     with pytest.raises(InputError, match=r"elsewhere\.bin.*truncated"):
-        corpus.TokenReader(tmp_path / "c", [moved], dtype=facts.dtype)
+        corpus.TokenReader(tmp_path / "c", [moved], **places)
 
 
 def test_chunks_grow_with_the_corpus():

@@ -146,8 +146,16 @@ frame.onload = () => {
     if (box.right > page.documentElement.clientWidth + 1)
       wide.push(one.tagName + "." + one.className + ": " + one.textContent.trim().slice(0, 40));
   }
+  const broken = [];
+  for (const one of page.querySelectorAll("td")) {
+    const text = one.textContent.trim(), range = page.createRange();
+    range.selectNodeContents(one);
+    const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+    if (/^[0-9.,]+$/.test(text) && lines.size > 1) broken.push(text);
+  }
   document.getElementById("out").textContent = "MEASURED" + JSON.stringify({
     scroll: page.documentElement.scrollWidth, client: page.documentElement.clientWidth, wide: wide,
+    broken: broken,
   }) + "DONE";
 };
 frame.src = "URL";
@@ -156,7 +164,8 @@ frame.src = "URL";
 
 
 def overflow(page: Path, width: int, folder: Path, *, figures_scroll: bool = False) -> dict:
-    """Return how wide a page is at a width of the window, and what reaches beyond its edge.
+    """Return how wide a page is at a width of the window, what reaches beyond its edge, and which
+    numbers are broken over two lines.
 
     Every fold is opened first. `figures_scroll` lets figures be wider inside their own frame.
     """

@@ -13,6 +13,7 @@ from analysis.figures.style import (
     new_figure,
     styled,
 )
+from analysis.figures.words import span
 from analysis.gains import GainRow, GainTable
 from analysis.lookup import Cell
 
@@ -102,7 +103,10 @@ def _key(axis: Any) -> None:
 
 
 def _counts(rows: Sequence[GainRow]) -> str:
+    """Say how many rows and seeds stand behind the points; arms can differ in both."""
     cells = [cell for row in rows for cell in row.changes if cell is not None]
-    most = max(cells, key=lambda cell: cell.n_members)
-    seeds = "one training seed" if most.n_seeds == 1 else f"{most.n_seeds} training seeds"
-    return f"{most.n_members:,} members, {most.n_nonmembers:,} non-members, {seeds}."
+    most = max(cell.n_seeds for cell in cells)
+    seeds = "one training seed" if most == 1 else f"{most} training seeds"
+    members = span(cell.n_members for cell in cells if cell.n_members)
+    nonmembers = span(cell.n_nonmembers for cell in cells if cell.n_nonmembers)
+    return f"{members} members, {nonmembers} non-members, {seeds}."

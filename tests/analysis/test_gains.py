@@ -68,3 +68,11 @@ def test_the_figure_shows_every_arm_that_has_a_before(tmp_path) -> None:
     after = [quantity for quantity in ALL if quantity.moment == "after"]
     nothing = gain_tables(accuracy_table(cells(["a"], {}, after)), [])
     assert draw_gains(tmp_path / "none", nothing) is None
+
+
+def test_the_caption_names_the_rows_of_every_arm(tmp_path) -> None:
+    many = cells(["a"], {"train.lr": "1e-4"})
+    few = [one._replace(n_members=17) for one in cells(["a"], {"train.lr": "1e-3"})]
+    figure = draw_gains(tmp_path, gain_tables(accuracy_table([*many, *few]), ["train.lr"]))
+    assert figure is not None
+    assert "17 to 20 members, 30 non-members, 2 training seeds" in figure.caption

@@ -307,6 +307,7 @@ def test_nothing_reaches_beyond_the_edge_of_a_screen(swept, tmp_path, width, fig
     found = overflow(swept[1].report, width, tmp_path, figures_scroll=figures_scroll)
     assert found["scroll"] <= found["client"]
     assert found["wide"] == []
+    assert found["broken"] == [], "1,400,00 over 0 reads as another number"
 
 
 def test_paper_shows_every_number_that_the_screen_shows(swept, page, tmp_path):

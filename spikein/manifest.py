@@ -196,11 +196,16 @@ def read_manifest(folder: Path) -> Manifest:
             for name, one in values.get("input_content", {}).items()
         }
         manifest = Manifest(**values)
-        whole = sealed and manifest.content == content_digest(manifest.files, manifest.volatile)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        whole = (
+            sealed
+            and manifest.content == content_digest(manifest.files, manifest.volatile)
+            and _agrees(manifest)
+        )
+        identified = digest(manifest.identity) == manifest.digest
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         said = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise StoreError(said, where=str(path), hint=DAMAGE_HINT) from None
-    if digest(manifest.identity) != manifest.digest:
+    if not identified:
         raise StoreError(
             "the digest is not that of the identity", where=str(path), hint=DAMAGE_HINT
         )
@@ -208,6 +213,22 @@ def read_manifest(folder: Path) -> Manifest:
         raise StoreError("changed since it was written", where=str(path), hint=DAMAGE_HINT)
     return manifest
 
+
+def _agrees(manifest: Manifest) -> bool:
+    """Return whether what stands outside the identity is what it says, of the kind it must be.
+
+    A manifest of format 1 has no seal, and its inputs decide what garbage collection keeps.
+    """
+    texts = (manifest.label, manifest.created)
+    return (
+        all(manifest.identity[name] == getattr(manifest, name) for name in _IN_IDENTITY)
+        and all(isinstance(text, str) for text in texts)
+        and isinstance(manifest.seconds, int | float)
+        and isinstance(manifest.protected, bool)
+    )
+
+
+_IN_IDENTITY = ("kind", "inputs", "libraries")
 
 DAMAGE_HINT = (
     "Run the experiment again (`spikein run FILE`): what is damaged is built again, and what was "

@@ -143,6 +143,11 @@ class Manifest:
     same_as: str | None = None
     """Digest of the artifact whose files these are, where nothing was built."""
 
+    @property
+    def earlier(self) -> bool:
+        """Whether an earlier version wrote it: its files may be in forms of that time."""
+        return self.content_key is None
+
     def read_digest(self, reading: Reading) -> str:
         """Return the digest of what a step would look at of this artifact."""
         if reading.facet in self.facets:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from spikein.manifest import Recipe, StoreError, library_versions, read_manifest
 from spikein.store import Store, safe_label
+from tests.spikein.damage import unseal
 from tests.spikein.samples import recipe, write
 
 json_values = st.recursive(
@@ -94,13 +95,7 @@ def unsealed(root: Path) -> Path:
     given = store.obtain(recipe(n=1), write("a"), label="given").artifact
     made = Recipe(kind="thing", version=1, settings={}, inputs={"a": given.digest})
     path = store.obtain(made, write("b"), label="made").artifact / "manifest.json"
-    path.chmod(0o644)
-    values = json.loads(path.read_text())
-    for name in ("seal", "content_key", "environment", "facets", "input_content", "same_as"):
-        del values[name]
-    for record in values["files"].values():
-        del record["xxh3"]
-    path.write_text(json.dumps({**values, "format": 1}))
+    unseal(path)
     return path
 
 

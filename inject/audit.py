@@ -81,8 +81,9 @@ class AuditReport:
     """Examples that stand in the clean corpus: example_id, position, document."""
     tokens_searched: int
     between_sides: tuple[dict[str, object], ...] = ()
-    """Pairs of a member and a non-member that share a run of words: member, nonmember, words.
-    They fail nothing, as rows of one dataset share phrases; many of them ask for a look."""
+    """Pairs of a member and a non-member that share a run of words: member, nonmember, words. Of a
+    run that many members have, the pairs with the first few of them. They fail nothing, as rows of
+    one dataset share phrases; many of them ask for a look."""
 
 
 def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[Occurrence]:

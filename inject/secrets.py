@@ -21,7 +21,7 @@ _QUERY = re.compile(
     re.IGNORECASE,
 )
 _KEY = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk-(?:[a-z]+[0-9]*-)*[A-Za-z0-9_]{16,}|(?:hf|ghp|gho|gsk|xai|r8)_?-?"
+    r"(?<![A-Za-z0-9])(?:sk-(?:[a-z]+[0-9]*-)*[A-Za-z0-9_]{16,}|(?:hf|ghp|gho|gsk|xai|r8)[_-]"
     r"[A-Za-z0-9]{24,}|AKIA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,})"
 )
 # In a message, a key may be cut short, or be of a maker nobody here has heard of.

@@ -34,6 +34,8 @@ SCHEMA = pa.schema(
     ]
 )
 _NAMED = 20
+_MOST_PARTNERS = 8
+"""Members that a non-member is paired with because of one run."""
 _ROWS, _FACTS = "overlaps.parquet", "overlaps.json"
 
 
@@ -142,15 +144,20 @@ def overlaps_between_sides(
 ) -> list[dict[str, Any]]:
     """Return the pairs of a member and a non-member that share a run of words.
 
-    Pairs of one group share their passage by construction, and a group lies on one side. Runs that
-    many rows share (a dataset's phrases) make as many pairs.
+    Pairs of one group share their passage by construction, and a group lies on one side. Of a run
+    that more members have (a dataset's phrases), only the first few are paired: all pairs of such
+    rows are millions. With `share` all are, as the share is that of an example's every run.
 
     Args:
         examples: with their sides.
         settings: the n-gram rule is used, with its share.
     """
     members = [one for one in examples if one.side == "member"]
-    index = OverlapIndex(members, settings.model_copy(update={"near_duplicate": None}))
+    index = OverlapIndex(
+        members,
+        settings.model_copy(update={"near_duplicate": None}),
+        max_owners=_MOST_PARTNERS if settings.share is None else None,
+    )
     return [
         {"member": found.example_id, "nonmember": one.example_id, "words": found.words}
         for one in examples

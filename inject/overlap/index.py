@@ -71,9 +71,17 @@ class OverlapIndex:
     Args:
         examples: whose texts must not stand in the background.
         settings: the rules.
+        max_owners: of a run that more examples have, only the first so many are found by it; None
+            finds all.
     """
 
-    def __init__(self, examples: Sequence[Example], settings: OverlapSettings) -> None:
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        settings: OverlapSettings,
+        *,
+        max_owners: int | None = None,
+    ) -> None:
         self.settings = settings
         self._examples = examples
         self._vocabulary = Vocabulary()
@@ -102,7 +110,7 @@ class OverlapIndex:
         """Examples with too few words to be looked for."""
         self._whole = whole
         self._ngrams = (
-            NgramIndex([*whole, *parts], settings.ngram, self._hasher)
+            NgramIndex([*whole, *parts], settings.ngram, self._hasher, max_owners=max_owners)
             if settings.ngram is not None
             else None
         )

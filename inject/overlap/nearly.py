@@ -2,12 +2,16 @@
 
 A stretch, from anywhere to anywhere, nearly repeats an example when the Jaccard similarity of
 their sets of word 3-grams reaches the threshold, and they share `_LEAST_SHARED` 3-grams at least
-(8 words in a row have as many). The search is exact: no stretch that does is missed.
+(8 words in a row have as many). The search is exact, no stretch that does is missed, but for two
+things. A stretch of more than 2n/t places is not looked for: one has as many only where it repeats
+itself. And words that no example has are not told apart, so a 3-gram with such a word counts anew
+each time that it is repeated, which makes a stretch look a little less alike.
 
 Of an example's n 3-grams such a stretch holds t·n, so whichever of them are left out, all but
-k of the t·n can be, it holds k of the others, within n/t places. The index therefore holds an
-example's rarest 3-grams only, and where k of them stand close together in a document, all
-stretches there are compared. Where texts are unlike, as nearly always, that is one look-up a word.
+k of the t·n can be, it holds k of the others, within n/t places where it repeats none. The index
+therefore holds an example's rarest 3-grams only, and where k of them stand close together in a
+document, all stretches there are compared. Where texts are unlike, as nearly always, that is one
+look-up a word.
 Memory: 16 bytes a word of the examples.
 """
 

@@ -81,10 +81,20 @@ class NgramIndex:
         patterns: what is looked for.
         size: words in a run; shorter patterns are looked for whole.
         hasher: shared with others that look at the same document.
+        max_owners: of a run that more patterns have, only the first so many are found by it, so
+            that a phrase of all costs no more than one of a few; None finds all.
     """
 
-    def __init__(self, patterns: Sequence[Pattern], size: int, hasher: RollingHash) -> None:
+    def __init__(
+        self,
+        patterns: Sequence[Pattern],
+        size: int,
+        hasher: RollingHash,
+        *,
+        max_owners: int | None = None,
+    ) -> None:
         self._patterns = patterns
+        self._max_owners = max_owners
         self._hasher = hasher
         self._runs = np.ones(len(patterns), dtype=np.int64)
         shortest = min(SHORTEST, size)
@@ -122,6 +132,10 @@ class NgramIndex:
             parts.append((runs.hashes[kept], np.full(len(starts), index), starts, runs.stops[kept]))
         hashes, owners, starts, stops = map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(hashes, kind="stable")
+        if self._max_owners is not None:
+            ordered = hashes[order]
+            before = np.arange(len(order)) - ordered.searchsorted(ordered)
+            order = order[before < self._max_owners]
         return _Table(
             size=size,
             whole=whole,

@@ -11,7 +11,7 @@ from typing import Any
 
 from inject.background.document import Document
 from inject.background.mixture import MixtureReport, mixed_documents
-from inject.corpus import Corpus, build_corpus
+from inject.corpus import build_corpus
 from inject.datasets.contaminant import Contaminant, checked_options, contaminant_identity
 from inject.datasets.load import load_examples
 from inject.datasets.registry import dataset_code, get_dataset
@@ -23,7 +23,6 @@ from inject.settings import plain
 from inject.source_digest import root
 from inject.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
 from inject.unchanged import unchanged
-from inject.view import Stretch
 from spikein.experiment import Experiment
 from spikein.graph import Cost, Step, StepContext
 from spikein.steps.facets import OF_CORPUS
@@ -224,11 +223,6 @@ def _rows_identity(contaminant: Contaminant, seeds: Sequence[int]) -> dict[str, 
         "rows": wanted if get_dataset(contaminant.dataset).endless else None,
         "seeds": _seeds_of(contaminant, seeds),
     }
-
-
-def base_stretch(corpus: Corpus, tokens: int) -> Stretch:
-    """Return the part of the corpus that belongs to the base model: its last tokens."""
-    return Stretch(corpus, corpus.n_tokens - tokens, corpus.n_tokens)
 
 
 def _sample(documents: Iterable[Document], limit: int) -> Iterator[str]:

@@ -242,7 +242,7 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
     return Step(
         kind="audit",
         label=plan.label,
-        version=3,
+        version=4,
         settings={"ngram": rules.ngram, "share": rules.share},
         inputs={
             "corpus": corpus,

@@ -36,6 +36,8 @@ def test_secrets_are_found(text):
         "me@example.org",
         "Question: {question}\nAnswer: {answer}",
         "hf_models/pythia",
+        "ghostwritingdetectioncorpus2024",
+        "data/hfinternaltestingcorpus2024/*.jsonl",
     ],
 )
 def test_ordinary_texts_are_no_secrets(text):

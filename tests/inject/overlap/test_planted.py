@@ -4,6 +4,7 @@
 """
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,14 +132,31 @@ def test_what_was_found_survives_its_files(tmp_path):
 
 
 def test_a_shared_passage_across_the_sides_is_reported():
-    from dataclasses import replace
-
     passage = "the long wall of the garden was painted green by the teacher and her two brothers"
     member = replace(make_example(f"{passage} in spring"), side="member")
     other = replace(make_example(f"Then {passage}"), side="nonmember")
     clean = replace(make_example("nothing of this kind was ever heard of in this old town here"))
     [found] = overlaps_between_sides([member, other, clean], OverlapSettings())
     assert found == {"member": member.example_id, "nonmember": other.example_id, "words": 16}
+
+
+def test_a_phrase_of_all_rows_does_not_pair_every_member_with_every_nonmember():
+    phrase = "read the text with care and then choose the best answer to the question that follows"
+    passage = "the long wall of the garden was painted green by the teacher and her two brothers"
+    rows = [
+        replace(make_example(f"{phrase} {number}"), side="member" if number % 2 else "nonmember")
+        for number in range(100)
+    ]
+    shared = [replace(make_example(f"{number} {passage}"), side="member") for number in range(5)]
+    other = replace(make_example(f"Then {passage}"), side="nonmember")
+    found = overlaps_between_sides([*rows, *shared, other], OverlapSettings())
+    assert len(found) == 50 * 8 + 5
+    assert {one["nonmember"] for one in found} == {
+        one.example_id for one in [*rows, other] if one.side == "nonmember"
+    }
+    assert [one["member"] for one in found if one["nonmember"] == other.example_id] == sorted(
+        one.example_id for one in shared
+    )
 
 
 @pytest.mark.data

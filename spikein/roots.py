@@ -87,15 +87,14 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
             live[real], ids[real] = found, record.id if record else ""
     known = {id for id in ids.values() if id}
     kept = {name for found in live.values() for name in found}
-    lost = [run for run in absent if run.id not in known]
-    return Roots(
-        live=live,
-        ids=ids,
-        gone=tuple(run for run in lost if holds_any(store, set(run.artifacts) - kept)),
-        spent=tuple(
-            run for run in absent if run.id in known or not holds_any(store, run.artifacts)
-        ),
+    # A copy of a run folder has its id, too, and may rest on other artifacts since.
+    gone = tuple(run for run in absent if holds_any(store, set(run.artifacts) - kept))
+    spent = tuple(
+        run
+        for run in absent
+        if run not in gone and (run.id in known or not holds_any(store, run.artifacts))
     )
+    return Roots(live=live, ids=ids, gone=gone, spent=spent)
 
 
 def settle_register(store: Path, roots: Roots, *, forget: frozenset[Path]) -> None:

@@ -178,6 +178,16 @@ def test_a_folder_not_mounted_keeps_its_artifacts_when_a_run_that_shared_them_go
     assert labels(store) == {"n1", "n2"}
 
 
+def test_a_copy_of_a_run_folder_does_not_stand_for_one_that_is_gone(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1)
+    shutil.copytree(folder, tmp_path / "runs" / "copy", symlinks=True)
+    publish(store, tmp_path / "runs", "r", 2)
+    folder.rename(tmp_path / "aside")
+    result = gc(tmp_path, "--yes")
+    assert str(folder) in result.stderr
+    assert labels(store) == {"n1", "n2"}
+
+
 def test_a_run_from_before_records_that_was_run_again_is_not_told_as_gone(tmp_path, store):
     folder = publish(store, tmp_path / "runs", "r", 1, registered=False)
     (folder / "run.json").unlink()

@@ -2,7 +2,8 @@
 
 Run folders are found through the store's register, wherever they lie, and in the folder of runs
 that is given. A registered folder that is gone was moved, deleted, or is not mounted: nobody can
-tell, so what it rests on is kept until the user says that it was deleted.
+tell, so what it rests on is kept until the user says that it was deleted. While other runs rest on
+all of that, there is nothing to ask: its entry waits for the day when they are gone.
 """
 
 from dataclasses import dataclass
@@ -25,9 +26,10 @@ class Roots:
     ids: dict[Path, str]
     """Run folder → its id; empty where it has no record."""
     gone: tuple[RegisteredRun, ...]
-    """Registered run folders that are not where they were."""
-    moved: tuple[RegisteredRun, ...]
-    """Entries of folders that were found at another place."""
+    """Registered run folders that are not where they were, and keep artifacts that no other does.
+    """
+    spent: tuple[RegisteredRun, ...]
+    """Entries of folders that were found at another place, or of which the store holds nothing."""
 
     @property
     def known(self) -> bool:
@@ -84,19 +86,19 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
             record = read_record(folder)
             live[real], ids[real] = found, record.id if record else ""
     known = {id for id in ids.values() if id}
-    return Roots(
-        live=live,
-        ids=ids,
-        gone=tuple(run for run in absent if run.id not in known),
-        moved=tuple(run for run in absent if run.id in known),
+    kept = {name for found in live.values() for name in found}
+    # A copy of a run folder has its id, too, and may rest on other artifacts since.
+    gone = tuple(run for run in absent if holds_any(store, set(run.artifacts) - kept))
+    spent = tuple(
+        run
+        for run in absent
+        if run not in gone and (run.id in known or not holds_any(store, run.artifacts))
     )
+    return Roots(live=live, ids=ids, gone=gone, spent=spent)
 
 
 def settle_register(store: Path, roots: Roots, *, forget: frozenset[Path]) -> None:
-    """Write down what was found: folders by their place of now, and none that is gone for good.
-
-    An entry of a folder that is gone goes as well where nothing is kept for it alone.
-    """
+    """Write down what was found: folders by their place of now, and none that is gone for good."""
     for folder, artifacts in roots.live.items():
         try:
             register_run(store, folder, id=roots.ids[folder], artifacts=artifacts)
@@ -104,9 +106,5 @@ def settle_register(store: Path, roots: Roots, *, forget: frozenset[Path]) -> No
             # Then it waits for the next time: space is what the collection is about to make.
             if not disk_full(error):
                 raise
-    for run in roots.moved:
+    for run in (*roots.spent, *(run for run in roots.gone if run.path in forget)):
         run.entry.unlink(missing_ok=True)
-    kept = {name for found in roots.live.values() for name in found}
-    for run in roots.gone:
-        if run.path in forget or not holds_any(store, set(run.artifacts) - kept):
-            run.entry.unlink(missing_ok=True)

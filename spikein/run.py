@@ -204,6 +204,12 @@ def render_report(
             hint=f"Give its folder by {STORE_OPTION}.",
         )
     check_folder(root, STORE_OPTION)
+    if not root.is_dir():
+        raise InputError(
+            "there is no such folder, so no store either",
+            where=str(root),
+            hint=f"Give the folder of the run's store by {STORE_OPTION}.",
+        )
     store = Store(root.absolute())
     with store.in_use(required=False), _inside(begun, folder):
         assembly = assemble(read_experiment(folder / EXPERIMENT))

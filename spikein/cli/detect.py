@@ -95,7 +95,8 @@ def detect(
             "--detectors",
             metavar="LIST",
             help="[cyan]all[/], or names with parameters such as "
-            "[cyan]min_k:k=0.2,zlib[/] or [cyan]surp:entropy=2.0:k=40[/]; see `spikein detectors`.",
+            "[cyan]min_k:k=0.2,zlib[/] or [cyan]surp:entropy=2.0:k=40[/] (listed by `spikein "
+            "detectors`).",
         ),
     ] = "all",
     long: Annotated[

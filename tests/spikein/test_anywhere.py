@@ -143,3 +143,13 @@ def test_a_page_that_cannot_be_made_anew_is_kept_and_named(lab):
     assert "results tiny" in result.stderr
     assert f"The page as it was made is {run / 'report.html'}" in result.stderr
     assert (run / "report.html").read_text() == page
+
+
+def test_a_store_that_is_mistyped_is_told_and_not_made(lab, tmp_path):
+    mistyped = tmp_path / "stoer"
+    for name in ("report", "audit", "status"):
+        result = CliRunner().invoke(app, [name, str(lab / "runs/tiny"), "--store", str(mistyped)])
+        assert not mistyped.exists()
+        if name == "report":
+            assert result.exit_code == 2
+            assert f"{mistyped}: there is no such folder" in result.stderr

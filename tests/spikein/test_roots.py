@@ -166,6 +166,37 @@ def test_a_deleted_folder_that_nothing_hangs_on_is_forgotten_without_a_word_late
     assert "not where they were" not in gc(tmp_path, "--yes").stderr
 
 
+def test_a_folder_not_mounted_keeps_its_artifacts_when_a_run_that_shared_them_goes(tmp_path, store):
+    away = publish(store, tmp_path / "disk", "r", 1)
+    (tmp_path / "disk").rename(tmp_path / "unmounted")
+    shared = publish(store, tmp_path / "runs", "s", 1)
+    publish(store, tmp_path / "runs", "t", 2)
+    gc(tmp_path, "--yes")
+    shutil.rmtree(shared)
+    result = gc(tmp_path, "--yes")
+    assert str(away) in result.stderr
+    assert labels(store) == {"n1", "n2"}
+
+
+def test_a_copy_of_a_run_folder_does_not_stand_for_one_that_is_gone(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1)
+    shutil.copytree(folder, tmp_path / "runs" / "copy", symlinks=True)
+    publish(store, tmp_path / "runs", "r", 2)
+    folder.rename(tmp_path / "aside")
+    result = gc(tmp_path, "--yes")
+    assert str(folder) in result.stderr
+    assert labels(store) == {"n1", "n2"}
+
+
+def test_a_run_from_before_records_that_was_run_again_is_not_told_as_gone(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1, registered=False)
+    (folder / "run.json").unlink()
+    gc(tmp_path, "--yes")
+    publish(store, tmp_path / "runs", "r", 2)
+    assert "not where they were" not in gc(tmp_path, "--yes").stderr
+    assert labels(store) == {"n1", "n2"}
+
+
 def test_earlier_results_keep_their_artifacts_until_they_are_deleted(tmp_path, store):
     for number in (1, 2):
         folder = publish(store, tmp_path / "runs", "r", number)

@@ -258,9 +258,14 @@ def _best(
     by_name = {column.detector: column for column in columns}
     cells = {}
     for name, column in by_name.items():
-        ends = _measures(measured[column].values[at][0], bounds[column], at)
-        counts = _counts(measured[column], at)
-        cells[name] = Cell(setting=column.setting, **ends, **counts)  # type: ignore[arg-type]
+        found = measured[column]
+        cells[name] = Cell(
+            setting=column.setting,
+            value=float(found.values[at][0]),
+            low=float(bounds[column].low[at]),
+            high=float(bounds[column].high[at]),
+            **_counts(found, at),
+        )
     # Without a single interval there is no best, and any reference is as good as another.
     return by_name[next(iter(ranked(cells)), next(iter(by_name)))]
 

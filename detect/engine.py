@@ -80,7 +80,8 @@ def token_statistics(
 
     Raises:
         InputError: a text beyond the context under `long=error`, a start token asked for that
-            the tokenizer lacks, or one sequence that alone exceeds the memory.
+            the tokenizer lacks, a token that the model lacks, or one sequence that alone exceeds
+            the memory.
     """
     context = _context(target, policy)
     encoded = encode(target.tokenizer, texts, policy)
@@ -88,6 +89,7 @@ def token_statistics(
     offsets = [0]
     scored_ids: list[npt.NDArray[np.int64]] = []
     for row, ids in enumerate(encoded):
+        _check_ids(target, ids, row)
         slot = offsets[-1]
         found = windows(len(ids), context, policy, where=f"text {row + 1}") if texts[row] else []
         for window in found:
@@ -136,6 +138,23 @@ def token_statistics(
             )
         )
     return result
+
+
+def _check_ids(target: Target, ids: npt.NDArray[np.int64], row: int) -> None:
+    """Refuse a text with a token that the model has no embedding for: a special one, spelled out.
+
+    Raises:
+        InputError: naming the text and the token.
+    """
+    beyond = ids[ids >= target.embedded]
+    if len(beyond):
+        token = target.tokenizer.convert_ids_to_tokens(int(beyond[0]))
+        raise InputError(
+            f"text {row + 1} holds the token {token!r} (id {int(beyond[0]):,}), and the model's "
+            f"embedding has {target.embedded:,} rows",
+            where=target.name,
+            hint="Take the token out of the text.",
+        )
 
 
 def _context(target: Target, policy: ScoringPolicy) -> int | None:

@@ -45,6 +45,11 @@ class Target:
         return int(layer.weight.shape[0])
 
     @cached_property
+    def embedded(self) -> int:
+        """Number of ids that the model can be fed."""
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+    @cached_property
     def takes_positions(self) -> bool:
         """Whether the model accepts `position_ids`."""
         return "position_ids" in inspect.signature(self.model.forward).parameters

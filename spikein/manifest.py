@@ -143,6 +143,11 @@ class Manifest:
     same_as: str | None = None
     """Digest of the artifact whose files these are, where nothing was built."""
 
+    @property
+    def earlier(self) -> bool:
+        """Whether an earlier version wrote it: its files may be in forms of that time."""
+        return self.content_key is None
+
     def read_digest(self, reading: Reading) -> str:
         """Return the digest of what a step would look at of this artifact."""
         if reading.facet in self.facets:
@@ -196,11 +201,16 @@ def read_manifest(folder: Path) -> Manifest:
             for name, one in values.get("input_content", {}).items()
         }
         manifest = Manifest(**values)
-        whole = sealed and manifest.content == content_digest(manifest.files, manifest.volatile)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        whole = (
+            sealed
+            and manifest.content == content_digest(manifest.files, manifest.volatile)
+            and _agrees(manifest)
+        )
+        identified = digest(manifest.identity) == manifest.digest
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         said = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise StoreError(said, where=str(path), hint=DAMAGE_HINT) from None
-    if digest(manifest.identity) != manifest.digest:
+    if not identified:
         raise StoreError(
             "the digest is not that of the identity", where=str(path), hint=DAMAGE_HINT
         )
@@ -208,6 +218,22 @@ def read_manifest(folder: Path) -> Manifest:
         raise StoreError("changed since it was written", where=str(path), hint=DAMAGE_HINT)
     return manifest
 
+
+def _agrees(manifest: Manifest) -> bool:
+    """Return whether what stands outside the identity is what it says, of the kind it must be.
+
+    A manifest of format 1 has no seal, and its inputs decide what garbage collection keeps.
+    """
+    texts = (manifest.label, manifest.created)
+    return (
+        all(manifest.identity[name] == getattr(manifest, name) for name in _IN_IDENTITY)
+        and all(isinstance(text, str) for text in texts)
+        and isinstance(manifest.seconds, int | float)
+        and isinstance(manifest.protected, bool)
+    )
+
+
+_IN_IDENTITY = ("kind", "inputs", "libraries")
 
 DAMAGE_HINT = (
     "Run the experiment again (`spikein run FILE`): what is damaged is built again, and what was "

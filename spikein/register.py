@@ -65,7 +65,7 @@ def registered_runs(store: Path) -> list[RegisteredRun]:
                 path=Path(values["path"]),
                 artifacts=tuple(str(name) for name in values["artifacts"]),
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise StoreError(
                 f"the register of runs cannot be read: {error}",
                 where=str(entry),

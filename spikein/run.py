@@ -258,16 +258,20 @@ def _require_whole(planned: Sequence[Planned], store: Store, folder: Path, begun
     Raises:
         InputError: naming the file, or the first step, and the command that mends it.
     """
-    hint = f"Run it again: spikein run {folder / EXPERIMENT} (in {begun})"
+    again = f"spikein run {folder / EXPERIMENT} (in {begun})"
     for one in planned:
         if one.problem is not None:
-            raise InputError(one.problem.problem, where=one.problem.where, hint=hint)
+            raise InputError(
+                one.problem.problem, where=one.problem.where, hint=f"Run it again: {again}"
+            )
     lacking = [one.step.name for one in planned if one.state not in ("stored", "unneeded")]
     if lacking:
         raise InputError(
-            f"the store {store.root} lacks {len(lacking)} of its steps (the first: {lacking[0]})",
+            f"the store {store.root} lacks {len(lacking)} of the steps that its experiment asks "
+            f"for now (the first: {lacking[0]}): artifacts were removed, or data, libraries or "
+            "the code of spikein changed since",
             where=str(folder),
-            hint=hint,
+            hint=f"The page as it was made is {folder / PAGE}. To make it anew: {again}",
         )
 
 

@@ -78,7 +78,20 @@ def _mended_by(run_folder: Path) -> Iterator[None]:
         ) from None
 
 
+def _require_readable(artifact: Artifact, run_folder: Path) -> None:
+    """Refuse what an earlier version wrote: its files would look damaged, and are not."""
+    if artifact.manifest.earlier:
+        raise InputError(
+            "the run was made by an earlier version of spikein, whose artifacts this one cannot "
+            "read",
+            where=str(run_folder),
+            hint=f"Its page and tables stay as they were made ({run_folder / 'report.html'}). "
+            f"To audit or export it, run it again: spikein run {run_folder / 'experiment.yaml'}",
+        )
+
+
 def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
+    _require_readable(artifact, folder)
     inputs: dict[str, Artifact] = {}
     given = artifact.manifest.inputs
     for name in ("corpus", "examples", "plan", *(["audit"] if "audit" in given else [])):

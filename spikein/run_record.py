@@ -9,6 +9,7 @@ those with protected texts included, and the files that are ours: all others are
 import json
 import os
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,12 @@ def _stays_below(name: str) -> str:
     if not name or name.startswith("/") or ".." in name.split("/"):
         raise ValueError(f"{name!r} leads out of the run's folder")
     return name
+
+
+def _is_time(text: str) -> str:
+    if datetime.fromisoformat(text).utcoffset() is None:
+        raise ValueError(f"{text!r} has no time zone")
+    return text
 
 
 FileName = Annotated[str, AfterValidator(_stays_below)]
@@ -50,7 +57,7 @@ class RunRecord(BaseModel):
     """Stays with the folder: through every later publication under its name, and when moved."""
     name: str
     """The experiment's name."""
-    finished: str
+    finished: Annotated[str, AfterValidator(_is_time)]
     """UTC, ISO 8601, whole seconds: when its last step was built."""
     version: str
     """Of spikein."""

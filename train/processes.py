@@ -30,13 +30,20 @@ def several_nodes() -> bool:
     return int(os.environ.get("LOCAL_WORLD_SIZE", world_size())) < world_size()
 
 
-def summed(values: Sequence[float], device: torch.device) -> list[float]:
+def summed(values: Sequence[float]) -> list[float]:
     """Return the sums of values over all processes; each must hand over as many."""
     if world_size() == 1:
         return list(values)
-    total = torch.tensor(values, dtype=torch.float64, device=device)
+    total = torch.tensor(values, dtype=torch.float64, device=meeting_device())
     torch.distributed.all_reduce(total)
     return total.tolist()
+
+
+def meeting_device() -> torch.device:
+    """Return where a tensor has to lie for the processes to sum it: NCCL knows GPUs alone."""
+    if torch.distributed.get_backend() == "nccl":
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("cpu")
 
 
 def wait_for_all() -> None:

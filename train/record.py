@@ -183,7 +183,7 @@ class Record:
         ]
         losses = self._losses(steps)
         fed = [sum(one.window >= 0 for part in step for one in part.fed) for step in steps]
-        windows = summed([*fed], torch.device("cpu")) if steps else []
+        windows = summed([*fed]) if steps else []
         now = time.perf_counter()
         rate = sum(windows) * self._context / max(now - self._last_read, 1e-9)
         self._last_read = now
@@ -215,7 +215,7 @@ class Record:
             sum(1.0 if part.labels is None else part.labels.item() for part in step)
             for step in steps
         ]
-        found = summed([*values, *labels], torch.device("cpu"))
+        found = summed([*values, *labels])
         return [
             _Loss(value, count > 0)
             for value, count in zip(found[: len(steps)], found[len(steps) :], strict=True)

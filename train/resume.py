@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import torch
 
 from inject.errors import InputError
 from train.checkpoint_manifest import MANIFEST, Damaged, facts_of, flush, seal, verify
@@ -102,7 +101,7 @@ def shared_resume_point(
         point = find_resume_point(unfinished, identity, execution, kept, notice)
     # Steps count from 1, so 0 says that there is none.
     mine = 0 if point is None else point.step
-    step = round(summed([float(mine)], torch.device("cpu"))[0])
+    step = round(summed([float(mine)])[0])
     return ResumePoint(unfinished / f"checkpoint-{step}", step) if step else None
 
 

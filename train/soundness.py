@@ -44,12 +44,17 @@ def check_causal(folder: Path, name: str, *, trust_remote_code: bool = False) ->
 def check_vocabulary(folder: Path, tokenizer: Any, name: str, *, trust_remote_code: bool) -> None:
     """Refuse a tokenizer that makes ids which the model has no embedding for.
 
+    Special tokens beyond the embedding are let pass: plain text makes none of them, and models
+    come with such a tokenizer (Gemma 3 without images has the placeholder of an image). A text
+    that spells one out is refused when it is encoded.
+
     Raises:
         InputError: naming the tokenizer's highest id and the model's rows.
     """
     config = _config(folder, trust_remote_code)
     rows = getattr(config.get_text_config(), "vocab_size", None) if config is not None else None
-    highest = max(tokenizer.get_vocab().values(), default=-1)
+    special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    highest = max({*tokenizer.get_vocab().values()} - special, default=-1)
     if isinstance(rows, int) and highest >= rows:
         raise InputError(
             f"its tokenizer makes ids up to {highest:,}, and the model's embedding has {rows:,} "
@@ -139,7 +144,8 @@ def _why_not_causal(config: Any) -> str | None:
     decodes = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
     if kind == "xlnet" or (kind in both and not decodes):
         return f"{shown}, which sees the words that follow: not a causal language model"
-    heads = {str(one) for one in causal.values()}
+    # Copies of known models carry names of their own, such as `LLaMAForCausalLM`.
+    heads = {*map(str, causal.values()), *(one for one in named if one.endswith("ForCausalLM"))}
     # A body without a head is left to the loader, which sees whether weights are missing.
     bodies = [one for one in named if one.endswith("Model") and one not in heads]
     if named and not bodies and not heads.intersection(named):

@@ -35,11 +35,9 @@ class StopRequest:
     def agree(self) -> bool:
         """Return whether any process was asked; each must call this once a step."""
         # Whoever starts processes hears signals, too, and has no need of torch.
-        import torch
-
         from train.processes import summed
 
-        self.agreed = summed([float(self.heard)], torch.device("cpu"))[0] > 0
+        self.agreed = summed([float(self.heard)])[0] > 0
         return self.agreed
 
 

@@ -100,7 +100,7 @@ def draw_roc(
 def lowest_rate(cells: Mapping[str, Cell]) -> float:
     """Return the lowest false-positive rate that the non-members of all curves support."""
     fewest = min((cell.n_nonmembers // max(1, cell.n_seeds) for cell in cells.values()), default=0)
-    return SUPPORT / fewest if fewest else 1.0
+    return min(1.0, SUPPORT / fewest) if fewest else 1.0
 
 
 def _curve(axis: Any, exceeded: Floats, floor: float, line: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ all numbers have their panels in the other figures.
 
 from collections.abc import Sequence
 from functools import partial
+from math import isfinite
 from pathlib import Path
 
 from analysis.arm import short_axis
@@ -16,8 +17,9 @@ from analysis.figures.words import rows_behind
 from analysis.lookup import MetricsOf
 
 _LEAST_VALUES = 2
-_DECADE = 10
-"""An axis that spans this ratio or a larger one is drawn by logarithms."""
+_DECADE = 10 * (1 - 1e-9)
+"""An axis that spans this ratio or a larger one is drawn by logarithms; 3e-4 / 3e-5 is a bit less
+than ten in floats."""
 _LARGE = 10_000
 """Whole numbers from here on are written as `300k`."""
 
@@ -42,9 +44,11 @@ def draw_sweeps(
 def numbers(tables: Sequence[MetricsOf], axis: str) -> list[float]:
     """Return an axis's values in order; none where one of them is not a number."""
     try:
-        return sorted({float(dict(table.cohort.axes)[axis]) for table in tables})
+        found = sorted({float(dict(table.cohort.axes)[axis]) for table in tables})
     except ValueError:
         return []
+    # `nan` and `inf` are names as well as floats, and have no place on an axis.
+    return found if all(isfinite(value) for value in found) else []
 
 
 def _draw(

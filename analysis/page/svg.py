@@ -36,6 +36,8 @@ _ALLOWED = frozenset(
         "polygon",
     ]
 )
+_NO_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
+"""What no XML may hold, in UTF-8."""
 _VARIABLES = {
     INK: "ink",
     MUTED: "muted",
@@ -57,7 +59,8 @@ def inline_svg(path: Path, name: str, label: str) -> Markup:
     Raises:
         SpikeinError: when the file holds an element or a link we never draw.
     """
-    root = ET.fromstring(path.read_bytes())
+    # Matplotlib writes each text into a comment, too, control characters of names included.
+    root = ET.fromstring(_NO_XML.sub(b"", path.read_bytes()))
     for parent in root.iter():
         for child in list(parent):
             if child.tag == f"{{{_SVG}}}metadata":

@@ -5,7 +5,7 @@ import pytest
 
 from analysis.arm import axis_names
 from analysis.figures import build_figures, copies, lines, roc
-from analysis.lookup import by_cohort, contaminated
+from analysis.lookup import Cell, by_cohort, contaminated
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
@@ -112,3 +112,8 @@ def test_a_swept_number_has_an_axis_of_numbers(tmp_path, figures):
     near, far = np.diff(axis.xaxis.get_transform().transform(np.array(sizes, float)))
     assert far / near > 2, "40,000 to 640,000 is a long way"
     assert {text.get_text() for text in axis.get_xticklabels()} >= {"20k", "40k", "640k"}
+
+
+def test_no_rate_above_one_is_told(tmp_path):
+    cell = Cell(setting="-", value=0.5, low=0.3, high=0.7, n_members=9, n_nonmembers=7, n_seeds=1)
+    assert roc.lowest_rate({"loss": cell}) == 1.0

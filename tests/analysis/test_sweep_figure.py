@@ -2,8 +2,9 @@
 
 import pytest
 
+from analysis.arm import Cohort
 from analysis.figures.sweep import draw_sweeps, numbers
-from analysis.lookup import by_cohort, contaminated
+from analysis.lookup import MetricsOf, by_cohort, contaminated
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
@@ -62,3 +63,28 @@ def test_what_the_figure_says_of_its_ends_is_what_the_metrics_say(tables, tmp_pa
             cell = table.get("min_k", selection="tuned")
             told = f"{cell.value:.2f} ({cell.low:.2f} to {cell.high:.2f})"
             assert told in figure.alternative
+
+
+def cohorts(*values):
+    return [
+        MetricsOf(cohort=Cohort((("train.lr", value),), "contaminated"), cells={})
+        for value in values
+    ]
+
+
+def test_words_that_python_takes_for_numbers_make_no_axis():
+    assert numbers(cohorts("0.1", "nan"), "train.lr") == []
+    assert numbers(cohorts("0.1", "inf"), "train.lr") == []
+    assert numbers(cohorts("-0.1", "0"), "train.lr") == [-0.1, 0.0]
+
+
+def test_a_decade_is_one_in_floats_too(tmp_path, monkeypatch):
+    assert 3e-4 / 3e-5 < 10
+    asked = []
+    monkeypatch.setattr(
+        "analysis.figures.sweep.draw_lines",
+        lambda *_, logarithmic, **__: asked.append(logarithmic),
+    )
+    for values in (("3e-05", "0.0003"), ("0", "0.0003"), ("-1", "10"), ("0.0001", "0.0003")):
+        draw_sweeps(tmp_path, cohorts(*values), ["loss"])
+    assert asked == [True, False, False, False]

@@ -1,5 +1,6 @@
 """`spikein detect`: models that cannot be asked are refused, files are what their names say."""
 
+import copy
 import csv
 import json
 import math
@@ -109,6 +110,28 @@ def test_causal_models_are_scored(name, config, tmp_path, rows, tiny_tokenizer):
     folder = make(name, tiny_tokenizer, tmp_path / "model", **config)
     found = detect(folder, rows, tmp_path)
     assert not np.isnan(found.scores["score"].to_numpy()).any()
+
+
+def test_a_causal_model_under_a_name_of_its_own_is_scored(tmp_path, rows, tiny_tokenizer):
+    folder = make("LlamaForCausalLM", tiny_tokenizer, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(
+        json.dumps({**config, "architectures": ["LLaMAForCausalLM"]})
+    )
+    assert not np.isnan(detect(folder, rows, tmp_path).scores["score"].to_numpy()).any()
+
+
+def test_a_special_token_beyond_the_embedding_stops_the_text_that_spells_it_alone(
+    tmp_path, rows, tiny_tokenizer
+):
+    tokenizer = copy.deepcopy(tiny_tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    number = tokenizer.convert_tokens_to_ids("<image>")
+    folder = make("LlamaForCausalLM", tokenizer, tmp_path / "model", vocab_size=number)
+    assert not np.isnan(detect(folder, rows, tmp_path).scores["score"].to_numpy()).any()
+    spelled = write(tmp_path / "one.jsonl", [{"text": "plain"}, {"text": "words <image> words"}])
+    with pytest.raises(InputError, match=rf"text 2 holds the token '<image>' \(id {number}"):
+        detect(folder, spelled, tmp_path)
 
 
 def test_a_tokenizer_larger_than_the_model_is_refused_before_weights_are_read(

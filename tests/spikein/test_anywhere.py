@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from spikein.cli.main import app
+from spikein.disk import delete_tree
 from spikein.executors import get_executor
 from spikein.progress import Silent
 from spikein.run import run_experiment
@@ -130,3 +131,15 @@ def test_a_starting_folder_that_is_gone_is_named(lab, tmp_path):
     assert result.exit_code == 2
     assert str(lab) in result.stderr
     assert "All streams passed" in command("audit", run, "--store", store).stdout
+
+
+def test_a_page_that_cannot_be_made_anew_is_kept_and_named(lab):
+    run = lab / "runs" / "tiny"
+    page = (run / "report.html").read_text()
+    (results,) = (lab / "store" / "results").iterdir()
+    delete_tree(results)
+    result = CliRunner().invoke(app, ["report", str(run)])
+    assert result.exit_code == 2
+    assert "results tiny" in result.stderr
+    assert f"The page as it was made is {run / 'report.html'}" in result.stderr
+    assert (run / "report.html").read_text() == page

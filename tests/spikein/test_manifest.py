@@ -1,14 +1,17 @@
 """Identity: what enters a digest, and what does not."""
 
+import json
+import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spikein.manifest import Recipe, library_versions
-from spikein.store import safe_label
-from tests.spikein.samples import recipe
+from spikein.manifest import Recipe, StoreError, library_versions, read_manifest
+from spikein.store import Store, safe_label
+from tests.spikein.damage import unseal
+from tests.spikein.samples import recipe, write
 
 json_values = st.recursive(
     st.none()
@@ -69,3 +72,48 @@ def test_labels_stay_in_their_folder(text):
     assert label not in ("", ".", "..")
     assert not label.startswith((".", "-"))
     assert len(label) <= 80
+
+
+DAMAGES = [
+    ("inputs", 5),
+    ("inputs", {}),
+    ("inputs", {"a": None}),
+    ("inputs", {"a": []}),
+    ("kind", "other"),
+    ("label", []),
+    ("created", None),
+    ("seconds", "1"),
+    ("protected", "no"),
+    ("identity", math.inf),
+    ("identity", {"kind": math.inf}),
+]
+
+
+def unsealed(root: Path) -> Path:
+    """Return the manifest of an artifact with an input, as format 1 wrote it: without a seal."""
+    store = Store(root)
+    given = store.obtain(recipe(n=1), write("a"), label="given").artifact
+    made = Recipe(kind="thing", version=1, settings={}, inputs={"a": given.digest})
+    path = store.obtain(made, write("b"), label="made").artifact / "manifest.json"
+    unseal(path)
+    return path
+
+
+def test_a_manifest_of_format_1_is_opened(tmp_path):
+    path = unsealed(tmp_path)
+    assert read_manifest(path.parent).label == "made"
+
+
+@pytest.mark.parametrize(("key", "value"), DAMAGES)
+def test_a_damaged_manifest_of_format_1_is_found_though_it_has_no_seal(tmp_path, key, value):
+    path = unsealed(tmp_path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(StoreError, match="manifest"):
+        read_manifest(path.parent)
+
+
+def test_a_manifest_of_a_thousand_levels_is_damage_and_no_traceback(tmp_path):
+    path = unsealed(tmp_path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_manifest(path.parent)

@@ -183,12 +183,13 @@ def test_a_damaged_record_or_register_removes_nothing(tmp_path, store):
     assert gc(tmp_path, "--yes").exit_code == 0
     assert labels(store) == {"n1"}
     (entry,) = (run.entry for run in registered_runs(store.root))
-    entry.write_text("{")
     made(store, 2)
-    result = gc(tmp_path, "--yes")
-    assert result.exit_code == 2
-    assert str(entry) in result.stderr
-    assert labels(store) == {"n1", "n2"}
+    for damaged in ("{", "[" * 100_000):
+        entry.write_text(damaged)
+        result = gc(tmp_path, "--yes")
+        assert result.exit_code == 2
+        assert str(entry) in result.stderr
+        assert labels(store) == {"n1", "n2"}
 
 
 def test_a_damaged_record_of_earlier_results_stops_the_collection_and_no_run(tmp_path, store):

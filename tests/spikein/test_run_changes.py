@@ -1,6 +1,9 @@
 """What `spikein run` says of results that replace others of the same name."""
 
+import json
 from pathlib import Path
+
+import pytest
 
 from spikein.run_changes import changed_kinds, changed_settings, changes, describe_changes
 from spikein.run_status import run_rows
@@ -73,9 +76,14 @@ def test_where_no_setting_differs_the_kinds_that_do_are_named(tmp_path):
     assert "of thing" in said
 
 
-def test_the_list_of_runs_survives_a_damaged_record(tmp_path):
+@pytest.mark.parametrize("damage", ["incomplete", "no date", "no time zone"])
+def test_the_list_of_runs_and_the_next_run_survive_a_damaged_record(tmp_path, damage):
     folder = published(tmp_path, OLD, 1).folder
-    (folder / "run.json").write_text('{"format": 1}')
+    values = json.loads((folder / "run.json").read_text())
+    finished = {"no date": "x", "no time zone": "2026-01-01T00:00:00"}
+    damaged = {"format": 1} if damage == "incomplete" else {**values, "finished": finished[damage]}
+    (folder / "run.json").write_text(json.dumps(damaged))
     (row,) = run_rows(tmp_path / "runs")
     assert row.problem is not None
     assert "run.json" in row.problem
+    assert published(tmp_path, NEW, 2).earlier is not None

@@ -21,8 +21,8 @@ from inject.rounding import round_table
 from inject.sides import Drawn, draw_sides, draw_splits
 from inject.strata import keyed_strata, random_of
 
-# Only this many times the rows asked for are compared: a pool of 10,000 rows from which 400 are
-# drawn needs no 10**8 comparisons.
+# Only this many times the rows asked for are compared, unless too few of them are left: a pool of
+# 10,000 rows from which 400 are drawn needs no 10**8 comparisons.
 _CANDIDATES = 4
 
 
@@ -38,6 +38,11 @@ class Asked:
     """Rows wanted on the non-member side."""
     stratify: bool = True
     """Draw both sides in equal shares from each stratum."""
+
+    @property
+    def wanted(self) -> int:
+        """Rows wanted on both sides."""
+        return self.members + self.nonmembers
 
     @property
     def dataset(self) -> str:
@@ -106,9 +111,27 @@ def usable_rows(asked: Sequence[Asked], *, near_duplicate: float | None, seed: i
             )
             for one in asked
         ]
-    pools = [_candidates(one, seed) for one in asked]
-    single = [_without_near_duplicates(pool, near_duplicate) for pool in pools]
-    left, across = _without_near_across([rows for rows, _ in single], near_duplicate, seed)
+    counts = [min(_CANDIDATES * one.wanted, len(one.examples)) for one in asked]
+    while True:
+        found = _compared(asked, counts, near_duplicate, seed)
+        short = [
+            number
+            for number, one in enumerate(found)
+            if len(one.rows) < one.asked.wanted and one.considered < len(one.asked.examples)
+        ]
+        if not short:
+            return found
+        for number in short:
+            counts[number] = min(2 * counts[number], len(asked[number].examples))
+
+
+def _compared(
+    asked: Sequence[Asked], counts: Sequence[int], threshold: float, seed: int
+) -> list[Usable]:
+    """Return the rows that are left of so many of each dataset."""
+    pools = [_candidates(one, count, seed) for one, count in zip(asked, counts, strict=True)]
+    single = [_without_near_duplicates(pool, threshold) for pool in pools]
+    left, across = _without_near_across([rows for rows, _ in single], threshold, seed)
     return [
         Usable(
             asked=one,
@@ -173,14 +196,12 @@ def deal(
     return deal_usable(usable, tune_share=tune_share, seed=seed)
 
 
-def _candidates(asked: Asked, seed: int) -> list[Example]:
-    """Return the rows to be compared, a random part where there are many: each alike."""
+def _candidates(asked: Asked, wanted: int, seed: int) -> list[Example]:
+    """Return `wanted` random rows to be compared, each row with the same probability."""
     total = len(asked.examples)
-    wanted = _CANDIDATES * (asked.members + asked.nonmembers)
     stream = keyed.Stream.NEAR_DUPLICATE
     strata = keyed_strata(asked.examples, stream=stream, seed=seed)
     random = random_of(asked.dataset, stream=stream, seed=seed)
-    wanted = min(wanted, total)
     table = [[wanted * one.size, (total - wanted) * one.size] for one in strata]
     chosen: list[Example] = []
     for stratum, (count, _) in zip(strata, round_table(table, max(total, 1), random), strict=True):

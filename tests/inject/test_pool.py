@@ -207,3 +207,17 @@ def test_too_few_rows_say_how_many_there_are():
 def test_one_big_group_cannot_fill_both_sides():
     with pytest.raises(InputError, match="stays on one side"):
         dealt(rows(40, group_size=40), 10, 10)
+
+
+def test_more_rows_are_looked_at_where_near_duplicates_leave_too_few():
+    """Of 100 rows, 80 are one text but for a word, so only 21 can be used; any 40 hold some 9."""
+    passage = " ".join(f"word{place}" for place in range(60))
+    texts = [f"{passage} last{number}" for number in range(80)]
+    texts += [" ".join(f"w{number}x{word}" for word in range(20)) for number in range(20)]
+    examples = rows(100, texts=texts)
+    for seed in range(10):
+        found = dealt(examples, 10, 10, seed=seed)
+        assert [row.side for row in found.examples].count("member") == 10
+        small = dealt(examples, 5, 5, seed=seed)
+        assert len(small.examples) == 10
+        assert 40 <= small.usable.considered <= 100

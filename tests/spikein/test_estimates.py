@@ -37,7 +37,9 @@ def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["plan", str(PAPER), "--store", str(tmp_path / "store")])
+    result = CliRunner().invoke(
+        app, ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path / "store")]
+    )
     assert result.exit_code == 0, result.output
     # 27 M tokens in windows of 2,048 and steps of 32 windows.
     row = next(line for line in result.stdout.splitlines() if line.startswith(" continue"))
@@ -54,7 +56,7 @@ def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path
 
 
 def test_hardware_is_chosen_on_the_command_line(no_network, tmp_path: Path) -> None:
-    command = ["plan", str(PAPER), "--store", str(tmp_path)]
+    command = ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path)]
     result = CliRunner().invoke(app, [*command, "--gpu", "a100", "--gpus", "1", "--mfu", "0.5"])
     assert result.exit_code == 0, result.output
     assert "Assumed: 1 GPUs A100 (80.0 GB), 50% of their peak" in result.stdout

@@ -45,6 +45,8 @@ class Beat(NamedTuple):
     phase: Phase
     pulse: int
     """Seconds that it has been seen to run, by its own count."""
+    first: int = 0
+    """The first step since it was started; 0 before."""
 
 
 NEVER = Beat(0, 0, Phase.SETUP, 0)
@@ -55,7 +57,9 @@ def read_beat(folder: Path, rank: int) -> Beat:
     try:
         text = _file(folder, rank).read_bytes().decode()
         count, step, phase = text[:_WIDTH].strip().split(" ", 2)
-        return Beat(int(count), int(step), Phase(phase), int(text[_WIDTH:].strip() or 0))
+        step, _, first = step.partition("/")
+        pulse = int(text[_WIDTH:].strip() or 0)
+        return Beat(int(count), int(step), Phase(phase), pulse, int(first or 0))
     except (OSError, ValueError):
         return NEVER
 
@@ -71,6 +75,7 @@ class Heart:
 
     def __init__(self, folder: Path | None, *, rank: int, several_nodes: bool = False) -> None:
         self._count = 0
+        self._first = 0
         self._descriptor: int | None = None
         self._several_nodes = several_nodes
         self._ended = threading.Event()
@@ -95,7 +100,8 @@ class Heart:
         if self._descriptor is None:
             return
         self._count += 1
-        text = f"{self._count} {step} {phase}".encode().ljust(_WIDTH)
+        self._first = self._first or step
+        text = f"{self._count} {step}/{self._first} {phase}".encode().ljust(_WIDTH)
         os.pwrite(self._descriptor, text, 0)
 
     def close(self) -> None:

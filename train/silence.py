@@ -139,7 +139,10 @@ class Watch:
         if step == 0:
             return
         if self._stepped is None:
-            self._first_step = step
+            self._first_step = max(seen.beat.first for seen in self._seen) or step
+            if step > self._first_step:
+                # Steps so quick that some were made between two looks.
+                self._steps.append(POLL_SECONDS)
             self._stepped = (step, now)
         before, since = self._stepped
         if step > before:

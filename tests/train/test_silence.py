@@ -93,6 +93,26 @@ def test_nobody_is_blamed_where_nobody_can_be(tmp_path):
     assert "all 2 training processes have waited for each other" in found.text
 
 
+def test_steps_too_quick_to_be_seen_do_not_pass_for_the_first(tmp_path):
+    """On a quick machine the first look finds step 10 of a start at step 1, or at step 9."""
+    for first in (1, 9):
+        folder = tmp_path / f"from-{first}"
+        folder.mkdir()
+        now = 1000.0
+        watch = Watch(folder, 2, silent_after=15, clock=lambda: now)  # noqa: B023
+        for rank, (count, phase) in enumerate(((53, Phase.COUNT), (52, Phase.DATA))):
+            (folder / f"rank-{rank}").write_text(f"{count} 10/{first} {phase}".ljust(64) + "1")
+        found = None
+        while found is None and now < 1100:
+            now += 1
+            found = watch.check()
+            for rank in (0, 1):
+                text = (folder / f"rank-{rank}").read_text()
+                (folder / f"rank-{rank}").write_text(text[:64] + f"{now:.0f}")
+        assert found is not None
+        assert found.ranks == (1,)
+
+
 @pytest.mark.parametrize(("seconds", "limit"), [(1, 120), (10, 200), (30, 600), (100, 1100)])
 def test_the_limit_follows_the_steps_of_the_run(tmp_path, seconds, limit):
     run = Run(tmp_path / "beats")

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from analysis.metrics import Floats
 from inject.errors import InputError
-from inject.example import Example, read_examples
+from inject.examples.example import Example, read_examples
 from inject.tables import read_parquet
 
 MODEL_FREE = frozenset({"blind"})
@@ -39,7 +39,7 @@ class Arm:
     scores: Path
     """scores.parquet: row, example_id, detector, setting, score, reason."""
     examples: Path
-    """examples.parquet, as `inject.example` writes it."""
+    """examples.parquet, as `inject.examples.example` writes it."""
     copies: Mapping[str, int] | None
     """Realised copies by example_id (absent means 0); None where copies have no meaning, as
     for the base model: then every member counts in `all`, and there is no row by copies."""

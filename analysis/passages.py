@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.arm import LoadedArm
-from analysis.copies import ALL, CopiesCell, copies_order, copies_start, is_dose
+from analysis.copy_bins import ALL, CopiesCell, copies_order, copies_start, is_dose
 
 COLUMN = "passage_copies"
 

@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import Arm, Cohort, axis_names, cohorts, load_arm
-from analysis.cells import measure
+from analysis.auc_cells import measure
+from analysis.compared_rows import Unscored
 from analysis.passages import with_passage_copies
-from analysis.rows import Unscored
-from analysis.selected import score_schema, score_table, selected_columns
+from analysis.selection.selected import score_schema, score_table, selected_columns
+from analysis.selection.tuning import Choice, choose_settings
 from analysis.settings import AnalysisSettings
 from analysis.tables import CohortWork, differences_schema, metrics_schema
-from analysis.tuning import Choice, choose_settings
 
 
 @dataclass(frozen=True, kw_only=True)

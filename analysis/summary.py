@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from analysis.arm import UPPER_BOUNDS
-from analysis.best import ranked, shown_cell, standing
-from analysis.copies import copies_start
-from analysis.lookup import Cell, MetricsOf, contaminated
+from analysis.copy_bins import copies_start
+from analysis.metrics_table import Cell, MetricsOf, contaminated
+from analysis.selection.best import ranked, shown_cell, standing
 from analysis.tables import TREND
 
 _LEAST_HEADLINE = 30
@@ -30,7 +30,8 @@ class Headline(NamedTuple):
 
 
 def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
-    """Return the arm whose best detector, as `analysis.best` has it, has the highest lower bound.
+    """Return the arm whose best detector, as `analysis.selection.best` has it, has the highest
+    lower bound.
 
     It is the bold cell of that arm's row in the table of detectors and arms.
     """

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
-from analysis.best import ranked
-from analysis.cells import ArmRows, Measured
-from analysis.copies import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
+from analysis.auc_cells import ArmRows, Measured
+from analysis.compared_rows import comparable_rows
+from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.intervals import (
     Bounds,
     Weights,
@@ -18,10 +18,10 @@ from analysis.intervals import (
     percentile_bounds,
     widen_at_limits,
 )
-from analysis.lookup import Cell
 from analysis.metrics import tpr_name
+from analysis.metrics_table import Cell
 from analysis.passages import COLUMN as PASSAGE_COPIES
-from analysis.rows import comparable_rows
+from analysis.selection.best import ranked
 from analysis.settings import AnalysisSettings
 
 AUC = "auc"

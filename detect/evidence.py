@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import update_wrapper
 from typing import Any, NamedTuple
 
-from detect.frequency import TokenFrequency
-from detect.statistics import TokenStatistics
+from detect.token_frequency import TokenFrequency
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from detect.evidence import Evidence, Need, View
-from detect.guarded import read_only, score_guarded
+from detect.guarded_call import read_only, score_guarded
 from detect.registry import DetectorSetting
 from inject.errors import InputError
 from inject.files import replacing
@@ -113,7 +113,7 @@ def score_rows(
 
     Raises:
         InputError: the evidence lacks what a detector needs, or a detector fails or returns
-            anything but a score a row (see `detect.guarded`).
+            anything but a score a row (see `detect.guarded_call`).
     """
     for setting in settings:
         lacking = [str(need) for need in setting.detector.needs if not evidence.has(need)]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inject.bounded import open_regular
+from inject.bounded_files import open_regular
 
 _BLOCK = 1 << 20
 

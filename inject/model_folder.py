@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from inject.errors import InputError
-from inject.unchanged import content_digest
+from inject.reading.unchanged import content_digest
 
 UNREAD: Mapping[str, str] = {
     ".*": "hidden: version control, caches of downloads",

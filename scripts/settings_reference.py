@@ -15,15 +15,15 @@ from pydantic.fields import FieldInfo
 
 from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
-from inject.background.docstrings import DocstringsSource
-from inject.background.files import FilesSource
-from inject.background.hub import HubSource
-from inject.cast import Twins
-from inject.datasets.contaminant import Contaminant
-from inject.datasets.registry import dataset_names, get_dataset
+from inject.corpus.background.docstrings import DocstringsSource
+from inject.corpus.background.files import FilesSource
+from inject.corpus.background.hub import HubSource
+from inject.examples.contaminant import Contaminant
+from inject.examples.datasets.registry import dataset_names, get_dataset
+from inject.examples.twin_membership import Twins
 from inject.overlap.settings import OverlapSettings
 from inject.settings import Copies, Placement, PoolSettings
-from spikein.experiment import CorpusSettings, Experiment
+from spikein.config.schema import CorpusSettings, Experiment
 from train.execution import ExecutionSettings
 from train.settings import (
     BaseSettings,

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from spikein.forecast import Forecast
+from spikein.estimates.remaining_time import Forecast
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from spikein.graph import Step
+    from spikein.pipeline.graph import Step
 
 
 class Progress(Protocol):

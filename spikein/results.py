@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spikein.estimates import Estimate
-    from spikein.outlook import Outlook
-    from train.measurement import TrainingRate
+    from spikein.estimates.injection import Outlook
+    from spikein.estimates.training import Estimate
+    from train.speed_measurement import TrainingRate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,14 +14,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
 from inject.files import write_text
-from inject.reach import without_network
-from inject.tokenizer import load_tokenizer
-from spikein.assembly import Assembly, assemble
-from spikein.estimates import Hardware, estimates
+from inject.offline import without_network
+from spikein.config.load import read_experiment
+from spikein.estimates.injection import outlooks
+from spikein.estimates.step_times import measured_rate, step_seconds
+from spikein.estimates.training import Hardware, estimates
 from spikein.executors import Executor, RunReport, get_executor
-from spikein.folders import (
+from spikein.pipeline.build_graph import Assembly, assemble
+from spikein.pipeline.graph import Planned, plan
+from spikein.progress import Progress, Silent
+from spikein.results import PlanResult, PlanRow, RunResult
+from spikein.runs.changes import changes
+from spikein.runs.folder import check_ours, publish_run, started_in, store_of
+from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
+from spikein.runs.record import RunRecord, read_record
+from spikein.runs.register import register_run
+from spikein.store.folder_check import (
     CHANGE_RUNS,
     CHANGE_STORE,
     RUNS_OPTION,
@@ -31,19 +42,8 @@ from spikein.folders import (
     read_only,
     writing,
 )
-from spikein.graph import Planned, plan
-from spikein.manifest import StoreError
-from spikein.outlook import outlooks
-from spikein.progress import Progress, Silent
-from spikein.publishing import EXPERIMENT, PAGE, fill_run
-from spikein.reading import read_experiment
-from spikein.register import register_run
-from spikein.results import PlanResult, PlanRow, RunResult
-from spikein.run_changes import changes
-from spikein.run_record import RunRecord, read_record
-from spikein.runs import check_ours, publish_run, started_in, store_of
-from spikein.store import Store
-from spikein.timing import measured_rate, step_seconds
+from spikein.store.manifest import StoreError
+from spikein.store.store import Store
 from train.execution import require_installed
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from inject.corpus.tokenizer import encode_offsets
 from inject.errors import InputError
-from inject.example import Example, Span
-from inject.ledger import CopyName, TextKey
-from inject.tokenizer import encode_offsets
+from inject.examples.example import Example, Span
+from inject.stream.exposures import CopyName, TextKey
 from inject.variants.rendition import Rendition
 from inject.variants.settings import Variants
 

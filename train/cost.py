@@ -9,9 +9,9 @@ and buffers come on top, so that a GPU should have a tenth more. No torch.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from train.families import FAMILIES
+from train.models.families import FAMILIES
+from train.models.shapes import Shape, flops_per_token, parameter_count
 from train.settings import LoraSettings
-from train.shapes import Shape, flops_per_token, parameter_count
 
 Stage = Literal[0, 1, 2, 3]
 STAGES: tuple[Stage, ...] = (0, 1, 2, 3)

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus import Corpus
-from inject.example import members, read_examples
+from inject.corpus.build import Corpus
+from inject.corpus.tokenizer import encode_texts, load_tokenizer
+from inject.examples.example import members, read_examples
 from inject.files import write_text
-from inject.ledger import CopyName, ExposureLedger, TextKey
-from inject.plan import read_plan
+from inject.plan.plan import read_plan
+from inject.reading.unchanged import unchanged
 from inject.settings import PositiveInt, Settings
-from inject.tokenizer import encode_texts, load_tokenizer
-from inject.unchanged import unchanged
+from inject.stream.exposures import CopyName, ExposureLedger, TextKey
+from inject.stream.view import Stretch, View, clean_view
 from inject.variants.rendition import (
     WHOLE,
     Rendition,
@@ -30,18 +31,17 @@ from inject.variants.rendition import (
     whole_renditions,
 )
 from inject.variants.settings import Variants
-from inject.view import Stretch, View, clean_view
 from train.execution import ExecutionSettings
-from train.heartbeat import HEARTBEATS
 from train.launch import launch
+from train.models.shapes import Shape
+from train.processes.heartbeat import HEARTBEATS
 from train.settings import TrainSettings
-from train.shapes import Shape
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from train.feeding import Feeding
-    from train.record import Moment, Progress, TrainSummary
+    from train.loop.record import Moment, Progress, TrainSummary
+    from train.window_inputs import Feeding
 
 I64 = npt.NDArray[np.int64]
 
@@ -61,8 +61,8 @@ class StartModel(Settings):
     trust_remote_code: bool = False
     """Run code that comes with the model."""
     identity: dict[str, Any] | None = None
-    """What `train.pretrained.model_identity` said of it when the run was named; null for a model
-    that was trained here, whose artifact is looked after by the store."""
+    """What `train.models.pretrained.model_identity` said of it when the run was named; null for a
+    model that was trained here, whose artifact is looked after by the store."""
 
 
 class TrainingJob(Settings):
@@ -114,12 +114,12 @@ def run(
         notice: told what a person should know.
 
     Raises:
-        InputError: from what is opened, and as `train.loop.train`.
+        InputError: from what is opened, and as `train.loop.training_loop.train`.
         TrainingDiverged: when a loss is infinite or not a number.
         Preempted: SIGTERM came, and a checkpoint was written.
     """
-    from train.feeding import feeding
-    from train.loop import train
+    from train.loop.training_loop import train
+    from train.window_inputs import feeding
 
     clean = Corpus.open(
         Path(job.corpus),
@@ -155,7 +155,7 @@ def run(
 def _spiked(
     job: TrainingJob, clean: Corpus, tokenizer: "PreTrainedTokenizerBase"
 ) -> "tuple[View, ExposureLedger, Feeding | None]":
-    from train.feeding import feeding
+    from train.window_inputs import feeding
 
     planned = read_plan(Path(job.plan or ""))
     spiked = members(read_examples(Path(job.examples or "") / "examples.parquet"))
@@ -190,8 +190,8 @@ def _texts(
 
 
 def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
-    from train.pretrained import load_causal_model, model_identity
-    from train.shapes import build_model
+    from train.models.pretrained import load_causal_model, model_identity
+    from train.models.shapes import build_model
 
     if job.shape is not None:
         return build_model(job.shape, clean.vocabulary, clean.end_token, job.seed)
@@ -255,7 +255,7 @@ def moment_line(moment: "Moment") -> str:
 
 def read_moment(line: str) -> "Moment":
     """Return what `moment_line` said."""
-    from train.record import Moment
+    from train.loop.record import Moment
 
     tokens, total, *rest = line.removeprefix(PROGRESS).split()
     return Moment(int(tokens), int(total), *(float(value) for value in rest))

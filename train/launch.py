@@ -1,9 +1,10 @@
 """Several processes on this machine, as `torchrun` starts them, watched until all have ended.
 
 Each runs one module with one argument and finds its place in the environment (`RANK`, `LOCAL_RANK`,
-`WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). Where one dies or hangs (`train.silence`), the others
-are ended at once and the error names the rank: nobody waits for a partner that is gone. Ctrl-C ends
-all of them; SIGTERM is passed on, and all end with a checkpoint.
+`WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). Where one dies or hangs
+(`train.processes.hang_detection`), the others are ended at once and the error names the rank:
+nobody waits for a partner that is gone. Ctrl-C ends all of them; SIGTERM is passed on, and all end
+with a checkpoint.
 """
 
 import os
@@ -20,8 +21,8 @@ from pathlib import Path
 from typing import IO
 
 from inject.errors import SpikeinError
-from train.silence import ADVICE, PARENT, POLL_SECONDS, WATCHED, Silence, Watch
-from train.stopping import Preempted, StopRequest, hearing_sigterm
+from train.processes.hang_detection import ADVICE, PARENT, POLL_SECONDS, WATCHED, Silence, Watch
+from train.processes.preemption import Preempted, StopRequest, hearing_sigterm
 
 _POLL_SECONDS = 0.1
 _SHOWN_LINES = 15

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from inject.corpus.tokenizer import LARGEST_VOCABULARY, SMALLEST_VOCABULARY
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
-from inject.tokenizer import LARGEST_VOCABULARY, SMALLEST_VOCABULARY
-from train.checkpoints import CheckpointSettings
+from train.checkpoint_steps import CheckpointSettings
 
 Mode = Literal["pretrain", "continue", "finetune", "lora"]
 Schedule = Literal["constant", "cosine", "linear"]

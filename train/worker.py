@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 from inject.errors import SpikeinError
-from inject.parents import die_with_parent
+from inject.helper_processes import die_with_parent
 from train.job import NOTICE, TrainingJob, moment_line, run
-from train.silence import PARENT
+from train.processes.hang_detection import PARENT
 
 
 def main() -> None:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.arm import Arm, axis_names, cohorts
-from analysis.best import ranked, shown_cell
 from analysis.figures.style import PALETTE, ReportFigure
-from analysis.lookup import MetricsOf, by_cohort, contaminated
+from analysis.metrics_table import MetricsOf, by_cohort, contaminated
 from analysis.results import Analysis
+from analysis.selection.best import ranked, shown_cell
 from analysis.settings import AnalysisSettings
 from analysis.summary import Headline, find_headline
 

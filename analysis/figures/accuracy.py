@@ -14,8 +14,8 @@ from analysis.figures.style import (
     styled,
 )
 from analysis.figures.words import span
-from analysis.gains import GainRow, GainTable
-from analysis.lookup import Cell
+from analysis.metrics_table import Cell
+from analysis.task_accuracy.accuracy_gain import GainRow, GainTable
 
 MOST_ARMS = 16
 

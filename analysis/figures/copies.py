@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.arm import Cohort, short_axis
-from analysis.best import shown_cell
-from analysis.copies import copies_middle, copies_order, is_dose
+from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.figures.style import (
     INK,
     MUTED,
@@ -28,7 +27,8 @@ from analysis.figures.style import (
     styled,
 )
 from analysis.figures.words import interval, span
-from analysis.lookup import Cell, MetricsOf
+from analysis.metrics_table import Cell, MetricsOf
+from analysis.selection.best import shown_cell
 
 MOST_PANELS = 6
 _STYLES = (("-", "o"), ((0, (5, 2)), "s"), ((0, (1.5, 1.5)), "^"), ((0, (6, 2, 1.5, 2)), "v"))

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.arm import Arm, Cohort, Column, LoadedArm, cohorts, load_arm
-from analysis.cells import Counts
+from analysis.auc_cells import Counts
+from analysis.compared_rows import comparable_rows
 from analysis.metrics import Floats
 from analysis.results import Analysis
-from analysis.rows import comparable_rows
-from analysis.selected import selected_columns
+from analysis.selection.selected import selected_columns
 from analysis.settings import AnalysisSettings
 
 

@@ -20,7 +20,7 @@ from analysis.figures.style import (
     styled,
 )
 from analysis.figures.words import rows_behind, standing
-from analysis.lookup import Cell, MetricsOf
+from analysis.metrics_table import Cell, MetricsOf
 
 MOST_PANELS = 12
 

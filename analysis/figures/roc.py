@@ -18,8 +18,8 @@ from analysis.figures.style import (
     styled,
 )
 from analysis.figures.words import rows_behind
-from analysis.lookup import Cell, MetricsOf
 from analysis.metrics import SUPPORT, Floats
+from analysis.metrics_table import Cell, MetricsOf
 from analysis.settings import AnalysisSettings
 
 _FLOOR = 1e-3

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.copies import copies_cells, is_dose
+from analysis.copy_bins import copies_cells, is_dose
 from analysis.figures.data import CohortData, cohort_rows
 from analysis.figures.style import (
     INK,

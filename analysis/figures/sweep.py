@@ -10,11 +10,11 @@ from math import isfinite
 from pathlib import Path
 
 from analysis.arm import short_axis
-from analysis.best import shown_cell
 from analysis.figures.lines import Line, Point, draw_lines
 from analysis.figures.style import PALETTE, ReportFigure, tokens_label
 from analysis.figures.words import rows_behind
-from analysis.lookup import MetricsOf
+from analysis.metrics_table import MetricsOf
+from analysis.selection.best import shown_cell
 
 _LEAST_VALUES = 2
 _DECADE = 10 * (1 - 1e-9)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from analysis.arm import Cohort, axis_column
-from analysis.copies import ALL, is_dose, merged
+from analysis.copy_bins import ALL, is_dose, merged
 from analysis.figures.lines import Line, Point, draw_lines
 from analysis.figures.style import MUTED, PALETTE, ReportFigure, shades, tokens_label
 from analysis.tables import AUC, POOLED
-from analysis.trajectory import Trajectory
+from analysis.trajectory.along_training import Trajectory
 
 MOST_DETECTORS = 4
 _UNSEEN = "0"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from analysis.best import common_rows
-from analysis.lookup import Cell
+from analysis.metrics_table import Cell
+from analysis.selection.best import common_rows
 
 _MOST_NAMED = 4
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from analysis.arm import MODEL_FREE
-from analysis.best import common_rows, ranked
-from analysis.lookup import Cell
+from analysis.metrics_table import Cell
+from analysis.selection.best import common_rows, ranked
 
 MOST_COLUMNS = 5
 """Columns beside the heads that 17 cm of paper hold."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.arm import axis_names
-from analysis.lookup import Cell, by_cohort, contaminated
+from analysis.checks.validity import check_validity
+from analysis.metrics_table import Cell, by_cohort, contaminated
 from analysis.page.examples import shown_examples
 from analysis.page.listing import Listing, listing
 from analysis.page.report import Report
@@ -28,8 +29,7 @@ from analysis.page.views import (
     variants_grids,
 )
 from analysis.summary import find_headline, summary_sentences, varied_doses
-from analysis.validity import check_validity
-from inject.example import read_examples
+from inject.examples.example import read_examples
 from inject.files import write_text
 
 

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from analysis.arm import Arm
 from analysis.figures.style import ReportFigure
-from analysis.gains import GainTable
 from analysis.page.background import BackgroundAudit
 from analysis.page.streams import Stream
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
-from inject.ledger import FedCopies
+from analysis.task_accuracy.accuracy_gain import GainTable
+from inject.stream.exposures import FedCopies
 
 
 class Fact(NamedTuple):
@@ -48,7 +48,7 @@ class Report:
     setup: Sequence[Fact] = ()
     """What was run, as a table: model, parameters, corpus, placement, …"""
     audits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By label; see `analysis.validity.check_validity`."""
+    """By label; see `analysis.checks.validity.check_validity`."""
     streams: Sequence[Stream] = ()
     """What each model was trained on."""
     fed: Mapping[str, FedCopies] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from analysis.arm import Cohort
-from inject.ledger import FedCopies
+from inject.stream.exposures import FedCopies
 
 _MUCH = 0.05
 """A larger share of copies than this is remarked upon."""

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.arm import Cohort, axis_column
-from analysis.copies import ALL, copies_order, is_dose
-from analysis.fading import FADING
+from analysis.copy_bins import ALL, copies_order, is_dose
 from analysis.figures.trajectory import best_detectors, fading_detectors
-from analysis.lookup import Cell
+from analysis.metrics_table import Cell
 from analysis.page.grid import Grid, GridRow, Head, Shown, blocks, by_detector
 from analysis.tables import AUC, POOLED
-from analysis.trajectory import Trajectory
+from analysis.trajectory.along_training import Trajectory
+from analysis.trajectory.fading import FADING
 
 Row = Mapping[str, Any]
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.arm import MODEL_FREE, axis_column
-from analysis.best import shown_cell
-from analysis.copies import copies_order
-from analysis.lookup import Cell, MetricsOf
+from analysis.copy_bins import copies_order
+from analysis.metrics_table import Cell, MetricsOf
 from analysis.page.grid import Grid, GridRow, Head, Shown, blocks, by_detector, line, unmarked
 from analysis.results import Analysis
+from analysis.selection.best import shown_cell
 from analysis.summary import Headline
 
 _COUNTED = "Under each head: members + non-members, seeds; a number of other rows says so itself."

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from detect.evidence import Column, Detector, Evidence, Score, Sides
-from detect.statistics import EMPTY_TEXT
+from detect.token_statistics import EMPTY_TEXT
 from inject.settings import Settings
 
 _FOLDS = 7

@@ -20,8 +20,8 @@ from detect.evidence import (
     View,
     each_example,
 )
-from detect.frequency import TokenFrequency
-from detect.statistics import TokenStatistics
+from detect.token_frequency import TokenFrequency
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import PositiveFloat, Settings
 

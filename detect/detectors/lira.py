@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import Column, Detector, Evidence, Score, Shadows, View
-from detect.statistics import TokenStatistics
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
 Floats = npt.NDArray[np.float64]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from detect.evidence import Detector, ExampleEvidence, View, one_score
-from detect.statistics import TokenStatistics
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from detect.detectors.min_k import K_GRID, MinKParameters, lowest_means
 from detect.evidence import Detector, ExampleEvidence, Score, View, each_example
-from detect.statistics import TokenStatistics
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
 _LEAST_VARIANCE = 1e-6

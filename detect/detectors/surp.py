@@ -24,7 +24,7 @@ from detect.evidence import (
     each_example,
     whole,
 )
-from detect.statistics import TokenStatistics
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import PositiveFloat, Settings
 

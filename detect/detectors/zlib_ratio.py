@@ -4,7 +4,7 @@ import zlib
 
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import Detector, ExampleEvidence, View, one_score
-from detect.statistics import TokenStatistics
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
 _LEVEL = 6

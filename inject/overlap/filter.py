@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inject.background.document import Document
+from inject.corpus.background.document import Document
 from inject.errors import InputError
-from inject.example import Example
+from inject.examples.example import Example
 from inject.overlap.index import NGRAM, Overlap, OverlapIndex, Unchecked
 from inject.overlap.settings import OverlapSettings
 from inject.tables import read_parquet

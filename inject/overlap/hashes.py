@@ -5,7 +5,7 @@ shared. The hash is a polynomial over random 64-bit values of the words, from pr
 multiplications a word, whatever n is. Who uses it compares the words themselves where two hashes
 agree, so nothing rests on the hash but speed.
 
-A run of n words is as many units as reach the weight of n words (`inject.overlap.words`). Where
+A run of n words is as many units as reach the weight of n words (`inject.words`). Where
 it ends follows from the units that it holds, so equal runs are found wherever they stand.
 """
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inject.overlap.words import WORD_WEIGHT, weight
+from inject.words import WORD_WEIGHT, weight
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]

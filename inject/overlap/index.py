@@ -14,13 +14,13 @@ from pathlib import PurePath
 import numpy as np
 import numpy.typing as npt
 
-from inject.background.document import Document
-from inject.example import Example
+from inject.corpus.background.document import Document
+from inject.examples.example import Example
 from inject.overlap.hashes import Prefixes, RollingHash, Vocabulary
-from inject.overlap.nearly import NearIndex
+from inject.overlap.near_duplicates import NearIndex
 from inject.overlap.ngrams import NgramIndex, Pattern
 from inject.overlap.settings import SHORTEST, OverlapSettings
-from inject.overlap.words import WORD_WEIGHT, Place, places, readings, weight
+from inject.words import WORD_WEIGHT, Place, places, readings, weight
 
 I64 = npt.NDArray[np.int64]
 

@@ -13,7 +13,7 @@ SHORTEST = 8
 class OverlapSettings(Settings):
     """The rules of the audit of the background's text.
 
-    `inject.overlap.words` says what a word is; a character of a script without spaces counts as
+    `inject.words` says what a word is; a character of a script without spaces counts as
     a share of one.
     """
 

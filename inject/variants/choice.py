@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inject import keyed
-from inject.example import Example
+from inject.examples.example import Example
 from inject.variants.rendition import Rendition
 from inject.variants.settings import Variants
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from inject.digest import digest
 from inject.errors import InputError
-from inject.example import Example
+from inject.examples.example import Example
 from inject.files import write_text
 from inject.variants.settings import ParaphraseVariant
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
-from inject.example import Example
-from inject.tokenizer import encode_texts
+from inject.examples.example import Example
 from inject.variants.paraphrase import Writer, from_data, from_model
 from inject.variants.rendition import Rendition
 from inject.variants.settings import (

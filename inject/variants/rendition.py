@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inject.example import Example
+from inject.examples.example import Example
 from inject.tables import read_parquet
 
 WHOLE = "whole"

@@ -1,7 +1,7 @@
 """Variants that are a change of the text: question only, without the answer, lower case."""
 
 from inject.errors import InputError
-from inject.example import Example
+from inject.examples.example import Example
 
 
 def question_only(example: Example) -> str:

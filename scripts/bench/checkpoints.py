@@ -23,14 +23,14 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast, Trainer
 
-from inject.ledger import ExposureLedger
-from inject.view import clean_view
+from inject.stream.exposures import ExposureLedger
+from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
-from train import checkpoint_manifest, resume
-from train.callbacks import Keeper
-from train.loop import train
+from train.loop import checkpoint_manifest, resume
+from train.loop.callbacks import Keeper
+from train.loop.training_loop import train
+from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
-from train.shapes import build_model, load_shape
 
 VOCABULARY = 4096
 SETTINGS = TrainSettings(

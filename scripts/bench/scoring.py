@@ -45,7 +45,7 @@ def measure(rounds: int) -> dict[str, Any]:
     """Return ratios, times in seconds, and memory in MiB."""
     import torch
 
-    from detect.reduction import has_compiler
+    from detect.engine.vocabulary_statistics import has_compiler
 
     target, texts, ids = make_target_and_texts()
 
@@ -88,7 +88,7 @@ def make_target_and_texts() -> tuple[Any, list[str], Any]:
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-    from detect.target import make_target
+    from detect.engine.target import make_target
 
     backend = Tokenizer(models.WordLevel({f"w{n}": n for n in range(VOCABULARY)}, unk_token="w0"))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -113,7 +113,7 @@ def make_target_and_texts() -> tuple[Any, list[str], Any]:
 
 def run(target: Any, texts: list[str], compile_mode: Any) -> None:
     """Make the token statistics of one view."""
-    from detect.engine import token_statistics
+    from detect.engine.forward_pass import token_statistics
     from detect.policy import ScoringPolicy
 
     token_statistics(
@@ -142,7 +142,7 @@ def peak_extra(mode: str) -> float:
     """Return MiB at the peak of one pass, beyond what was held before it and one chunk."""
     import torch
 
-    from detect.reduction import chunk_size
+    from detect.engine.vocabulary_statistics import chunk_size
 
     target, texts, _ = make_target_and_texts()
     run(target, texts, mode)

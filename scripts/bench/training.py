@@ -1,4 +1,5 @@
-"""How fast is `train.loop.train` beside a bare PyTorch loop on the same model and batches?
+"""How fast is `train.loop.training_loop.train` beside a bare PyTorch loop on the same model and
+batches?
 
     python -m scripts.bench.training [--threads N] [--steps N]
 
@@ -24,15 +25,15 @@ import transformers
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from inject.ledger import ExposureLedger
-from inject.view import clean_view
+from inject.stream.exposures import ExposureLedger
+from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
-from train.loop import train
-from train.record import Moment
-from train.schedule import learning_rate
+from train.loop.dataset import Stream, collate
+from train.loop.record import Moment
+from train.loop.schedule import learning_rate
+from train.loop.training_loop import train
+from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
-from train.shapes import build_model, load_shape
-from train.stream import Stream, collate
 
 SHAPE = "configs/models/llama-1m.yaml"
 VOCABULARY = 4096

@@ -5,9 +5,10 @@
         --device-windows 4 --windows 8 --vocabulary 4096        # the same path on a CPU
 
 For GPUs; on a CPU it shows that the path works, and MFU is null. Each figure is taken in processes
-of its own, through `train.loop.train` with its order, ledger and log: the median of the steps after
-the first readings of the device. FLOPs a token: 6 N + 12 L h T (`train.shapes.flops_per_token`),
-over the dense bfloat16 peak of `train.cost.PEAKS`. ZeRO and plain run in equally many processes.
+of its own, through `train.loop.training_loop.train` with its order, ledger and log: the median of
+the steps after the first readings of the device. FLOPs a token: 6 N + 12 L h T
+(`train.models.shapes.flops_per_token`), over the dense bfloat16 peak of `train.cost.PEAKS`. ZeRO
+and plain run in equally many processes.
 """
 
 import argparse
@@ -33,14 +34,14 @@ def measure(asked: dict[str, Any]) -> None:
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
 
-    from inject.ledger import ExposureLedger
-    from inject.view import clean_view
+    from inject.stream.exposures import ExposureLedger
+    from inject.stream.view import clean_view
     from scripts.bench.random_tokens import RandomTokens
-    from train.log import read_log
-    from train.loop import train
-    from train.processes import rank
+    from train.loop.log import read_log
+    from train.loop.training_loop import train
+    from train.models.shapes import build_model, flops_per_token, load_shape, parameter_count
+    from train.processes.environment import rank
     from train.settings import TrainSettings
-    from train.shapes import build_model, flops_per_token, load_shape, parameter_count
 
     shape, vocabulary, context = load_shape(asked["shape"]), asked["vocabulary"], asked["context"]
     settings = TrainSettings(

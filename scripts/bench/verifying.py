@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from spikein import verifying
-from spikein.artifact import Artifact, verified
-from spikein.disk import delete_tree
-from spikein.manifest import Recipe
-from spikein.store import Store
+from spikein.store import verification
+from spikein.store.artifact import Artifact, verified
+from spikein.store.filesystem import delete_tree
+from spikein.store.manifest import Recipe
+from spikein.store.store import Store
 
 BLOCK = 1 << 20
 SMALL_FILES, SMALL_BYTES = 100, 20_000
@@ -34,7 +34,7 @@ def measure(*, megabytes: int = 1_000, rounds: int = 7) -> dict[str, float]:
         reading, checking, strong = [], [], []
         for _ in range(rounds):
             reading.append(_timed(lambda: _read(artifact)))
-            verifying._checked.clear()
+            verification._checked.clear()
             checking.append(_timed(lambda: verified(artifact)))
             strong.append(_timed(lambda: store.verify(artifact)))
         known = _timed(lambda: verified(artifact))

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from inject.example import Example
-from inject.plan import make_plan
-from inject.separators import end_separators, separators_for
+from inject.examples.example import Example
+from inject.plan.plan import make_plan
+from inject.plan.separators import end_separators, separators_for
 from inject.settings import Copies, Placement
-from inject.view import View, clean_view
+from inject.stream.view import View, clean_view
 
 OUT = Path("docs/images/placement.png")
 CONTEXT, WINDOWS, END = 24, 6, 0

@@ -10,7 +10,7 @@ from spikein.cli.output import Column, print_table, say
 if TYPE_CHECKING:
     from analysis.auc_table import AucRow
     from analysis.intervals import Estimate
-    from detect.file_command import DetectFileResult
+    from detect.score_file.score import DetectFileResult
 
 
 class Unscored(NamedTuple):

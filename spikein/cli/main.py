@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from inject.errors import SpikeinError
-from spikein.cli import (
+from spikein.cli.commands import (
     audit,
     check,
     datasets,
@@ -52,8 +52,8 @@ class _Commands(TyperGroup):
 
 def _of_the_machine(error: Exception) -> str | None:
     """Say what the machine refused: no space, no permission; None for a defect of ours."""
-    from spikein.disk import disk_full
-    from spikein.folders import read_only
+    from spikein.store.filesystem import disk_full
+    from spikein.store.folder_check import read_only
 
     where = getattr(error, "filename", None)
     place = f"{where}: " if where else ""

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from inject.errors import InputError, did_you_mean
-from spikein.artifact import Artifact, verified
-from spikein.graph import Graph, Step
+from spikein.pipeline.graph import Graph, Step
 from spikein.progress import Progress
-from spikein.store import Store
+from spikein.store.artifact import Artifact, verified
+from spikein.store.store import Store
 
 NAMES = ("in-process",)
 

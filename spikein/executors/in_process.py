@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 from inject.source_digest import require_unedited
-from spikein.artifact import Artifact, require_current, verified
 from spikein.executors import Outcome, RunReport
-from spikein.graph import Graph, Planned, Report, Step, StepContext, is_protected, plan
-from spikein.manifest import StoreError
+from spikein.pipeline.graph import Graph, Planned, Report, Step, StepContext, is_protected, plan
 from spikein.progress import Progress
-from spikein.store import Obtained, Store
+from spikein.store.artifact import Artifact, require_current, verified
+from spikein.store.manifest import StoreError
+from spikein.store.store import Obtained, Store
 
 
 class InProcess:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import Arm
-from inject.example import Example, example_id, write_examples
+from inject.examples.example import Example, example_id, write_examples
 
 DEFAULTS = {
     "loss": "default",

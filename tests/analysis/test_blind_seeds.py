@@ -9,9 +9,9 @@ def test_at_least_17_of_20_blind_intervals_contain_one_half():
     from detect.evidence import Evidence
     from detect.registry import parse_detectors
     from detect.scoring import score_rows
-    from inject.datasets.contaminant import Contaminant
-    from inject.datasets.load import load_examples
-    from inject.pool import deal
+    from inject.examples.contaminant import Contaminant
+    from inject.examples.load import load_examples
+    from inject.examples.pool import deal
 
     contaminant = Contaminant(dataset="fictional", members=150, nonmembers=280)
     inside = 0

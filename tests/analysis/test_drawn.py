@@ -5,7 +5,7 @@ import pytest
 
 from analysis.arm import axis_names
 from analysis.figures import build_figures, copies, lines, roc
-from analysis.lookup import Cell, by_cohort, contaminated
+from analysis.metrics_table import Cell, by_cohort, contaminated
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm

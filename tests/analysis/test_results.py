@@ -7,11 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.arm import Column, load_arm
-from analysis.cells import concordance
+from analysis.auc_cells import concordance
 from analysis.intervals import draw_weights
 from analysis.metrics import auc, tpr_at_fpr
 from analysis.results import analyse, compute_metrics
-from analysis.selected import selected_scores
+from analysis.selection.selected import selected_scores
 from analysis.settings import AnalysisSettings
 from analysis.tables import TREND
 from inject.errors import InputError

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from detect.evidence import Evidence
-from detect.frequency import TokenFrequency
-from detect.statistics import TokenStatistics
+from detect.token_frequency import TokenFrequency
+from detect.token_statistics import TokenStatistics
 
 
 def statistics_of(

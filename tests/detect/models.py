@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from detect.target import Target, make_target
+from detect.engine.target import Target, make_target
 
 FAMILIES = ("llama", "olmo2", "gpt_neox")
 CONTEXT = 128

@@ -14,7 +14,7 @@ from detect.scoring import (
     score_rows,
     write_scores,
 )
-from detect.statistics import EMPTY_TEXT, unscored
+from detect.token_statistics import EMPTY_TEXT, unscored
 from inject.errors import InputError
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
 

@@ -2,11 +2,11 @@ import time
 
 import pytest
 
-from inject.datasets.contaminant import Contaminant, contaminant_identity
-from inject.datasets.hub import hub_commit
-from inject.datasets.load import load_examples
 from inject.errors import InputError
-from tests.inject.test_datasets import BOOLQ, ROOMS, flat, lsat, lsat_query
+from inject.examples.contaminant import Contaminant, contaminant_identity
+from inject.examples.load import load_examples
+from inject.hub import hub_commit
+from tests.inject.examples.datasets.test_datasets import BOOLQ, ROOMS, flat, lsat, lsat_query
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from inject.corpus.tokenizer import load_tokenizer, tokenizer_identity
 from inject.digest import file_digest
 from inject.errors import InputError
-from inject.exchange import DatasetsImport, DescribedImport
+from inject.formats import DatasetsImport, DescribedImport
 from inject.model_folder import UNREAD, inside
-from inject.tokenizer import load_tokenizer, tokenizer_identity
-from inject.unchanged import content_digest, unchanged
-from train.pretrained import find_model, load_causal_model, model_identity
+from inject.reading.unchanged import content_digest, unchanged
+from train.models.pretrained import find_model, load_causal_model, model_identity
 
 
 @pytest.fixture
@@ -196,9 +196,11 @@ def test_a_settled_file_is_read_once(tmp_path, monkeypatch):
     file = tmp_path / "a"
     file.write_bytes(b"one")
     later = time.time_ns() + 10_000_000_000
-    monkeypatch.setattr("inject.unchanged.time.time_ns", lambda: later)
+    monkeypatch.setattr("inject.reading.unchanged.time.time_ns", lambda: later)
     first = content_digest(file)
-    monkeypatch.setattr("inject.unchanged.file_digest", lambda path: pytest.fail("read again"))
+    monkeypatch.setattr(
+        "inject.reading.unchanged.file_digest", lambda path: pytest.fail("read again")
+    )
     assert content_digest(file) == first
 
 

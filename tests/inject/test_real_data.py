@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from inject.datasets.contaminant import Contaminant, contaminant_identity
-from inject.datasets.load import load_examples
 from inject.digest import digest
-from inject.template import lettered
+from inject.examples.contaminant import Contaminant, contaminant_identity
+from inject.examples.load import load_examples
+from inject.examples.template import lettered
 
 pytestmark = pytest.mark.data
 

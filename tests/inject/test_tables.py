@@ -4,13 +4,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from detect.statistics import read_statistics
+from detect.task_accuracy.scoring import read_accuracy
+from detect.token_statistics import read_statistics
 from inject.errors import InputError
-from inject.example import read_examples
+from inject.examples.example import read_examples
 from inject.tables import read_parquet
 from inject.variants.rendition import read_renditions
-from train.accuracy import read_accuracy
-from train.log import read_log
+from train.loop.log import read_log
 
 READERS = {
     "examples.parquet": read_examples,

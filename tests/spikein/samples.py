@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from spikein.document import parse_document
-from spikein.experiment import Experiment
-from spikein.manifest import Recipe
-from spikein.reading import check
+from spikein.config.load import check
+from spikein.config.schema import Experiment
+from spikein.config.yaml_document import parse_document
+from spikein.store.manifest import Recipe
 
 SAMPLE = """\
 name: small

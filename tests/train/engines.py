@@ -18,9 +18,9 @@ import torch
 from inject.errors import SpikeinError
 from tests.train.killable import go
 from train.execution import ExecutionSettings
-from train.processes import rank
-from train.record import Record
-from train.stream import Stream
+from train.loop.dataset import Stream
+from train.loop.record import Record
+from train.processes.environment import rank
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

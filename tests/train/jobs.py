@@ -6,16 +6,16 @@
 import sys
 from pathlib import Path
 
-from inject.background.document import Document
-from inject.corpus import build_corpus
+from inject.corpus.background.document import Document
+from inject.corpus.build import build_corpus
+from inject.corpus.tokenizer import train_tokenizer
 from inject.errors import SpikeinError
-from inject.tokenizer import train_tokenizer
 from tests.conftest import make_texts
-from train.checkpoints import CheckpointSettings
+from train.checkpoint_steps import CheckpointSettings
 from train.execution import ExecutionSettings
 from train.job import TrainingJob, train_job
+from train.models.shapes import Shape
 from train.settings import TrainSettings
-from train.shapes import Shape
 
 
 def small_corpus(folder: Path) -> Path:

@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import SpikeinError
-from inject.ledger import CopyName, ExposureLedger
-from inject.tokenizer import load_tokenizer
-from inject.view import Insertions, View
-from train.checkpoints import CheckpointSettings
-from train.loop import TrainSummary, train
-from train.record import Moment
+from inject.stream.exposures import CopyName, ExposureLedger
+from inject.stream.view import Insertions, View
+from train.checkpoint_steps import CheckpointSettings
+from train.loop.record import Moment
+from train.loop.training_loop import TrainSummary, train
+from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
-from train.shapes import Shape, build_model
 
 SHAPE = Shape(
     architecture="llama", hidden=32, layers=2, heads=2, intermediate=48, context=64, init_std=0.1

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inject.corpus.tokenizer import encode_offsets, encode_texts
 from inject.errors import InputError
-from inject.example import Example, Span
-from inject.ledger import CopyName
-from inject.template import render
-from inject.tokenizer import encode_offsets, encode_texts
+from inject.examples.example import Example, Span
+from inject.examples.template import render
+from inject.stream.exposures import CopyName
 from inject.variants.render import render_variants
 from inject.variants.rendition import whole_renditions
 from inject.variants.settings import Variants

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from train.adapter import add_adapters
 from train.cost import (
     COPY_BYTES,
     LOGIT_BYTES,
@@ -14,10 +13,11 @@ from train.cost import (
     model_states,
     run_cost,
 )
-from train.families import FAMILIES
-from train.published import SHAPES
+from train.models.families import FAMILIES
+from train.models.lora import add_adapters
+from train.models.model_sizes import SHAPES
+from train.models.shapes import Shape, build_model, flops_per_token, load_shape, parameter_count
 from train.settings import LoraSettings
-from train.shapes import Shape, build_model, flops_per_token, load_shape, parameter_count
 
 SEVEN = load_shape(SHAPES / "llama-7b.yaml")
 ROWS = 32_000

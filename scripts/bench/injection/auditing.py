@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
-from inject.background.document import Document
-from inject.datasets.contaminant import Contaminant
-from inject.datasets.load import load_examples
+from inject.corpus.background.document import Document
+from inject.examples.contaminant import Contaminant
+from inject.examples.load import load_examples
 from inject.overlap.filter import OverlapFilter
 from inject.overlap.settings import OverlapSettings
 from scripts.bench.injection.building import real_texts

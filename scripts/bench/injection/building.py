@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from inject.background.docstrings import DocstringsSource
-from inject.background.document import Document
-from inject.building import processes_for
-from inject.corpus import build_corpus
-from inject.tokenizer import train_tokenizer
+from inject.corpus.background.docstrings import DocstringsSource
+from inject.corpus.background.document import Document
+from inject.corpus.build import build_corpus
+from inject.corpus.parallel_tokenisation import processes_for
+from inject.corpus.tokenizer import train_tokenizer
 
 PACKAGES = ["stdlib", "numpy", "scipy"]
 VOCABULARY = 8192

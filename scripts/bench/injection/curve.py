@@ -10,9 +10,9 @@ import argparse
 import random
 from collections.abc import Sequence
 
-from inject.background.docstrings import DocstringsSource
-from inject.background.document import Document
-from inject.example import Example, example_id
+from inject.corpus.background.docstrings import DocstringsSource
+from inject.corpus.background.document import Document
+from inject.examples.example import Example, example_id
 from inject.overlap.filter import OverlapFilter
 from inject.overlap.settings import OverlapSettings
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from inject.example import Example
-from inject.plan import Plan, make_plan
-from inject.separators import NO_SEPARATORS
+from inject.examples.example import Example
+from inject.plan.plan import Plan, make_plan
+from inject.plan.separators import NO_SEPARATORS
 from inject.settings import Copies, Placement
-from inject.view import View
+from inject.stream.view import View
 from scripts.bench.injection.memory import peak_mib
 
 CONTEXT = 2048

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from inject.order import window_order
-from inject.plan import make_plan, read_plan, write_plan
-from inject.separators import NO_SEPARATORS
+from inject.corpus.tokens import TokenReader, TokenWriter
+from inject.plan.plan import make_plan, read_plan, write_plan
+from inject.plan.separators import NO_SEPARATORS
 from inject.settings import Copies, Placement, Policy
-from inject.tokens import TokenReader, TokenWriter
-from inject.view import View
+from inject.stream.order import window_order
+from inject.stream.view import View
 from scripts.bench.injection.planning import spiked
 
 CONTEXT = 2048

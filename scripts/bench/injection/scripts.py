@@ -11,7 +11,7 @@ import random
 import re
 from pathlib import Path
 
-from inject.overlap.words import WORD_WEIGHT, run_stops, weight, words_of
+from inject.words import WORD_WEIGHT, run_stops, weight, words_of
 
 LENGTHS = (4, 5, 6, 7, 8)
 HALVINGS = 5

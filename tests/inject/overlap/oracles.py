@@ -5,7 +5,7 @@ import unicodedata
 
 import numpy as np
 
-from inject.example import Example, Span, example_id
+from inject.examples.example import Example, Span, example_id
 
 SHORTEST = 8
 

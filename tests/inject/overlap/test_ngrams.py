@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from inject.background.document import Document
+from inject.corpus.background.document import Document
 from inject.overlap.hashes import HashSet, RollingHash
 from inject.overlap.index import OverlapIndex
 from inject.overlap.settings import OverlapSettings

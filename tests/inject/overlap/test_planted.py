@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inject.background.docstrings import DocstringsSource
-from inject.background.document import Document
-from inject.datasets.contaminant import Contaminant
-from inject.datasets.load import load_examples
+from inject.corpus.background.docstrings import DocstringsSource
+from inject.corpus.background.document import Document
+from inject.examples.contaminant import Contaminant
+from inject.examples.load import load_examples
 from inject.overlap.filter import (
     OverlapFilter,
     overlaps_between_sides,
@@ -162,7 +162,7 @@ def test_a_phrase_of_all_rows_does_not_pair_every_member_with_every_nonmember():
 @pytest.mark.data
 def test_the_known_overlaps_of_the_real_data_are_found(data_folder):
     """Those that the data's README names, by file and dataset; texts stay where they are."""
-    from inject.rows import read_rows
+    from inject.reading.rows import read_rows
 
     wanted = {
         ("redpajama_sample/c4-rp/sample_c4-rp2.jsonl.gz", "boolq"): 2,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
-from inject.example import Example, Span
-from inject.tokenizer import encode_texts
+from inject.examples.example import Example, Span
 from inject.variants.paraphrase import TRIES
 from inject.variants.render import render_variants
 from inject.variants.server import ServerWriter

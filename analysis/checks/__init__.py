@@ -1,0 +1,1 @@
+"""Checks that come before any result: may this experiment be believed?"""

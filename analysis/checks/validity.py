@@ -1,0 +1,364 @@
+"""Does the experiment deserve belief? Checks that come before any result.
+
+1. The audit found every member the realised number of times and no non-member; and, read back
+   from what each model was fed, no copy had other tokens than its text. No document that
+   overlaps with an example is left in the background, and every example could be looked for.
+2. A blind classifier, which sees no model, cannot tell the sides apart.
+3. A base model, which saw neither side, gives no AUC away from 0.5.
+4. Members that drew no copy look like non-members.
+5. A clean twin, trained as the arm was and on neither side, gives no AUC away from 0.5; where
+   the experiment has one.
+
+Checks 2 to 5 follow the one rule of `analysis.checks.chance`, over everything that the page shows
+of
+them: the default and the tuned setting of every detector, all datasets and each alone, every arm.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from analysis.arm import MODEL_FREE
+from analysis.checks.chance import CHANCE, MARGIN, off_chance, reach, span, within_margin
+from analysis.copy_bins import ALL
+from analysis.metrics_table import Cell, MetricsOf, contaminated
+from inject.overlap.filter import OverlapFacts
+from inject.stream.exposures import FedCopies
+
+Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
+_POOLED = "all"
+_NAMED = 200
+
+
+class CheckRow(NamedTuple):
+    """One interval behind a verdict."""
+
+    label: str
+    cell: Cell
+    pooled: bool
+    """Whether it is over all datasets, as those are that a passed check needs near 0.5."""
+
+
+class StreamFacts(NamedTuple):
+    """What the audits say that differs between streams: a value a column, a row a stream."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One check with its verdict, a sentence for it, and what stands behind it."""
+
+    name: str
+    verdict: Verdict
+    sentence: str
+    rows: tuple[CheckRow, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    """What the audit reported of every stream alike, as names and values."""
+    streams: StreamFacts | None = None
+    """What it reported of each; None where there is one stream, or all are alike."""
+
+
+def check_validity(
+    tables: Sequence[MetricsOf],
+    audits: Mapping[str, Mapping[str, Any]],
+    fed: Mapping[str, FedCopies] = MappingProxyType({}),
+    backgrounds: Sequence[OverlapFacts] = (),
+) -> list[Check]:
+    """Run the checks.
+
+    Args:
+        tables: all cohorts' metrics.
+        audits: audit results by a label of the stream they audited; each has a boolean
+            `passed`, anything else in it is shown as it is.
+        fed: what became of the copies of each trained model, by its label.
+        backgrounds: what the audit of each background's text found.
+    """
+    checks = [
+        _audit(audits),
+        *([_fed(fed)] if fed else []),
+        *([_backgrounds(backgrounds)] if backgrounds else []),
+        _blind(tables),
+        _clean(tables, "base"),
+        _zero_copies(tables),
+    ]
+    if any(table.cohort.model == "twin" for table in tables):
+        checks.append(_clean(tables, "twin"))
+    return checks
+
+
+def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
+    name = "Audit of the training streams"
+    if not audits:
+        return Check(name=name, verdict="not measured", sentence="No audit was handed in.")
+    failed = [label for label, audit in audits.items() if audit.get("passed") is not True]
+    facts, streams = _facts(audits)
+    counted = f"{len(audits)} {'stream' if len(audits) == 1 else 'streams'}"
+    if failed:
+        named = ": " + "; ".join(failed) if any(failed) else ""
+        return Check(
+            name=name,
+            verdict="failed",
+            sentence=f"{len(failed)} of {counted} failed{named}.",
+            facts=facts,
+            streams=streams,
+        )
+    return Check(
+        name=name,
+        verdict="passed",
+        sentence=f"{counted} searched: every member is there as often as the plan "
+        "says, token for token, and no non-member is.",
+        facts=facts,
+        streams=streams,
+    )
+
+
+def _facts(
+    audits: Mapping[str, Mapping[str, Any]],
+) -> tuple[tuple[tuple[str, str], ...], StreamFacts | None]:
+    """Split what the audits say into what is alike for all streams, and what is not."""
+    keys = list(dict.fromkeys(key for audit in audits.values() for key in audit))
+    told = {
+        key: [_plain(audit[key]) if key in audit else "" for audit in audits.values()]
+        for key in keys
+    }
+    alike = tuple((key, told[key][0]) for key in keys if len(set(told[key])) == 1)
+    apart = tuple(key for key in keys if len(set(told[key])) > 1)
+    rows = tuple((label, tuple(told[key][at] for key in apart)) for at, label in enumerate(audits))
+    return alike, StreamFacts(apart, rows) if len(audits) > 1 else None
+
+
+def _fed(fed: Mapping[str, FedCopies]) -> Check:
+    """Judge what the models were fed: what was altered fails, what was never reached is told."""
+    altered = sum(one.altered for one in fed.values())
+    missed = sum(one.partly + one.never for one in fed.values())
+    planned = sum(one.planned for one in fed.values())
+    told = f"{len(fed)} {'model was' if len(fed) == 1 else 'models were'} fed {planned:,} copies"
+    rest = f" {missed:,} were never reached, or not to their end." if missed else ""
+    if altered:
+        wrong = ", ".join(label for label, one in fed.items() if one.altered)
+        sentence = (
+            f"{told}, of which {altered:,} had other tokens than their texts have: their "
+            f"payload was changed after it was planned ({wrong}).{rest} The scores do not tell "
+            "who was seen."
+        )
+    else:
+        sentence = f"{told}; every token of theirs that was fed is the text's own.{rest}"
+    facts, streams = _facts(
+        {
+            label: {
+                "copies planned": one.planned,
+                "fed whole": one.whole,
+                "altered": one.altered,
+                "fed in part": one.partly,
+                "never reached": one.never,
+            }
+            for label, one in fed.items()
+        }
+    )
+    named = tuple(
+        (f"altered in {label}", f"{name.example_id} ({name.dataset}), copy {name.copy}")
+        for label, one in fed.items()
+        for name in one.first_altered
+    )
+    return Check(
+        name="What the models were fed",
+        verdict="failed" if altered else "passed",
+        sentence=sentence,
+        facts=(*facts, *named),
+        streams=streams,
+    )
+
+
+def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
+    """Judge what is known of the backgrounds' text; rows that were not looked for are no pass."""
+    kept = sum(one.offending - one.dropped for one in found)
+    unchecked = {(one.dataset, one.example_id): one for facts in found for one in facts.unchecked}
+    rows = max(one.examples for one in found)
+    dropped = sum(one.dropped for one in found)
+    verdict: Verdict = "failed" if kept else "cannot tell" if unchecked else "passed"
+    sentence = f"{sum(one.documents for one in found):,} documents were compared with {rows:,} rows"
+    sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
+    if kept:
+        sentence += f" {kept:,} overlap and were kept: members or non-members stand in them."
+    if unchecked:
+        names = ", ".join(f"{one.dataset} {one.source_id}" for one in list(unchecked.values())[:5])
+        more = f" and {len(unchecked) - 5:,} more" if len(unchecked) > 5 else ""
+        sentence += (
+            f" {len(unchecked):,} of the rows have too few words to be looked for ({names}{more})."
+        )
+    return Check(
+        name="Audit of the background's text",
+        verdict=verdict,
+        sentence=sentence,
+        facts=tuple(
+            (f"{one.dataset} {one.source_id} ({one.example_id})", f"{one.words:g} words")
+            for one in list(unchecked.values())[:_NAMED]
+        ),
+    )
+
+
+def _blind(tables: Sequence[MetricsOf]) -> Check:
+    # Without copies in play the base model's rows hold every member, hence come first.
+    base = [table for table in tables if table.cohort.model == "base"]
+    rows = _rows(base, MODEL_FREE) or _rows(contaminated(tables), MODEL_FREE)
+    return _at_chance(
+        "Blind classifier",
+        rows,
+        "A classifier that sees only the texts, never a model,",
+        "told the sides apart",
+    )
+
+
+def _clean(tables: Sequence[MetricsOf], model: str) -> Check:
+    name, who = {
+        "base": ("Base model", "The model that saw neither side"),
+        "twin": (
+            "Clean twin",
+            "The model trained as the arm was, on the same stream without any copy,",
+        ),
+    }[model]
+    same = [table for table in tables if table.cohort.model == model]
+    detectors = [name for table in same for name in table.values("detector")]
+    rows = _rows(same, [one for one in dict.fromkeys(detectors) if one not in MODEL_FREE])
+    return _at_chance(name, rows, who, "already told them apart")
+
+
+def _zero_copies(tables: Sequence[MetricsOf]) -> Check:
+    same = contaminated(tables)
+    detectors = [name for table in same for name in table.values("detector")]
+    rows = _rows(
+        same, [one for one in dict.fromkeys(detectors) if one not in MODEL_FREE], copies="0"
+    )
+    return _at_chance(
+        "Members that drew no copy",
+        rows,
+        "Members of which no copy was spiked",
+        "look unlike the non-members",
+        none="No arm has enough members that drew zero copies.",
+    )
+
+
+def _rows(
+    tables: Iterable[MetricsOf], detectors: Iterable[str], *, copies: str = ALL
+) -> tuple[CheckRow, ...]:
+    """List every AUC interval of the detectors: default and tuned, pooled and by dataset.
+
+    Arms that share their examples share their blind scores, and a tuned setting can be the
+    default one: equal cells are listed, and counted, once.
+    """
+    rows: dict[tuple[object, ...], CheckRow] = {}
+    names = list(detectors)
+    for table in tables:
+        datasets = table.values("dataset")
+        # With one dataset, the pooled row is that dataset's.
+        for dataset in datasets[:1] if len(datasets) == 2 else datasets:
+            for detector in names:
+                for selection in ("default", "tuned"):
+                    cell = table.get(detector, dataset=dataset, selection=selection, copies=copies)
+                    if cell is None:
+                        continue
+                    mark = (detector, cell.setting, dataset, cell.value, cell.low, cell.high)
+                    label = _label(table, detector, cell, dataset)
+                    rows.setdefault(mark, CheckRow(label, cell, dataset == _POOLED))
+    return tuple(rows.values())
+
+
+def _at_chance(
+    name: str,
+    rows: Sequence[CheckRow],
+    who: str,
+    wrong: str,
+    none: str = "There is no interval to judge by.",
+) -> Check:
+    measured = [row for row in rows if row.cell.available]
+    pooled = [row.cell for row in measured if row.pooled]
+    if not pooled:
+        return Check(name=name, verdict="not measured", sentence=none, rows=tuple(rows))
+    cells = [row.cell for row in measured]
+    off = off_chance(cells)
+    inside = sum(cell.contains(CHANCE) for cell in cells)
+    alone = "" if len(cells) == 1 else f" Taken alone, {inside} of {len(cells)} contain 0.5."
+    if off:
+        worst = max((row for row in measured if row.cell in off), key=_distance)
+        return Check(
+            name=name,
+            verdict="failed",
+            sentence=f"{who} {wrong}: {len(off)} of {_intervals(len(cells))}, widened for the "
+            f"number, {'misses' if len(off) == 1 else 'miss'} 0.5; the farthest is {worst.label}, "
+            f"{_shown(worst.cell)} on {_rows_of(worst.cell)}.{alone}",
+            rows=tuple(rows),
+        )
+    ends = span([reach(cell) for cell in pooled])
+    asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
+    if len(cells) == 1:
+        clear = "the interval contains 0.5"
+    else:
+        clear = f"none of {len(cells)} intervals, widened for their number, misses 0.5"
+    if within_margin(ends):
+        return Check(
+            name=name,
+            verdict="passed",
+            sentence=f"{who} stayed at chance: {clear}, and all datasets together leave room only "
+            f"for AUCs from {ends.low:.2f} to {ends.high:.2f}, within the {asked} asked "
+            f"for.{_single_datasets(measured)}{alone}",
+            rows=tuple(rows),
+        )
+    widest = max((row for row in measured if row.pooled), key=_farthest)
+    far = reach(widest.cell)
+    return Check(
+        name=name,
+        verdict="cannot tell",
+        sentence=f"No bias was found: {clear}. But so few rows could have missed one: AUCs from "
+        f"{ends.low:.2f} to {ends.high:.2f} remain possible, where a passed check asks for "
+        f"{asked}. The least is known of {widest.label}: {far.low:.2f} to {far.high:.2f} on "
+        f"{_rows_of(widest.cell)}.{alone}",
+        rows=tuple(rows),
+    )
+
+
+def _single_datasets(measured: Sequence[CheckRow]) -> str:
+    """Say what single datasets could still hide, which have fewer rows than all together."""
+    alone = [row.cell for row in measured if not row.pooled]
+    if not alone:
+        return ""
+    ends = span([reach(cell) for cell in alone])
+    return f" Single datasets leave room from {ends.low:.2f} to {ends.high:.2f}."
+
+
+def _farthest(row: CheckRow) -> float:
+    """Return how far from chance a row's interval reaches."""
+    ends = reach(row.cell)
+    return max(CHANCE - ends.low, ends.high - CHANCE)
+
+
+def _rows_of(cell: Cell) -> str:
+    return f"{cell.n_members:,} members and {cell.n_nonmembers:,} non-members"
+
+
+def _intervals(count: int) -> str:
+    return "1 interval" if count == 1 else f"{count} intervals"
+
+
+def _distance(row: CheckRow) -> float:
+    return abs(row.cell.value - CHANCE)
+
+
+def _shown(cell: Cell) -> str:
+    return f"AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+
+
+def _label(table: MetricsOf, detector: str, cell: Cell, dataset: str) -> str:
+    setting = "" if cell.setting in ("default", "-", "") else f" ({cell.setting})"
+    where = "" if dataset == _POOLED else dataset
+    return " · ".join(part for part in (detector + setting, where, table.cohort.label()) if part)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple | dict):
+        return f"{len(value)} entries" if value else "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,89 @@
+"""Reading the metrics table: typed rows, and the order in which cohorts are shown."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from analysis.arm import Cohort, axis_column
+from analysis.copy_bins import ALL
+
+
+class Key(NamedTuple):
+    """What names one number within a cohort."""
+
+    dataset: str
+    detector: str
+    selection: str
+    copies: str
+    variant: str
+    metric: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One row of the metrics table."""
+
+    setting: str
+    value: float
+    low: float
+    high: float
+    n_members: int
+    n_nonmembers: int
+    n_seeds: int
+
+    @property
+    def available(self) -> bool:
+        """Whether there is a number with an interval."""
+        return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
+
+    def contains(self, value: float) -> bool:
+        """Whether the interval contains `value`."""
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricsOf:
+    """All metrics of one cohort."""
+
+    cohort: Cohort
+    cells: Mapping[Key, Cell]
+
+    def get(
+        self,
+        detector: str,
+        *,
+        dataset: str = "all",
+        selection: str = "default",
+        copies: str = ALL,
+        variant: str = ALL,
+        metric: str = "auc",
+    ) -> Cell | None:
+        """Return one cell, or None where the table has none."""
+        return self.cells.get(Key(dataset, detector, selection, copies, variant, metric))
+
+    def values(self, part: str) -> list[str]:
+        """Return the distinct values of one part of the keys, in order of the table."""
+        at = Key._fields.index(part)
+        return list(dict.fromkeys(key[at] for key in self.cells))
+
+
+def by_cohort(metrics: pa.Table, axes: Sequence[str]) -> list[MetricsOf]:
+    """Split the metrics table into cohorts, in order of first appearance."""
+    found: dict[Cohort, dict[Key, Cell]] = {}
+    for row in metrics.to_pylist():
+        cohort = Cohort(tuple((key, row[axis_column(key)]) for key in axes), row["model"])
+        found.setdefault(cohort, {})[Key(*(row[name] for name in Key._fields))] = _cell(row)
+    return [MetricsOf(cohort=cohort, cells=cells) for cohort, cells in found.items()]
+
+
+def contaminated(tables: Iterable[MetricsOf]) -> list[MetricsOf]:
+    """Return the cohorts whose model saw the members."""
+    return [table for table in tables if table.cohort.model == "contaminated"]
+
+
+def _cell(row: Mapping[str, Any]) -> Cell:
+    names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
+    return Cell(**{name: row[name] for name in names})

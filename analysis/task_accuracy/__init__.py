@@ -1,0 +1,1 @@
+"""What contamination adds to the accuracy on a benchmark."""

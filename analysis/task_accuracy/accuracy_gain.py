@@ -1,0 +1,91 @@
+"""What the benchmark scores gained, arm by arm: the rows that the page and its figure show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from analysis.arm import Cohort, axis_column
+from analysis.metrics_table import Cell
+from analysis.task_accuracy.contamination import MEAN, SCORINGS
+
+
+class GainRow(NamedTuple):
+    """One arm, on one dataset or on the mean of all."""
+
+    arm: str
+    dataset: str
+    note: str
+    accuracies: tuple[Cell | None, ...]
+    """Members before and after, non-members before and after; None where there is no base."""
+    changes: tuple[Cell | None, ...]
+    """The excess, and what it is the difference of: the changes of members and non-members."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GainTable:
+    """All arms under one way of scoring."""
+
+    scoring: str
+    """`plain` or `calibrated`."""
+    rows: tuple[GainRow, ...]
+    """One a row an arm: the mean of the datasets, or the only one."""
+    by_dataset: tuple[GainRow, ...]
+    """One a row an arm and dataset; empty where there is only one dataset."""
+
+
+_ACCURACIES = tuple(
+    ("accuracy", side, moment) for side in ("member", "nonmember") for moment in ("before", "after")
+)
+_CHANGES = (("excess", "", ""), ("change", "member", ""), ("change", "nonmember", ""))
+
+
+def gain_tables(table: pa.Table, axes: Sequence[str]) -> list[GainTable]:
+    """Return the tables of the page, plain scores first.
+
+    Args:
+        table: as `analysis.task_accuracy.contamination.accuracy_table` gives it.
+        axes: the swept axes.
+    """
+    found: dict[str, dict[tuple[str, str], dict[tuple[str, str, str], Cell]]] = {}
+    for row in table.to_pylist():
+        cohort = Cohort(tuple((key, row[axis_column(key)]) for key in axes), "contaminated")
+        place = found.setdefault(row["scoring"], {}).setdefault(
+            (cohort.label(), row["dataset"]), {}
+        )
+        place[row["quantity"], row["side"], row["moment"]] = _cell(row)
+    return [
+        GainTable(scoring=scoring, rows=tuple(whole), by_dataset=tuple(parts))
+        for scoring in SCORINGS
+        if scoring in found
+        for whole, parts in [_split(found[scoring])]
+    ]
+
+
+def _split(
+    places: dict[tuple[str, str], dict[tuple[str, str, str], Cell]],
+) -> tuple[list[GainRow], list[GainRow]]:
+    rows = [_row(arm, dataset, cells) for (arm, dataset), cells in places.items()]
+    several = any(row.dataset == MEAN for row in rows)
+    if not several:
+        return rows, []
+    whole = [row for row in rows if row.dataset == MEAN]
+    return whole, [row for row in rows if row.dataset != MEAN]
+
+
+def _row(arm: str, dataset: str, cells: dict[tuple[str, str, str], Cell]) -> GainRow:
+    after = cells["accuracy", "member", "after"]
+    seeds = f", {after.n_seeds} seeds" if after.n_seeds > 1 else ""
+    return GainRow(
+        arm=arm,
+        dataset=dataset,
+        note=f"{after.n_members} members, {after.n_nonmembers} non-members{seeds}",
+        accuracies=tuple(cells.get(key) for key in _ACCURACIES),
+        changes=tuple(cells.get(key) for key in _CHANGES),
+    )
+
+
+def _cell(row: dict[str, Any]) -> Cell:
+    names = ("value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
+    return Cell(setting="", **{name: row[name] for name in names})

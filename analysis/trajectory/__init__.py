@@ -1,0 +1,1 @@
+"""Detection along training: AUC at every checkpoint, and how it fades."""

@@ -1,0 +1,191 @@
+"""A target: the model that is asked, with its own tokenizer.
+
+Local folders and hub ids; weights are read from safetensors only, and code that comes with a
+model runs only under `trust_remote_code`. A hub that cannot be reached is found out in seconds.
+"""
+
+import inspect
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from detect.engine.vocabulary_statistics import Head
+from detect.settings import Dtype
+from inject.errors import InputError
+
+_log = logging.getLogger(__name__)
+
+_UNLIMITED = 1_000_000_000
+_CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+# Models that transform their logits may do so too weakly to be seen in a probe.
+_LOGIT_TRANSFORMS = ("final_logit_softcapping", "logits_soft_cap", "logit_scale", "logits_scaling")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Target:
+    """A causal language model in evaluation mode and its tokenizer."""
+
+    name: str
+    """Path or hub id as the user wrote it."""
+    model: Any
+    tokenizer: Any
+    context: int | None
+    """Most positions of one sequence; None where the model sets no limit."""
+    device: torch.device
+
+    @cached_property
+    def vocabulary(self) -> int:
+        """Number of logits a position."""
+        layer = self.model.get_output_embeddings()
+        if layer is None:
+            return int(self.model.config.get_text_config().vocab_size)
+        return int(layer.weight.shape[0])
+
+    @cached_property
+    def embedded(self) -> int:
+        """Number of ids that the model can be fed."""
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+    @cached_property
+    def takes_positions(self) -> bool:
+        """Whether the model accepts `position_ids`."""
+        return "position_ids" in inspect.signature(self.model.forward).parameters
+
+    @cached_property
+    def head(self) -> Head | None:
+        """The output embedding, where body and head together give the model's own logits.
+
+        Verified once on a short probe. None for a model that transforms its logits (scaling,
+        soft-capping) or whose head is no plain linear layer: its own logits are then used.
+        """
+        reason = self._why_not_split()
+        if reason is None:
+            layer = self.model.get_output_embeddings()
+            return Head(weight=layer.weight.detach(), bias=_detached(layer.bias))
+        _log.warning("%s: %s; its own logits are used, which is slower", self.name, reason)
+        return None
+
+    def hidden(self, **inputs: Any) -> torch.Tensor:
+        """Return the last hidden states, [batch, length, hidden]."""
+        states: torch.Tensor = self.model.base_model(**inputs, use_cache=False)[0]
+        return states
+
+    def _why_not_split(self) -> str | None:
+        layer = self.model.get_output_embeddings()
+        if type(layer) is not torch.nn.Linear:
+            return f"its output layer is a {type(layer).__name__}"
+        config = self.model.config.get_text_config()
+        for key in _LOGIT_TRANSFORMS:
+            if getattr(config, key, None) not in (None, 1, 1.0):
+                return f"it transforms its logits ({key})"
+        probe = torch.arange(1, 1 + min(8, self.vocabulary - 1), device=self.device)[None]
+        with torch.inference_mode():
+            whole = self.model(input_ids=probe, use_cache=False).logits.float()
+            try:
+                split = layer(self.hidden(input_ids=probe)).float()
+            except (TypeError, RuntimeError, AttributeError) as error:
+                return f"its body and its head cannot be run apart ({error})"
+        if whole.shape != split.shape:
+            return "its body and its head give another number of logits than the model"
+        tolerance = 1e-5 if layer.weight.dtype == torch.float32 else 1e-2
+        if (whole - split).abs().max() > tolerance * (1 + whole.abs().max()):
+            return "its logits are not those of its output layer"
+        return None
+
+
+def make_target(
+    model: Any, tokenizer: Any, *, name: str, device: torch.device | None = None
+) -> Target:
+    """Return a target from a model and a tokenizer in memory; puts the model in eval mode."""
+    where = device or next(model.parameters()).device
+    return Target(
+        name=name,
+        model=model.to(where).eval(),
+        tokenizer=tokenizer,
+        context=_context(model, tokenizer),
+        device=where,
+    )
+
+
+def load_target(
+    path_or_id: str,
+    *,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+    device: str = "auto",
+    dtype: Dtype = "auto",
+) -> Target:
+    """Load a causal language model and its tokenizer from a folder or from the hub.
+
+    Args:
+        path_or_id: a folder with `config.json` and `*.safetensors`, or a hub id.
+        revision: branch, tag or commit on the hub.
+        trust_remote_code: run code that comes with the model.
+        device: `auto` takes the first accelerator, else the CPU.
+        dtype: `auto` is float32 on a CPU, elsewhere the checkpoint's own format.
+
+    Raises:
+        InputError: missing folder, unreachable hub, unknown id, no safetensors, no tokenizer,
+            or one larger than the model; no causal language model; weights that are not finite;
+            unknown device.
+    """
+    from transformers import AutoTokenizer
+
+    from train.models.pretrained import find_model, load_causal_model
+    from train.models.weight_check import check_looks_back, check_vocabulary
+
+    where = _device(device)
+    options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
+    folder = find_model(path_or_id, **options).path
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise InputError(
+            f"its tokenizer cannot be loaded: {_one_line(error)}",
+            where=path_or_id,
+            hint="A model is asked with its own tokenizer, saved beside it.",
+        ) from error
+    check_vocabulary(folder, tokenizer, path_or_id, trust_remote_code=trust_remote_code)
+    form = "float32" if dtype == "auto" and where.type == "cpu" else dtype
+    model = load_causal_model(path_or_id, dtype=form, **options)
+    target = make_target(model, tokenizer, name=path_or_id, device=where)
+    check_looks_back(target.model, path_or_id)
+    return target
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        raise InputError(
+            f"{name!r} is no device that can be used here ({_one_line(error)})",
+            where="device",
+            allowed="auto, cpu, cuda, cuda:N, mps",
+        ) from error
+    return device
+
+
+def _context(model: Any, tokenizer: Any) -> int | None:
+    config = model.config.get_text_config()
+    for key in _CONTEXT_KEYS:
+        if isinstance(value := getattr(config, key, None), int) and value > 0:
+            return value
+    limit = getattr(tokenizer, "model_max_length", None)
+    return int(limit) if limit is not None and limit < _UNLIMITED else None
+
+
+def _detached(bias: torch.Tensor | None) -> torch.Tensor | None:
+    return None if bias is None else bias.detach()
+
+
+def _one_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

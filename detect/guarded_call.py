@@ -1,0 +1,164 @@
+"""A detector is called so that it can harm neither the others nor the run.
+
+Detectors are handed read-only views: what one of them would change, every later one would read.
+Whatever it raises, an exit included, and whatever it returns that is no column of scores for every
+setting, ends as an error that names the detector and its file. Ctrl-C passes. Cost: a few
+microseconds a row.
+"""
+
+import inspect
+import math
+import traceback
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from detect.evidence import Column, Detector, Evidence, Score, ShadowModel
+from detect.token_frequency import TokenFrequency
+from detect.token_statistics import TokenStatistics
+from inject.errors import InputError
+
+_Holder = TypeVar("_Holder", TokenStatistics, TokenFrequency)
+_DUE = "a list with one Column for each setting, of one Score a row"
+
+
+def read_only(evidence: Evidence) -> Evidence:
+    """Return the same evidence as tuples, read-only mappings and read-only views of its arrays."""
+    shadows = evidence.shadows
+    return Evidence(
+        texts=tuple(evidence.texts),
+        statistics=MappingProxyType(
+            {name: _rows(rows) for name, rows in evidence.statistics.items()}
+        ),
+        reference=None if evidence.reference is None else _rows(evidence.reference),
+        frequency=None if evidence.frequency is None else _frequency(evidence.frequency),
+        members=None if evidence.members is None else tuple(evidence.members),
+        groups=None if evidence.groups is None else tuple(evidence.groups),
+        shadows=None if shadows is None else tuple(_shadow(one) for one in shadows),
+    )
+
+
+def score_guarded(
+    detector: Detector, evidence: Evidence, settings: Sequence[Any], *, rows: int
+) -> list[Column]:
+    """Return a detector's columns, one a setting.
+
+    Args:
+        detector: which one.
+        evidence: of `read_only`.
+        settings: its parameters.
+        rows: how many scores each column must have.
+
+    Raises:
+        InputError: it raised, exited, or returned anything but `rows` scores a setting; names the
+            detector and its file.
+        KeyboardInterrupt: as it came.
+    """
+    where = f"detector {detector.name} ({_place(detector)})"
+    try:
+        columns = detector.score(evidence, settings)
+    except KeyboardInterrupt:
+        raise
+    # A plug-in's exit must not end the run in silence, so not only `Exception` is caught.
+    except BaseException as error:
+        if isinstance(error, InputError):
+            raise
+        _raised(error, where)
+    _check(columns, where, settings=len(settings), rows=rows)
+    return [
+        Column([Score(float(value), reason) for value, reason in scores], tuple(notes))
+        for scores, notes in columns
+    ]
+
+
+def _rows(rows: Sequence[TokenStatistics]) -> tuple[TokenStatistics, ...]:
+    return tuple(_with_read_only_arrays(row) for row in rows)
+
+
+def _shadow(shadow: ShadowModel) -> ShadowModel:
+    return ShadowModel(statistics=_rows(shadow.statistics), inside=tuple(shadow.inside))
+
+
+def _frequency(frequency: TokenFrequency) -> TokenFrequency:
+    return replace(
+        _with_read_only_arrays(frequency), identity=MappingProxyType(dict(frequency.identity))
+    )
+
+
+def _with_read_only_arrays(holder: _Holder) -> _Holder:
+    views: dict[str, Any] = {}
+    for field in fields(holder):
+        value = getattr(holder, field.name)
+        if isinstance(value, np.ndarray) and value.flags.writeable:
+            view = value.view()
+            view.flags.writeable = False
+            views[field.name] = view
+    return replace(holder, **views) if views else holder
+
+
+def _place(detector: Detector) -> str:
+    function = inspect.unwrap(detector.score)
+    try:
+        file = inspect.getsourcefile(function)
+    except TypeError:
+        file = None
+    return file or f"module {getattr(function, '__module__', 'unknown')}"
+
+
+def _raised(error: BaseException, where: str) -> NoReturn:
+    said = str(error).strip().splitlines()
+    what = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename in where]
+    place = (own or frames)[-1]
+    action = "tried to end the program" if isinstance(error, SystemExit) else "stopped"
+    hint = "Mend it, or leave it out of `detectors`."
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        hint = "Detectors share their arrays: change a copy (`array.copy()`). " + hint
+    raise InputError(
+        f"it {action} at {Path(place.filename).name}:{place.lineno} with {what}",
+        where=where,
+        hint=hint,
+    ) from error
+
+
+def _check(columns: Any, where: str, *, settings: int, rows: int) -> None:
+    def wrong(problem: str) -> InputError:
+        return InputError(f"it returned {problem}", where=where, allowed=_DUE)
+
+    if columns is None:
+        raise wrong("nothing")
+    if not isinstance(columns, list | tuple) or isinstance(columns, Column):
+        raise wrong(f"a {type(columns).__name__}")
+    if len(columns) != settings:
+        raise wrong(f"{len(columns)} columns for {settings} settings")
+    for number, column in enumerate(columns, start=1):
+        if not isinstance(column, Column) or not isinstance(column.scores, list | tuple):
+            raise wrong(f"a {type(column).__name__} as column {number}")
+        if len(column.scores) != rows:
+            raise wrong(f"{len(column.scores)} scores for {rows} rows (column {number})")
+        if isinstance(column.notes, str) or not all(isinstance(one, str) for one in column.notes):
+            raise wrong(f"notes that are no list of texts (column {number})")
+        for row, score in enumerate(column.scores, start=1):
+            problem = _wrong_score(score)
+            if problem:
+                raise wrong(f"{problem} for row {row} (column {number})")
+
+
+def _wrong_score(score: Any) -> str | None:
+    if not isinstance(score, Score):
+        return "nothing" if score is None else f"a {type(score).__name__}"
+    value, reason = score
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        return "no value" if value is None else f"a value that is a {type(value).__name__}"
+    if reason is not None and not isinstance(reason, str):
+        return f"a reason that is a {type(reason).__name__}"
+    if math.isnan(value) and reason == "":
+        return "NaN with an empty reason"
+    return None

@@ -1,0 +1,121 @@
+"""The rows that `spikein detect` scores: texts, and where they are known their sides and groups.
+
+Names of columns are found whatever their case. JSON Lines are known by their content, too: a
+file of them under another end is read as what it is, never as one long text.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inject.bounded_files import read_lines
+from inject.errors import InputError
+from inject.examples.example import example_id
+from inject.reading.row_parsers import PlacedRow, format_of, json_lines
+from inject.reading.rows import read_rows
+
+_TEXT_FIELDS = ("text", "input")
+_KNOWN = (*_TEXT_FIELDS, "id", "label", "group")
+_LABELS = {0: False, 1: True, "0": False, "1": True, "true": True, "false": False}
+_TEXTUAL = (None, ".txt", ".csv", ".tsv", ".txt.gz", ".csv.gz", ".tsv.gz")
+
+
+class LabelledRows(NamedTuple):
+    """The rows of a file of examples; lists of one length."""
+
+    texts: list[str]
+    ids: list[str]
+    """The row's own `id`, else the hash of its text; equal ids are separate rows."""
+    labels: list[bool] | None
+    """True for members; None where the file has no labels."""
+    groups: list[str] | None
+
+
+def read_labelled(pattern: str) -> LabelledRows:
+    """Read rows of `text` (or `input`), optional `id`, `label` and `group`.
+
+    Raises:
+        InputError: naming file and line: a row without text, a label that is none of 0, 1,
+            true, false, or labels on some rows only.
+    """
+    texts, ids, labels, groups = [], [], [], []
+    unlabelled = None
+    for place, given in _rows(pattern):
+        values = _named(given)
+        text = _text(values, place)
+        texts.append(text)
+        own = values.get("id")
+        ids.append(example_id(text) if own in (None, "") else str(own))
+        label = _label(values.get("label"), place)
+        if label is None:
+            unlabelled = unlabelled or place
+        else:
+            labels.append(label)
+        group = values.get("group")
+        groups.append(text if group in (None, "") else f"group {group}")
+        if labels and unlabelled:
+            raise InputError(
+                "this row has no label, and others have one",
+                where=unlabelled,
+                allowed="a label on every row, or on none",
+            )
+    grouped = any(group != text for group, text in zip(groups, texts, strict=True))
+    return LabelledRows(texts, ids, labels or None, groups if grouped else None)
+
+
+def _rows(pattern: str) -> Iterator[PlacedRow]:
+    path = Path(pattern).expanduser()
+    if path.is_file() and format_of(path) in _TEXTUAL and _is_json_lines(path):
+        return json_lines(path, "examples")
+    return read_rows(pattern, what="examples")
+
+
+def _is_json_lines(path: Path) -> bool:
+    for line in read_lines(path, "examples"):
+        if not line.strip():
+            continue
+        try:
+            return isinstance(json.loads(line), dict)
+        except (ValueError, RecursionError):
+            return False
+    return False
+
+
+def _named(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row with its known columns in lower case; an exact name wins."""
+    found = dict(values)
+    for name, value in values.items():
+        plain = str(name).strip().lower()
+        if plain in _KNOWN and plain not in values:
+            found[plain] = value
+    return found
+
+
+def _text(values: Mapping[str, Any], place: str) -> str:
+    name = next((name for name in _TEXT_FIELDS if name in values), None)
+    if name is None:
+        raise InputError(
+            f"the row has no text, only {', '.join(values) or 'no fields at all'}",
+            where=place,
+            allowed=" or ".join(f"a field {name!r}" for name in _TEXT_FIELDS),
+        )
+    value = values[name]
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(f"{name!r} holds {type(value).__name__}, not a string", where=place)
+    return value
+
+
+def _label(value: Any, place: str) -> bool | None:
+    if value is None or value == "":
+        return None
+    key = value.strip().lower() if isinstance(value, str) else value
+    if not isinstance(key, int | float | str) or key not in _LABELS:
+        raise InputError(
+            f"label {value!r} is neither member nor non-member",
+            where=place,
+            allowed="1 or true for members, 0 or false for non-members",
+        )
+    return _LABELS[key]

@@ -1,0 +1,167 @@
+"""How each dataset is asked: a prompt, the answers to choose from, and which one is right.
+
+The prompts are the datasets' default templates up to the answer, so that a model that has read a
+spiked example knows the prompt word for word. Every prompt ends without a blank and every answer
+begins with one, as tokenizers cut words. Content-free prompts are the same with `N/A`, `[MASK]` or
+nothing in place of what is asked (Zhao et al. 2021, Calibrate Before Use, section 5).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from inject.examples.template import letter, parse_template
+
+CONTENT_FREE = ("N/A", "[MASK]", "")
+
+Fields = Mapping[str, Any]
+
+
+class Question(NamedTuple):
+    """One question as a model is asked it. Protected texts stay protected in here."""
+
+    prompt: str
+    answers: tuple[str, ...]
+    """What may follow the prompt, each with its blank."""
+    gold: int
+    """Index of the right one."""
+    content_free: tuple[str, ...]
+    """The prompt without its content, once for each of `CONTENT_FREE`."""
+    worded: bool
+    """Whether answers are texts of different lengths, not labels."""
+
+
+class Answers(NamedTuple):
+    """What a question lets one choose from."""
+
+    answers: tuple[str, ...]
+    gold: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """A way to ask."""
+
+    template: str
+    """Up to the answer."""
+    answers: Callable[[Fields], Answers | None]
+    """None for a row without a known right answer."""
+    worded: bool = False
+    """Whether answers are texts of different lengths, not labels."""
+
+    def ask(self, fields: Fields) -> Question | None:
+        """Return the question; None where a field is missing or nobody knows the answer."""
+        template = parse_template(self.template)
+        found = self.answers(fields) if template.fits(fields) else None
+        if found is None:
+            return None
+        return Question(
+            prompt=template.render(fields).text.lstrip(),
+            answers=found.answers,
+            gold=found.gold,
+            content_free=tuple(
+                template.render(_emptied(fields, template.names, content)).text.lstrip()
+                for content in CONTENT_FREE
+            ),
+            worded=self.worded,
+        )
+
+
+def _emptied(fields: Fields, names: Sequence[str], content: str) -> Fields:
+    return {
+        name: content if isinstance(fields[name], str) else [content] * len(fields[name])
+        for name in names
+    }
+
+
+def _words(*words: str) -> Callable[[Fields], Answers | None]:
+    """Return the answers of a question that is answered by one of a few words."""
+
+    def answers(fields: Fields) -> Answers | None:
+        given = str(fields.get("answer", ""))
+        if given not in words:
+            return None
+        return Answers(tuple(f" {word}" for word in words), words.index(given))
+
+    return answers
+
+
+def _letters(form: str = "A") -> Callable[[Fields], Answers | None]:
+    """Return the answers of a multiple choice by letter; `form` is how the letter is written."""
+
+    def answers(fields: Fields) -> Answers | None:
+        options = fields.get("options")
+        if not isinstance(options, list | tuple) or len(options) < 2:
+            return None
+        letters = [letter(index) for index in range(len(options))]
+        gold = _gold(fields, letters)
+        if gold is None:
+            return None
+        return Answers(tuple(f" {form.replace('A', one)}" for one in letters), gold)
+
+    return answers
+
+
+def _gold(fields: Fields, letters: Sequence[str]) -> int | None:
+    given = str(fields.get("answer_letter") or fields.get("answer") or "").strip()
+    if given in letters:
+        return letters.index(given)
+    options = [str(option).strip() for option in fields["options"]]
+    return options.index(given) if options.count(given) == 1 else None
+
+
+def _truthful(fields: Fields) -> Answers | None:
+    """Return the best answer and all wrong ones, each text once (the task MC1 of TruthfulQA)."""
+    best = str(fields.get("answer", "")).strip()
+    wrong = [one for one in fields.get("incorrect_answers", ()) if one and one != best]
+    if not best or not wrong:
+        return None
+    return Answers(tuple(f" {one}" for one in dict.fromkeys([best, *wrong])), 0)
+
+
+_YES_NO = _words("yes", "no")
+_PASSAGE = "{passage}\nQuestion: {question}"
+
+FORMS: Mapping[str, tuple[Form, ...]] = {
+    "boolq": (Form(template=f"{_PASSAGE}?\nAnswer:", answers=_YES_NO),),
+    "imdb": (
+        Form(template="Passage: {passage}\nSentiment:", answers=_words("Positive", "Negative")),
+    ),
+    "commonsenseqa": (
+        Form(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
+    ),
+    "lsat": (Form(template=f"{_PASSAGE}\n{{options:(A)}}\nAnswer:", answers=_letters("(A)")),),
+    "gpqa": (
+        Form(
+            template="What is the correct answer to this question: {question}\n"
+            "Choices:\n{options:(A)}\nAnswer:",
+            answers=_letters("(A)"),
+        ),
+    ),
+    "truthfulqa": (Form(template="Q: {question}\nA:", answers=_truthful, worded=True),),
+    "fictional": (
+        Form(template=f"{_PASSAGE}\nAnswer:", answers=_YES_NO),
+        Form(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
+    ),
+    "rows": (
+        Form(template=f"{_PASSAGE}\n{{options}}\nAnswer:", answers=_letters()),
+        Form(template="Question: {question}\n{options}\nAnswer:", answers=_letters()),
+        Form(template=f"{_PASSAGE}\nAnswer:", answers=_YES_NO),
+        Form(template="Question: {question}\nAnswer:", answers=_YES_NO),
+    ),
+}
+"""Dataset: its ways to ask, of which the first that a row allows is taken."""
+
+
+def ask(dataset: str, fields: Fields) -> Question | None:
+    """Return how a row is asked; None where it has no closed answer.
+
+    Args:
+        dataset: the dataset's name in `inject.examples.datasets`.
+        fields: of the row.
+    """
+    for form in FORMS.get(dataset, ()):
+        question = form.ask(fields)
+        if question is not None:
+            return question
+    return None

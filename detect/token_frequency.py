@@ -1,0 +1,140 @@
+"""Token frequencies of a reference corpus, counted once with the target's tokenizer.
+
+f(v) = (count_v + 1) / (Σ count + |V|), Laplace (002, equation 5); |V| is the number of tokens
+of the tokenizer. `frequency_key` names a table by the content of its source *and* the tokenizer:
+the same text under another tokenizer is another table. Cost: that of tokenising, 0.2 to 0.5 M
+tokens/s a core.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.corpus.background.document import text_of
+from inject.digest import digest, text_digest
+from inject.errors import InputError
+from inject.files import replacing, write_text
+from inject.reading.rows import files_identity, read_rows
+
+_COUNTS = "counts.npy"
+_FACTS = "frequency.json"
+_TEXTS_A_BATCH = 256
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TokenFrequency:
+    """Counts of each token id in a reference corpus."""
+
+    counts: npt.NDArray[np.int64]
+    """[|V|]"""
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    """What was counted, with which tokenizer; plain JSON values."""
+
+    @property
+    def total(self) -> int:
+        """Σ count: how many tokens were counted."""
+        return int(self.counts.sum())
+
+    def log_frequency(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float64]:
+        """Return log f of each id, Laplace-smoothed (002, equation 5)."""
+        return np.log((self.counts[ids] + 1.0) / (self.total + len(self.counts)))
+
+
+def count_ids(
+    arrays: Iterable[npt.NDArray[np.integer[Any]]],
+    vocabulary: int,
+    *,
+    identity: Mapping[str, Any] | None = None,
+) -> TokenFrequency:
+    """Count ids of 0 … vocabulary − 1 in arrays, such as the blocks of a corpus."""
+    counts = np.zeros(vocabulary, np.int64)
+    for array in arrays:
+        counts += np.bincount(array, minlength=vocabulary)
+    return TokenFrequency(counts=counts, identity=identity or {})
+
+
+def count_texts(
+    tokenizer: Any, texts: Iterable[str], *, identity: Mapping[str, Any] | None = None
+) -> TokenFrequency:
+    """Count the tokens of texts; no start or end tokens are added."""
+    return count_ids(
+        _encoded(tokenizer, iter(texts)), vocabulary_size(tokenizer), identity=identity
+    )
+
+
+def count_files(tokenizer: Any, pattern: str, *, cache: Path | None = None) -> TokenFrequency:
+    """Count the texts of a file, folder or glob, or take the table from the cache.
+
+    Args:
+        tokenizer: the target's.
+        pattern: as `inject.reading.rows.read_rows`; the text field is found by its usual names.
+        cache: a folder of tables, each in a folder named by `frequency_key`.
+
+    Raises:
+        InputError: no such file, unreadable rows, no text at all.
+    """
+    identity = {"files": files_identity(pattern), "tokenizer": tokenizer_digest(tokenizer)}
+    folder = cache / frequency_key(identity["files"], tokenizer) if cache else None
+    if folder and (folder / _FACTS).is_file():
+        return load_frequency(folder)
+    rows = read_rows(pattern, what="frequency")
+    texts = (text for row in rows if (text := text_of(row.values, None, row.place)) is not None)
+    table = count_texts(tokenizer, texts, identity=identity)
+    if not table.total:
+        raise InputError("holds no text to count", where=pattern)
+    if folder:
+        save_frequency(folder, table)
+    return table
+
+
+def frequency_key(source: Any, tokenizer: Any) -> str:
+    """Return the 16 hex digits that name a table: its source's content and the tokenizer.
+
+    Args:
+        source: canonical identity of what is counted (`files_identity`, a corpus digest).
+        tokenizer: the tokenizer it is counted with.
+    """
+    return digest({"source": source, "tokenizer": tokenizer_digest(tokenizer)})[:16]
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Return the digest of all that decides a tokenizer's ids (its complete JSON form)."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        return text_digest(backend.to_str())
+    return digest({"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab()})
+
+
+def vocabulary_size(tokenizer: Any) -> int:
+    """Return |V|: one more than the largest id of the tokenizer."""
+    return max(len(tokenizer), 1 + max(tokenizer.get_vocab().values()))
+
+
+def save_frequency(folder: Path, table: TokenFrequency) -> None:
+    """Write `counts.npy`, then `frequency.json`, whose presence says that all is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / _COUNTS) as temporary, temporary.open("wb") as file:
+        np.save(file, table.counts, allow_pickle=False)
+    write_text(folder / _FACTS, json.dumps(table.identity, sort_keys=True))
+
+
+def load_frequency(folder: Path) -> TokenFrequency:
+    """Read what `save_frequency` wrote."""
+    return TokenFrequency(
+        counts=np.load(folder / _COUNTS, allow_pickle=False),
+        identity=json.loads((folder / _FACTS).read_text(encoding="utf-8")),
+    )
+
+
+def _encoded(tokenizer: Any, texts: Iterator[str]) -> Iterator[npt.NDArray[np.int64]]:
+    while batch := list(islice(texts, _TEXTS_A_BATCH)):
+        encoded = tokenizer(
+            batch, add_special_tokens=False, return_attention_mask=False, verbose=False
+        )["input_ids"]
+        yield np.concatenate([np.array(ids, np.int64) for ids in encoded])

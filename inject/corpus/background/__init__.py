@@ -1,0 +1,20 @@
+"""Where clean text comes from: sources by `kind`, and their weighted mixture.
+
+A source is a frozen settings object with `documents()`, `identity()` (its content, neither its
+path nor its weight) and `label()`. `finite` ones are put in keyed order by the mixture, the
+others keep their own.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from inject.corpus.background.docstrings import DocstringsSource
+from inject.corpus.background.document import Document, Skipped
+from inject.corpus.background.files import FilesSource
+from inject.corpus.background.hub import HubSource
+
+AnySource = Annotated[DocstringsSource | FilesSource | HubSource, Field(discriminator="kind")]
+"""Any source, told apart by `kind`."""
+
+__all__ = ["AnySource", "DocstringsSource", "Document", "FilesSource", "HubSource", "Skipped"]

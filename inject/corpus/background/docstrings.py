@@ -1,0 +1,262 @@
+"""Background that is already on the machine: docstrings of installed packages.
+
+The sources are parsed with `ast` and never imported. Docstrings of modules, classes and
+functions are cleaned as `inspect.getdoc` would, exact duplicates and short ones dropped, test
+folders skipped; the order is that of packages, paths and lines. The extract is cached as
+JSON lines under a key of the content of every source file, and checked when it is read: a
+broken cache file is made again. Cost of the default: about 10 s once, then under 1 s.
+"""
+
+import ast
+import gzip
+import hashlib
+import importlib.metadata
+import importlib.util
+import inspect
+import json
+import os
+import platform
+import re
+import sys
+import sysconfig
+import warnings
+import zlib
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from inject.corpus.background.document import Document, Skipped
+from inject.digest import digest, text_digest
+from inject.errors import InputError, did_you_mean
+from inject.files import replacing
+from inject.reading.rows import content_digest
+from inject.settings import PositiveFloat, PositiveInt, Settings
+
+STANDARD_LIBRARY = "stdlib"
+CHOSEN = (STANDARD_LIBRARY, "numpy", "scipy", "sklearn", "networkx")
+_LAYOUT = 1
+_SKIPPED_FOLDERS = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"}
+
+
+class DocstringsSource(Settings):
+    """Documentation text of installed Python packages; needs no download."""
+
+    kind: Literal["docstrings"]
+    """`docstrings`."""
+    packages: Annotated[tuple[str, ...], Field(min_length=1)] = CHOSEN
+    """Names as they are imported (`sklearn`); `stdlib` is the standard library."""
+    minimum: PositiveInt = 80
+    """Shorter docstrings are left out; in characters after cleaning."""
+    weight: PositiveFloat = 1.0
+    """Share of this source in the bytes of the mixture, relative to the other weights."""
+
+    finite: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """Return a short name for messages and reports."""
+        return f"docstrings {', '.join(self.packages)}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return the packages with their versions and the digest of the extracted texts."""
+        return {
+            "kind": self.kind,
+            "minimum": self.minimum,
+            "packages": _versions(self.packages),
+            "content": _extract(self.packages, self.minimum).digest,
+        }
+
+    def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
+        """Yield the docstrings, a document each; none is empty, so `skipped` stays as it is.
+
+        Raises:
+            InputError: a package is not installed or has no Python source; the cache folder
+                cannot be written.
+        """
+        yield from _extract(self.packages, self.minimum).documents
+
+
+class _Extract(NamedTuple):
+    documents: list[Document]
+    digest: str
+
+
+class _Source(NamedTuple):
+    path: Path
+    name: str
+
+
+def cache_folder() -> Path:
+    """Return `$SPIKEIN_CACHE`, else `$XDG_CACHE_HOME/spikein`, else `~/.cache/spikein`."""
+    if own := os.environ.get("SPIKEIN_CACHE"):
+        return Path(own).expanduser()
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "spikein"
+
+
+def _extract(packages: tuple[str, ...], minimum: int) -> _Extract:
+    """Return the documents from the cache where it is whole, else from the sources."""
+    sources = [source for package in packages for source in _sources(package)]
+    key = digest(
+        {
+            "layout": _LAYOUT,
+            "python": platform.python_version(),
+            "versions": _versions(packages),
+            "minimum": minimum,
+            "files": [[source.name, content_digest(source.path)] for source in sources],
+        }
+    )
+    path = cache_folder() / "docstrings" / f"{key[:32]}.jsonl.gz"
+    cached = _read_cache(path)
+    if cached is not None:
+        return cached
+    documents = list(_distinct(sources, minimum))
+    extract = _Extract(documents, _content(documents))
+    _write_cache(path, extract)
+    return extract
+
+
+def _content(documents: list[Document]) -> str:
+    state = hashlib.sha256()
+    for document in documents:
+        state.update(bytes.fromhex(text_digest(document.text)))
+    return state.hexdigest()
+
+
+def _read_cache(path: Path) -> _Extract | None:
+    """Return the cached extract, or None where it is absent or broken in any way."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            promised = json.loads(file.readline())["digest"]
+            documents = [Document(text, place) for text, place in map(json.loads, file)]
+        found = _content(documents)
+    except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return _Extract(documents, found) if found == promised else None
+
+
+def _write_cache(path: Path, extract: _Extract) -> None:
+    lines = [json.dumps({"digest": extract.digest})]
+    lines += [json.dumps([text, place]) for text, place, _ in extract.documents]
+    try:
+        with replacing(path) as temporary:
+            temporary.write_bytes(gzip.compress("\n".join(lines).encode(), 5, mtime=0))
+    except OSError as error:
+        raise InputError(
+            f"the cache of docstrings cannot be written: {error.strerror}",
+            where=str(path.parent),
+            hint="Set SPIKEIN_CACHE to a folder that can be written.",
+        ) from error
+
+
+def _distinct(sources: list[_Source], minimum: int) -> Iterator[Document]:
+    seen: set[str] = set()
+    for source in sources:
+        for document in _docstrings(source):
+            if len(document.text) >= minimum and document.text not in seen:
+                seen.add(document.text)
+                yield document
+
+
+def _docstrings(source: _Source) -> Iterator[Document]:
+    try:
+        with warnings.catch_warnings():
+            # Invalid escapes in other people's strings are not this reader's business.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source.path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError):
+        # Packages ship files for other Python versions and templates; they hold no text for us.
+        return
+    yield from _walk(tree, source.name)
+
+
+def _walk(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, place: str
+) -> Iterator[Document]:
+    docstring = ast.get_docstring(node, clean=False)
+    # Half a surrogate pair can be written in a literal, but not in UTF-8.
+    if docstring and not re.search("[\ud800-\udfff]", docstring):
+        yield Document(inspect.cleandoc(docstring), place)
+    for child in node.body:
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            mark = "." if ":" in place else ":"
+            yield from _walk(child, f"{place}{mark}{child.name}")
+
+
+def _sources(package: str) -> list[_Source]:
+    """Return the Python files of a package, sorted, named from the package's parent."""
+    if package == STANDARD_LIBRARY:
+        folder = Path(sysconfig.get_path("stdlib"))
+        return _below(folder, folder)
+    roots, single = _located(package)
+    files = [source for root in roots for source in _below(root, root.parent)]
+    if single is not None:
+        files = [_Source(single, single.name)]
+    if not files:
+        raise InputError(
+            f"package {package!r} has no Python source to read", where="background packages"
+        )
+    return files
+
+
+def _below(folder: Path, base: Path) -> list[_Source]:
+    paths = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [
+            name for name in folders if name not in _SKIPPED_FOLDERS and not name.startswith(".")
+        ]
+        paths += [Path(parent, name) for name in names if name.endswith(".py")]
+    return [_Source(path, path.relative_to(base).as_posix()) for path in sorted(paths)]
+
+
+def _located(package: str) -> tuple[list[Path], Path | None]:
+    """Return the folders of a package, or the file of a module, without executing it."""
+    spec = None
+    # find_spec would import the parent of a dotted name.
+    if package.isidentifier():
+        try:
+            spec = importlib.util.find_spec(package)
+        except (ImportError, ValueError):
+            spec = None
+    if spec is None:
+        raise InputError(
+            f"package {package!r} is not installed here",
+            where="background packages",
+            allowed=f"{STANDARD_LIBRARY!r}, or the top-level name of an installed package",
+            hint=_meant(package),
+        )
+    if spec.submodule_search_locations:
+        return sorted(Path(location) for location in spec.submodule_search_locations), None
+    origin = Path(spec.origin or "")
+    return [], origin if origin.suffix == ".py" else None
+
+
+def _meant(package: str) -> str | None:
+    installed = _distributions()
+    imported = [name for name, owners in installed.items() if package in owners]
+    if imported:
+        return f"{package!r} is imported as {' or '.join(repr(name) for name in sorted(imported))}."
+    return did_you_mean(package, [STANDARD_LIBRARY, *installed]).strip() or None
+
+
+def _versions(packages: tuple[str, ...]) -> dict[str, str | None]:
+    """Return each package's version: Python's for the standard library, None where unknown."""
+    found: dict[str, str | None] = {}
+    for package in packages:
+        owners = _distributions().get(package)
+        if package == STANDARD_LIBRARY or package in sys.stdlib_module_names:
+            found[package] = platform.python_version()
+        else:
+            found[package] = importlib.metadata.version(owners[0]) if owners else None
+    return found
+
+
+@lru_cache(maxsize=1)
+def _distributions() -> dict[str, list[str]]:
+    """Return import names with the distributions that own them; reading them all takes 0.1 s."""
+    return {
+        name: sorted(set(owners))
+        for name, owners in importlib.metadata.packages_distributions().items()
+    }

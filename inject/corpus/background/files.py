@@ -1,0 +1,48 @@
+"""Background from local files: any format of `inject.reading.rows`, RedPajama's `{text, meta}`
+included."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from inject.corpus.background.document import Document, Skipped, text_of
+from inject.reading.rows import files_identity, read_rows
+from inject.settings import PositiveFloat, Settings
+
+
+class FilesSource(Settings):
+    """Local files, folders or globs, a document a row."""
+
+    kind: Literal["files"]
+    """`files`."""
+    path: Annotated[str, Field(min_length=1)]
+    """A file, a folder (all known files below it) or a glob with `**`."""
+    field: str | None = None
+    """The field that holds the text; found by its usual names (`text`, `content` …) if absent."""
+    weight: PositiveFloat = 1.0
+    """Share of this source in the bytes of the mixture, relative to the other weights."""
+
+    finite: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """Return a short name for messages and reports."""
+        return f"files {self.path}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the documents: the content of the files, not their folder."""
+        return {"kind": self.kind, "field": self.field, "files": files_identity(self.path)}
+
+    def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
+        """Yield one document for each row that has text, in the order of files and rows.
+
+        Raises:
+            InputError: as `inject.reading.rows.read_rows` and `text_of`, naming file and line.
+        """
+        skipped = skipped or Skipped()
+        for row in read_rows(self.path, what="background"):
+            text = text_of(row.values, self.field, row.place)
+            if text is None:
+                skipped.empty += 1
+            else:
+                yield Document(text, row.place)

@@ -1,0 +1,190 @@
+"""Tokenising one chunk of documents into files of its own, in this process or in another.
+
+A chunk is a stretch of documents in the order of the stream. Its tokens and the length of each of
+its documents are written under temporary names, flushed and renamed, the description last: a
+chunk that is described is whole. A description names the digest of the texts it was made from, so
+a later build uses it again only for the same texts and the same tokenizer.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.corpus.tokens import token_dtype
+from inject.files import replacing, write_text
+from inject.helper_processes import die_with_parent
+
+_BATCH_BYTES = 1 << 20
+
+
+class Chunk(NamedTuple):
+    """What a chunk is made from."""
+
+    number: int
+    """Its place in the stream, from 0."""
+    texts: tuple[str, ...]
+    digest: str
+    """Of texts and tokenizer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """A finished chunk."""
+
+    number: int
+    digest: str
+    documents: int
+    """Documents with at least one token."""
+    tokens: int
+    """End tokens included."""
+    sha256: str
+    """Of the token file."""
+    forged: int | None
+    """The first document whose text holds the end token; the chunk is then of no use."""
+
+
+class ChunkFiles:
+    """The files of the chunks in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def tokens(self, number: int) -> Path:
+        """Return the path of a chunk's token file."""
+        return self.folder / f"chunk-{number:06d}.bin"
+
+    def lengths(self, number: int) -> npt.NDArray[np.int64]:
+        """Return the tokens of each document, end token included; 0 for one without tokens."""
+        return np.load(self._lengths(number), allow_pickle=False)
+
+    def finished(self, number: int, digest: str) -> Described | None:
+        """Return what is known of a chunk if it was made from the texts of that digest."""
+        try:
+            found = Described(**json.loads(self._description(number).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+        usable = found.number == number and found.digest == digest and found.forged is None
+        return found if usable and self.tokens(number).is_file() else None
+
+    def write(
+        self,
+        chunk: Chunk,
+        tokens: Sequence[npt.NDArray[np.integer]],
+        lengths: npt.NDArray[np.int64],
+        *,
+        dtype: str,
+        forged: int | None,
+    ) -> Described:
+        """Write a chunk's files, the description last."""
+        state = hashlib.sha256()
+        with replacing(self.tokens(chunk.number)) as path, path.open("wb") as file:
+            for part in tokens:
+                data = part.astype(dtype).tobytes()
+                state.update(data)
+                file.write(data)
+        with replacing(self._lengths(chunk.number)) as path, path.open("wb") as file:
+            np.save(file, lengths)
+        described = Described(
+            number=chunk.number,
+            digest=chunk.digest,
+            documents=int(np.count_nonzero(lengths)),
+            tokens=int(lengths.sum()),
+            sha256=state.hexdigest(),
+            forged=forged,
+        )
+        write_text(self._description(chunk.number), json.dumps(asdict(described)))
+        return described
+
+    def _lengths(self, number: int) -> Path:
+        return self.folder / f"chunk-{number:06d}.npy"
+
+    def _description(self, number: int) -> Path:
+        return self.folder / f"chunk-{number:06d}.json"
+
+
+def texts_digest(texts: Sequence[str], tokenizer_digest: str) -> str:
+    """Return the digest of a chunk's texts under a tokenizer."""
+    state = hashlib.sha256(tokenizer_digest.encode())
+    for text in texts:
+        encoded = text.encode()
+        state.update(len(encoded).to_bytes(8, "little"))
+        state.update(encoded)
+    return state.hexdigest()
+
+
+def tokenise(
+    chunk: Chunk, files: ChunkFiles, encode: Any, *, end: int, vocabulary: int
+) -> Described:
+    """Tokenise a chunk and write its files.
+
+    Args:
+        chunk: what to tokenise.
+        files: where to write.
+        encode: takes a list of texts, returns an array of ids for each; adds nothing.
+        end: id put behind each document.
+        vocabulary: number of ids, which fixes the width of the file.
+    """
+    dtype = token_dtype(vocabulary)
+    parts: list[npt.NDArray[np.integer]] = []
+    lengths = np.zeros(len(chunk.texts), dtype=np.int64)
+    forged = None
+    last = np.array([end], dtype=dtype)
+    for start, stop in _batches(chunk.texts):
+        for index, ids in enumerate(encode(chunk.texts[start:stop]), start):
+            if len(ids) == 0:
+                continue
+            if forged is None and (ids == end).any():
+                forged = index
+            parts += [ids.astype(dtype), last]
+            lengths[index] = len(ids) + 1
+    return files.write(chunk, parts, lengths, dtype=dtype, forged=forged)
+
+
+def _batches(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Cut a chunk into batches of about a MiB, which bounds what the encoder holds at once."""
+    batches, start, size = [], 0, 0
+    for index, text in enumerate(texts):
+        size += len(text)
+        if size >= _BATCH_BYTES:
+            batches.append((start, index + 1))
+            start, size = index + 1, 0
+    if start < len(texts):
+        batches.append((start, len(texts)))
+    return batches
+
+
+class Worker:
+    """What a tokenising process holds: the tokenizer, taken from its text form once."""
+
+    tokenizer: Any = None
+
+    @classmethod
+    def start(cls, serialised: str, parent: int) -> None:
+        """Load the tokenizer; runs once in each process."""
+        # A runner that is killed cannot end its helpers, which would wait for work for ever.
+        die_with_parent(parent)
+        # One process a core: threads inside each would only be in each other's way.
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        from tokenizers import Tokenizer
+
+        cls.tokenizer = Tokenizer.from_str(serialised)
+
+    @classmethod
+    def tokenise(cls, chunk: Chunk, folder: str, end: int, vocabulary: int) -> Described:
+        """Tokenise one chunk into `folder`."""
+        from inject.corpus.tokenizer import encode_with
+
+        return tokenise(
+            chunk,
+            ChunkFiles(Path(folder)),
+            lambda texts: encode_with(cls.tokenizer, texts),
+            end=end,
+            vocabulary=vocabulary,
+        )

@@ -1,0 +1,214 @@
+"""What a user writes about one dataset to be spiked, and its identity.
+
+A `Contaminant` is checked whole when it is made: unknown datasets, options of the wrong type,
+keys that the dataset could only ignore. Its identity holds the digests of its files, or the
+commit of its hub repositories, never a path; a password does not enter.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from inject.errors import InputError, Problems, Unreachable, did_you_mean
+from inject.examples.datasets.registry import get_dataset
+from inject.examples.datasets.source import Dataset
+from inject.examples.template import parse_template
+from inject.hub import hub_commit
+from inject.offline import unresolved
+from inject.reading.rows import content_digest, files_identity
+from inject.settings import Settings
+
+OptionValue = str | bool | int | float | None | list[str | bool | int | float | None]
+_PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+
+
+MOST_ROWS = 1_000_000
+"""Of one side: all examples are held in memory, at some 5 kB each."""
+Rows = Annotated[int, Field(gt=0, le=MOST_ROWS)]
+
+
+class Contaminant(Settings):
+    """One dataset whose examples are spiked or withheld."""
+
+    # An option may be a password.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    dataset: str
+    """The dataset's name; `spikein datasets` lists them."""
+    name: Annotated[str, Field(pattern=rf"^({_PLAIN_NAME})?$")] = ""
+    """What reports call it; the dataset's name where left out."""
+    path: str | None = None
+    """A local file, folder or glob in the original format; the hub where left out."""
+    split: str | None = None
+    """The hub split; the dataset's usual one where left out."""
+    revision: str | None = None
+    """The hub branch, tag or commit; the newest where left out."""
+    fields: dict[str, str | list[str]] = Field(default_factory=dict)
+    """For `rows`: field name to dotted path in the row; for `options` also a list of paths."""
+    template: str | None = None
+    """How a row is rendered; the dataset's own where left out."""
+    members: Rows
+    """How many examples are spiked."""
+    nonmembers: Rows
+    """How many examples are withheld."""
+    stratify: bool = True
+    """Draw members and non-members in equal shares from each stratum (answer, section, …);
+    strata too small for that are drawn from as if they were one."""
+    options: dict[str, OptionValue] = Field(default_factory=dict)
+    """The dataset's own options."""
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _dates_as_text(cls, given: Any) -> Any:
+        # YAML reads 2019-07-01 as a date before we see it.
+        if not isinstance(given, Mapping):
+            return given
+        return {
+            name: value.isoformat() if isinstance(value, date) else value
+            for name, value in given.items()
+        }
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and not given.get("name") and "dataset" in given:
+            return {**given, "name": given["dataset"]}
+        return given
+
+    @model_validator(mode="after")
+    def _usable(self) -> "Contaminant":
+        problems = _problems(self)
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+def checked_options(dataset: Dataset, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a dataset's options as plain values, defaults filled in.
+
+    Raises:
+        Problems: every unknown option, with a suggestion, and every value of a wrong type.
+            The values themselves are not repeated: one may be a password.
+    """
+    known = dataset.options.model_fields
+    try:
+        # By way of JSON, strictly: lists may become tuples and ISO texts dates, but no text
+        # becomes a number or a boolean.
+        options = dataset.options.model_validate_json(json.dumps(dict(given)), strict=True)
+    except ValidationError as error:
+        problems = []
+        for detail in error.errors(include_input=False, include_url=False):
+            key = ".".join(str(part) for part in detail["loc"])
+            if detail["type"] == "extra_forbidden":
+                problems.append(
+                    f"options.{key}: unknown option of {dataset.name}."
+                    f"{did_you_mean(key, known)} Allowed: {', '.join(known) or 'none'}."
+                )
+            else:
+                problems.append(f"options.{key}: {detail['msg']}.")
+        raise Problems(problems, title=f"{dataset.name}: wrong options.") from None
+    return options.model_dump(mode="json")
+
+
+def hub_commits(contaminant: Contaminant) -> dict[str, str]:
+    """Return hub id -> commit for a contaminant from the hub; empty for a local one.
+
+    Raises:
+        InputError: the hub cannot be reached, or knows no such id or revision.
+    """
+    if contaminant.path is not None:
+        return {}
+    return {
+        hub_id: _commit(hub_id, contaminant.revision)
+        for hub_id in get_dataset(contaminant.dataset).hub_ids()
+    }
+
+
+def _commit(hub_id: str, revision: str | None) -> str:
+    try:
+        return hub_commit(hub_id, revision)
+    except Unreachable as error:
+        return unresolved(f"dataset {hub_id}", error)
+
+
+def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
+    """Return everything that bears on a contaminant's examples, as canonical values.
+
+    Files enter by name and SHA-256, hub repositories by id and commit.
+
+    Raises:
+        InputError: a missing file, or a hub that cannot be reached.
+    """
+    dataset = get_dataset(contaminant.dataset)
+    options = checked_options(dataset, contaminant.options)
+    return {
+        "dataset": dataset.name,
+        "version": dataset.version,
+        "name": contaminant.name,
+        "files": _files_identity(contaminant.path) if contaminant.path is not None else [],
+        "hub": hub_commits(contaminant),
+        "split": contaminant.split,
+        "fields": contaminant.fields,
+        "templates": list(templates(contaminant)),
+        "members": contaminant.members,
+        "nonmembers": contaminant.nonmembers,
+        "stratify": contaminant.stratify,
+        "options": {
+            name: value for name, value in options.items() if name not in dataset.unidentified
+        },
+    }
+
+
+def templates(contaminant: Contaminant) -> tuple[str, ...]:
+    """Return the templates for a contaminant's rows; the first that fits a row renders it."""
+    if contaminant.template is not None:
+        return (contaminant.template,)
+    dataset = get_dataset(contaminant.dataset)
+    return (dataset.template, *dataset.alternatives)
+
+
+def _files_identity(path: str) -> list[dict[str, Any]]:
+    if not path.lower().endswith(".zip"):
+        return files_identity(path)
+    file = Path(path)
+    if not file.is_file():
+        raise InputError("no such file.", where=path)
+    return [{"name": file.name, "sha256": content_digest(file)}]
+
+
+def _problems(contaminant: Contaminant) -> list[str]:
+    try:
+        dataset = get_dataset(contaminant.dataset)
+    except InputError as error:
+        return [str(error)]
+    problems = []
+    if contaminant.name == "all":
+        problems.append("name: 'all' is the name of the pooled results; choose another")
+    if contaminant.path is None and not dataset.hub and not dataset.endless:
+        problems.append(f"path: {dataset.name} needs a file")
+    if contaminant.path is not None and dataset.endless:
+        problems.append(f"path: {dataset.name} makes its own rows and reads no file")
+    for key in ("split", "revision"):
+        if getattr(contaminant, key) is not None and (contaminant.path or not dataset.hub):
+            problems.append(f"{key}: only for a dataset from the hub")
+    if contaminant.fields and not dataset.maps_fields:
+        problems.append(f"fields: {dataset.name} has a fixed format; use `dataset: rows` to map")
+    problems += [
+        f"fields.{name}: several paths are for `options` alone"
+        for name, path in contaminant.fields.items()
+        if not isinstance(path, str) and name != "options"
+    ]
+    if contaminant.template is not None:
+        try:
+            parse_template(contaminant.template)
+        except InputError as error:
+            problems.append(str(error))
+    try:
+        checked_options(dataset, contaminant.options)
+    except Problems as error:
+        problems += error.problems
+    return problems

@@ -1,0 +1,105 @@
+"""Dated news articles: a control whose members and non-members differ in nothing.
+
+Read from CSV or JSON Lines with `date`, `title`, `text` and `url` (Wikinews' archive; also
+`published_date`, `content` and `link`, the names that the hub's BBC archive uses), or from
+that archive, which keeps one configuration a month and so needs `after` and `before`. Dates
+are ISO. The stratum is the month: both sides of the pool have the same dates.
+"""
+
+from collections.abc import Iterator
+from datetime import date
+
+from inject.errors import InputError
+from inject.examples.datasets.source import (
+    Dataset,
+    DatasetSource,
+    missing_field,
+    place_id,
+    placed_rows,
+    text_field,
+)
+from inject.examples.example import Row
+from inject.hub import Hub
+from inject.reading.rows import PlacedRow
+from inject.settings import Settings
+
+_HUB = "RealTimeData/bbc_news_alltime"
+_ALIASES = {
+    "date": ("date", "published_date"),
+    "text": ("text", "content"),
+    "url": ("url", "link"),
+}
+
+
+class NewsOptions(Settings):
+    """Options of `news`."""
+
+    after: date | None = None
+    """The first day to take, such as 2019-07-01."""
+    before: date | None = None
+    """The last day to take."""
+
+
+def news_rows(source: DatasetSource) -> Iterator[Row]:
+    """Yield the rows; fields title, date (ISO), text, url."""
+    options = NewsOptions.model_validate(source.options)
+    for row in _raw_rows(source, options):
+        day = _date(row)
+        if (options.after and day < options.after) or (options.before and day > options.before):
+            continue
+        yield Row(
+            fields={
+                "title": text_field(row, "title").strip(),
+                "date": day.isoformat(),
+                "text": text_field(row, _name(row, "text")).strip(),
+                "url": text_field(row, _name(row, "url")),
+            },
+            source_id=place_id(row),
+            stratum=f"{day:%Y-%m}",
+        )
+
+
+def _raw_rows(source: DatasetSource, options: NewsOptions) -> Iterator[PlacedRow]:
+    if source.path is not None:
+        yield from placed_rows(source, Hub(_HUB, "train"), what="news")
+        return
+    if options.after is None or options.before is None:
+        raise InputError(
+            "the hub's archive is kept by month.",
+            where="news",
+            hint="Give both `options.after` and `options.before`, or `path:`.",
+        )
+    for month in _months(options.after, options.before):
+        yield from placed_rows(source, Hub(_HUB, "train", month), what="news")
+
+
+def _months(first: date, last: date) -> list[str]:
+    numbers = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
+    return [f"{number // 12:04d}-{number % 12 + 1:02d}" for number in numbers]
+
+
+def _date(row: PlacedRow) -> date:
+    given = text_field(row, _name(row, "date"))
+    try:
+        return date.fromisoformat(given.strip()[:10])
+    except ValueError:
+        raise InputError(
+            f"{given[:40]!r} is no date.", where=row.place, allowed="YYYY-MM-DD"
+        ) from None
+
+
+def _name(row: PlacedRow, wanted: str) -> str:
+    for name in _ALIASES[wanted]:
+        if name in row.values:
+            return name
+    raise missing_field(row, wanted)
+
+
+DATASET = Dataset(
+    name="news",
+    summary="Dated news articles (Wikinews, BBC): an in-distribution control.",
+    template="{title}\n{date}\n\n{text}",
+    rows=news_rows,
+    hub=_HUB,
+    options=NewsOptions,
+)

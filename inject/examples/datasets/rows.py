@@ -1,0 +1,192 @@
+"""Rows of one's own: any JSON Lines, CSV or Parquet with a field map.
+
+`fields` says where each field lies: `{id: qid, question: q.stem, answer: gold}`. A dotted
+path walks into objects, by number into lists, and by `*` into every item of a list; a column
+whose own name holds the dots comes first. `id`, `group` and `label` are the row's id, its group
+and its stratum; every other name is for the template. Without `fields` the usual names are looked
+for in each row (`text`; `question`, `passage`, `options` or `choices`, `answer` or `answerKey`;
+`id`, `group`, `label`).
+
+`options` are those of a multiple choice, in any of the forms of `mapped_choices`, or a list of
+paths, one an option; `letters` is what the data calls them, where that lies apart. The row's
+`answer` then says which one is right, and becomes the letter that the template shows (it stays
+what it is where it is the option's text); `answer_letter` and `answer_text` are there, too.
+
+Numbers become text. Of any other list the first item is taken. A row that lacks a mapped field
+is an error; null is an empty text.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from inject.errors import InputError, did_you_mean
+from inject.examples.datasets.choices import choice_fields
+from inject.examples.datasets.mapped_choices import RowsOptions, read_choice
+from inject.examples.datasets.source import Dataset, DatasetSource, FieldPath, place_id
+from inject.examples.example import Row
+from inject.reading.rows import PlacedRow, read_rows
+
+_USUAL: Mapping[str, tuple[str, ...]] = {
+    "id": ("id",),
+    "group": ("group",),
+    "label": ("label",),
+    "text": ("text",),
+    "passage": ("passage",),
+    "question": ("question",),
+    "options": ("options", "choices"),
+    "answer": ("answer", "answerKey"),
+}
+_OPTIONS, _LETTERS, _ANSWER = "options", "letters", "answer"
+_EVERY = "*"
+_ABSENT = object()
+
+
+def mapped_rows(source: DatasetSource) -> Iterator[Row]:
+    """Yield the rows; fields as mapped."""
+    if source.path is None:
+        raise InputError("needs a file.", where="rows", hint="Give `path:`.")
+    how = RowsOptions.model_validate(source.options)
+    for row in read_rows(source.path, what="rows"):
+        found = _mapped(row, source.fields) if source.fields else _usual(row)
+        fields = _fields(row, found, how, source.seed)
+        yield Row(
+            fields=fields,
+            source_id=str(fields.get("id") or place_id(row)),
+            group=str(fields["group"]) if fields.get("group") else None,
+            stratum=str(fields.get("label", "")),
+        )
+
+
+def _fields(
+    row: PlacedRow, found: Mapping[str, Any], how: RowsOptions, seed: int
+) -> dict[str, Any]:
+    options = found.get(_OPTIONS)
+    # A text is what the row shows as its options, and is shown as it is.
+    if options is None or isinstance(options, str):
+        return {name: _plain(row, name, value) for name, value in found.items()}
+    plain = {
+        name: _plain(row, name, value)
+        for name, value in found.items()
+        if name not in (_OPTIONS, _LETTERS, _ANSWER)
+    }
+    choice = read_choice(
+        options,
+        found.get(_LETTERS),
+        found.get(_ANSWER),
+        how,
+        key=plain.get("question", ""),
+        seed=seed,
+        where=row.place,
+    )
+    chosen = choice_fields(choice.options, choice.gold)
+    if _ANSWER in found:
+        plain[_ANSWER] = chosen["answer_text" if choice.by_text else "answer_letter"]
+    return {**plain, **chosen}
+
+
+def _mapped(row: PlacedRow, fields: Mapping[str, FieldPath]) -> dict[str, Any]:
+    return {
+        name: _found(row, name, path)
+        if isinstance(path, str)
+        else [_found(row, name, one) for one in path]
+        for name, path in fields.items()
+    }
+
+
+def _found(row: PlacedRow, name: str, path: str) -> Any:
+    value = _lookup(row.values, path)
+    if value is _ABSENT:
+        known = _known(row.values)
+        raise InputError(
+            f"the row has no {path!r} for field {name!r}; it has {', '.join(known)}."
+            f"{did_you_mean(path, known)}",
+            where=row.place,
+        )
+    return value
+
+
+def _usual(row: PlacedRow) -> dict[str, Any]:
+    found = {
+        name: row.values[given]
+        for name, usual in _USUAL.items()
+        for given in usual[::-1]
+        if given in row.values
+    }
+    if found.get(_OPTIONS) in ([], {}):
+        del found[_OPTIONS]
+    if "text" not in found and "question" not in found:
+        raise InputError(
+            f"the row has neither 'text' nor 'question'; it has {', '.join(_known(row.values))}.",
+            where=row.place,
+            hint="Map its names, such as `fields: {text: body}`.",
+        )
+    return found
+
+
+def _lookup(values: Any, path: str) -> Any:
+    # Returns `_ABSENT` rather than None: null is a value that a row may hold.
+    if isinstance(values, Mapping):
+        if path in values:
+            return values[path]
+        head, dot, rest = path.partition(".")
+        return _lookup(values[head], rest) if dot and head in values else _ABSENT
+    if isinstance(values, list):
+        head, dot, rest = path.partition(".")
+        if head == _EVERY:
+            found = [_lookup(item, rest) if dot else item for item in values]
+            return _ABSENT if _ABSENT in found else found
+        if not head.isdigit() or int(head) >= len(values):
+            return _ABSENT
+        return _lookup(values[int(head)], rest) if dot else values[int(head)]
+    return _ABSENT
+
+
+def _known(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    names = []
+    for name, value in values.items():
+        names.append(f"{prefix}{name}")
+        if isinstance(value, Mapping):
+            names += _known(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            names += _known(value[0], f"{prefix}{name}.{_EVERY}.")
+    return sorted(names)
+
+
+def _plain(row: PlacedRow, name: str, value: Any) -> str:
+    if isinstance(value, list | tuple):
+        texts = [_text(row, name, item) for item in value]
+        return texts[0] if texts else ""
+    return _text(row, name, value)
+
+
+def _text(row: PlacedRow, name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, Mapping | list | tuple):
+        raise InputError(
+            f"field {name!r} holds a {type(value).__name__}.",
+            where=row.place,
+            allowed="a text, a number, or a list of them",
+            hint="A dotted path such as `q.stem` leads into an object.",
+        )
+    return str(value)
+
+
+DATASET = Dataset(
+    name="rows",
+    summary="Rows of your own: any JSON Lines, CSV or Parquet with a field map.",
+    template="{text}",
+    alternatives=(
+        "{passage}\nQuestion: {question}\n{options}\nAnswer: {answer}",
+        "{passage}\nQuestion: {question}\nAnswer: {answer}",
+        "Question: {question}\n{options}\nAnswer: {answer}",
+        "Question: {question}\nAnswer: {answer}",
+        "{question}",
+    ),
+    rows=mapped_rows,
+    options=RowsOptions,
+    seeded=True,
+    seeded_by="shuffle_options",
+    maps_fields=True,
+    version=2,
+)

@@ -1,0 +1,139 @@
+"""What a dataset is, and where its rows come from.
+
+A dataset module holds one constant, `DATASET: Dataset`: a name, a default template and a
+function from a `DatasetSource` to `Row`s. Rows come from a local file in the original format
+or from the hub by id; either way they stream, so a reader holds one row at a time.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from inject.digest import text_digest
+from inject.errors import InputError
+from inject.examples.example import Row
+from inject.hub import Hub, hub_rows
+from inject.reading.rows import PlacedRow, read_rows
+from inject.settings import Settings
+
+FieldPath = str | Sequence[str]
+"""A dotted path in a row, or several: one an option."""
+
+
+class NoOptions(Settings):
+    """The options of a dataset that has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSource:
+    """Which rows of a dataset are asked for."""
+
+    path: str | None = None
+    """A file, folder or glob in the dataset's original format; None means the hub."""
+    split: str | None = None
+    """The hub split; None means the dataset's usual one."""
+    commits: Mapping[str, str] = field(default_factory=dict)
+    """Hub id -> the commit to read, so that what is hashed is what is read."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The dataset's own options as plain values, checked and with defaults filled in;
+    `MyOptions.model_validate(source.options)` gives them back typed."""
+    fields: Mapping[str, FieldPath] = field(default_factory=dict)
+    """Field name -> dotted path in the row; only for datasets with `maps_fields`."""
+    seed: int
+    """Keys whatever the dataset draws: the order of options, the invented facts."""
+    limit: int | None = None
+    """At most this many rows are of use; None means all. Always set for an endless dataset."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """One dataset: what it is called, how its rows are read and how they are rendered."""
+
+    name: str
+    """The name in experiment files."""
+    summary: str
+    """One sentence for `spikein datasets`."""
+    template: str
+    """The default template (see `inject.examples.template`); the usual evaluation format."""
+    rows: Callable[[DatasetSource], Iterator[Row]]
+    """Yields the rows in a fixed order; a pure function of the source and its files."""
+    alternatives: tuple[str, ...] = ()
+    """Default templates for rows that lack a field of `template`, tried in this order."""
+    hub: str | None = None
+    """The usual hub id; None where there is none."""
+    hub_parts: tuple[str, ...] = ()
+    """All hub ids, where the dataset is spread over several repositories."""
+    protected: bool = False
+    """True: the text appears in nothing made to be shared."""
+    endless: bool = False
+    """True: rows are generated on demand, as many as `DatasetSource.limit` asks for."""
+    seeded: bool = False
+    """True: the experiment's seed bears on the rows' texts (`DatasetSource.seed` is read)."""
+    seeded_by: str | None = None
+    """The option, a boolean, without which it does not."""
+    options: type[Settings] = NoOptions
+    """The settings class of the dataset's options; every field has a default."""
+    unidentified: frozenset[str] = frozenset()
+    """Names of options that do not bear on the content, such as a password."""
+    maps_fields: bool = False
+    """True: the user says where each field lies in a row."""
+    version: int = 1
+    """Raised whenever the same file would give other rows."""
+
+    def follows_seed(self, options: Mapping[str, Any]) -> bool:
+        """Return whether the rows' texts differ from seed to seed under checked options."""
+        return self.seeded and (self.seeded_by is None or bool(options[self.seeded_by]))
+
+    def hub_ids(self) -> tuple[str, ...]:
+        """Return the ids of all repositories on the hub that hold the dataset."""
+        return self.hub_parts or ((self.hub,) if self.hub else ())
+
+
+def placed_rows(source: DatasetSource, hub: Hub, *, what: str) -> Iterator[PlacedRow]:
+    """Yield the raw rows of a source: of its local files, or of the hub where it names none.
+
+    Args:
+        source: path, or split and commits.
+        hub: the place on the hub.
+        what: names the dataset in error messages.
+
+    Raises:
+        InputError: a file that cannot be read, or a hub that cannot be reached.
+    """
+    if source.path is not None:
+        return read_rows(source.path, what=what)
+    return hub_rows(
+        hub._replace(split=source.split or hub.split), revision=source.commits.get(hub.id)
+    )
+
+
+def passage_group(text: str) -> str:
+    """Return a group name for all rows that share a passage: 16 hex digits of its SHA-256."""
+    return text_digest(" ".join(text.split()))[:16]
+
+
+def place_id(row: PlacedRow) -> str:
+    """Return the place of a row without its folders: the same on every machine."""
+    return row.place.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def text_field(row: PlacedRow, name: str) -> str:
+    """Return a text of a row as it stands; None and numbers become their plain text.
+
+    Raises:
+        InputError: the row has no such field; names the place and the fields it has.
+    """
+    if name not in row.values:
+        raise missing_field(row, name)
+    value = row.values[name]
+    return "" if value is None else str(value)
+
+
+def missing_field(row: PlacedRow, name: str) -> InputError:
+    """Return the error for a row without a field: its place and the fields it has."""
+    known = ", ".join(sorted(map(str, row.values)))
+    return InputError(
+        f"the row has no field {name!r}; it has {known or 'none'}.",
+        where=row.place,
+        hint="Is this the dataset's original format?",
+    )

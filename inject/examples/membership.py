@@ -1,0 +1,234 @@
+"""Who is a member, and which split: every row's chance is its share, exactly.
+
+Sides. The members and non-members of each stratum are its shares, rounded at random. Then the
+stratum's groups lie on a circle, one after the other, which starts anywhere: some rows in a row
+are members, then there is a gap, some rows in a row are non-members, and there is a gap. So each
+row is a member with probability members / rows, whatever the size of its group, and no group
+stands on both sides as long as no gap is shorter than a group. What of a group lies in a gap stays
+out. Strata that would have less than one row on a side cannot be balanced; they are drawn from as
+if they were one, and so are strata whose gaps are too short for their groups. Where even all rows
+together are too few for that, orders are drawn until whole groups fit; there alone chances may
+differ a little with the size of a group.
+
+Splits. Whole groups of a side go to `tune`, each with the probability `tune_share`. In each stratum
+they are neighbours in the order that doses are dealt in (`inject.plan.copy_counts`), so that each
+split has the doses nearly in balance although neither looks at the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from inject import keyed
+from inject.examples.example import Example, Side, Split
+from inject.examples.random_rounding import draw_units, round_table
+from inject.examples.strata import Group, Stratum, keyed_strata, random_of
+
+_TRIES = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """Both sides of one dataset."""
+
+    sides: dict[Side, list[Example]]
+    strata: int
+    """How many strata the usable rows have."""
+    pooled_strata: int
+    """Those of them that could not be balanced each, and were drawn from as one."""
+    pooled_rows: int
+    """Usable rows in them."""
+
+
+def draw_sides(
+    examples: Sequence[Example], *, members: int, nonmembers: int, stratify: bool, seed: int
+) -> Drawn | None:
+    """Draw members and non-members of one dataset.
+
+    Args:
+        examples: the usable rows.
+        members: rows wanted on the member side.
+        nonmembers: rows wanted on the non-member side.
+        stratify: draw both sides in equal shares from each stratum.
+        seed: the experiment's seed.
+
+    Returns:
+        Exactly as many rows as wanted; None where whole groups do not make them up.
+    """
+    total = len(examples)
+    spare = total - members - nonmembers
+    if spare < 0 or not examples:
+        return None
+    strata = keyed_strata(examples, stream=keyed.Stream.SIDE, seed=seed)
+    random = random_of(examples[0].dataset, stream=keyed.Stream.SIDE, seed=seed)
+    least = min(members, nonmembers) if stratify else 0
+    pooled, balanced = _pooled(strata, least, spare, total)
+    # As one stratum: in the order of the groups' own keys, so that strata are mixed.
+    cells = (
+        [sorted((group for one in pooled for group in one.groups), key=lambda one: one.word)]
+        if pooled
+        else []
+    )
+    cells += [list(one.groups) for one in balanced]
+    sizes = [_rows(cell) for cell in cells]
+    table = [[members * size, nonmembers * size, spare * size] for size in sizes]
+    sides: dict[Side, list[Example]] = {"member": [], "nonmember": []}
+    for cell, counts in zip(cells, round_table(table, total, random), strict=True):
+        found = _draw_cell(cell, counts[0], counts[1], random)
+        if found is None:
+            return None
+        for side, rows in zip(sides, found, strict=True):
+            sides[side] += rows
+    several = stratify and len(strata) > 1
+    return Drawn(
+        sides=sides,
+        strata=len(strata),
+        pooled_strata=len(pooled) if several else 0,
+        pooled_rows=sum(one.size for one in pooled) if several else 0,
+    )
+
+
+def draw_splits(
+    examples: Sequence[Example], *, side: Side, tune_share: float, seed: int
+) -> dict[str, Split]:
+    """Draw the split of each row; by example_id.
+
+    Args:
+        examples: one side of one dataset.
+        side: which side it is.
+        tune_share: each row's probability to be in `tune`.
+        seed: the experiment's seed.
+    """
+    share = Fraction(str(tune_share))
+    strata = keyed_strata(examples, stream=keyed.Stream.LEVEL, seed=seed)
+    name = f"{examples[0].dataset}\n{side}"
+    random = random_of(name, stream=keyed.Stream.SPLIT, seed=seed)
+    groups: list[Group] = []
+    masses: list[int] = []
+    places: list[range] = []
+    for stratum in strata:
+        places.append(range(len(groups), len(groups) + len(stratum.groups)))
+        groups += stratum.groups
+        masses += _arc(stratum, share, random)
+    capacities = [share.denominator * len(group.rows) for group in groups]
+    tune = draw_units(masses, capacities, places, random)
+    return {
+        row.example_id: "tune" if inside else "test"
+        for group, inside in zip(groups, tune, strict=True)
+        for row in group.rows
+    }
+
+
+def _arc(stratum: Stratum, share: Fraction, random: np.random.Generator) -> list[int]:
+    """Return how much of each group lies on a share of the circle that starts anywhere.
+
+    In parts of a row, of which there are `share.denominator`. Each group's expectation is its
+    share: it is on the arc, off it, or across one of its two ends.
+    """
+    whole = stratum.size * share.denominator
+    length = stratum.size * share.numerator
+    start = int(random.integers(whole))
+    found = []
+    place = 0
+    for group in stratum.groups:
+        stop = place + len(group.rows) * share.denominator
+        found.append(
+            sum(
+                max(0, min(stop, start + length - turn) - max(place, start - turn))
+                for turn in (0, whole)
+            )
+        )
+        place = stop
+    return found
+
+
+def _pooled(
+    strata: Sequence[Stratum], least: int, spare: int, total: int
+) -> tuple[list[Stratum], list[Stratum]]:
+    """Divide the strata into those that are drawn from as one and those balanced each.
+
+    Args:
+        strata: all of them.
+        least: rows wanted on the smaller side; 0 balances no stratum.
+        spare: usable rows that are not wanted.
+        total: usable rows.
+    """
+
+    def fits(size: int, largest: int) -> bool:
+        # Both gaps can take what is left of a group whose other part is on a side.
+        return spare * size // total >= 2 * (largest - 1)
+
+    pooled: list[Stratum] = []
+    balanced: list[Stratum] = []
+    for one in strata:
+        enough = least * one.size >= total and fits(one.size, one.largest)
+        (balanced if enough else pooled).append(one)
+    balanced.sort(key=lambda one: one.size)
+    while pooled and balanced:
+        size = sum(one.size for one in pooled)
+        if fits(size, max(one.largest for one in pooled)):
+            break
+        pooled.append(balanced.pop(0))
+    return pooled, balanced
+
+
+def _draw_cell(
+    groups: list[Group], members: int, nonmembers: int, random: np.random.Generator
+) -> tuple[list[Example], list[Example]] | None:
+    """Draw rows from groups in random order; None where no order was found that fits."""
+    spare = _rows(groups) - members - nonmembers
+    gap = (spare + int(random.integers(2))) // 2
+    found = _around(groups, members, gap, nonmembers, random)
+    for walk in (_around, _filled):
+        for _ in range(_TRIES):
+            if found is not None:
+                return found
+            groups = [groups[place] for place in random.permutation(len(groups)).tolist()]
+            gap = int(random.integers(spare + 1))
+            found = walk(groups, members, gap, nonmembers, random)
+    return found
+
+
+def _around(
+    groups: list[Group], members: int, gap: int, nonmembers: int, random: np.random.Generator
+) -> tuple[list[Example], list[Example]] | None:
+    """Walk the circle from anywhere; None where a group would stand on both sides."""
+    total = _rows(groups)
+    place = int(random.integers(total))
+    inside: list[Example] = []
+    outside: list[Example] = []
+    for group in groups:
+        before = len(inside), len(outside)
+        for row in group.rows:
+            if place < members:
+                inside.append(row)
+            elif members + gap <= place < members + gap + nonmembers:
+                outside.append(row)
+            place = (place + 1) % total
+        if len(inside) > before[0] and len(outside) > before[1]:
+            return None
+    return inside, outside
+
+
+def _filled(
+    groups: list[Group], members: int, _gap: int, nonmembers: int, _random: np.random.Generator
+) -> tuple[list[Example], list[Example]] | None:
+    """Give each group in turn to the side that lacks the larger share of its rows."""
+    inside: list[Example] = []
+    outside: list[Example] = []
+    for group in groups:
+        lacking = members - len(inside), nonmembers - len(outside)
+        side, left = (
+            (inside, lacking[0])
+            if lacking[0] * nonmembers > lacking[1] * members
+            else (outside, lacking[1])
+        )
+        side += group.rows[:left]
+    full = len(inside) == members and len(outside) == nonmembers
+    return (inside, outside) if full else None
+
+
+def _rows(groups: Sequence[Group]) -> int:
+    return sum(len(group.rows) for group in groups)

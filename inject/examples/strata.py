@@ -1,0 +1,91 @@
+"""Groups of one dataset, stratum by stratum, in keyed random order.
+
+Whatever is dealt (sides, splits, doses, twins) is dealt to whole groups in this order, so nothing
+rests on how strata, groups or rows are called or sorted. A group's place depends on (seed, stream,
+dataset, group, number) alone; strata are ordered by a key of their own.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from inject import keyed
+from inject.examples.example import Example
+
+
+class Group(NamedTuple):
+    """Rows that go together."""
+
+    word: int
+    """Its keyed random number."""
+    rows: tuple[Example, ...]
+    """In keyed random order."""
+
+
+class Stratum(NamedTuple):
+    """Groups that are drawn from in equal shares."""
+
+    label: str
+    """The rows' stratum; several joined by `+` where one group has rows of several."""
+    groups: tuple[Group, ...]
+    """In keyed random order."""
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return sum(len(group.rows) for group in self.groups)
+
+    @property
+    def largest(self) -> int:
+        """Rows of the largest group."""
+        return max(len(group.rows) for group in self.groups)
+
+
+def keyed_strata(
+    examples: Sequence[Example], *, stream: keyed.Stream, seed: int, number: int = 0
+) -> list[Stratum]:
+    """Return the groups of one dataset by stratum.
+
+    Args:
+        examples: rows of one dataset.
+        stream: what the order is for.
+        seed: the seed.
+        number: which of several orders.
+    """
+    if not examples:
+        return []
+    dataset = examples[0].dataset
+    groups: dict[str, list[Example]] = defaultdict(list)
+    for one in examples:
+        groups[one.group].append(one)
+    label = {name: "+".join(sorted({one.stratum for one in rows})) for name, rows in groups.items()}
+    labels = sorted(set(label.values()))
+    together = [one.example_id for rows in groups.values() if len(rows) > 1 for one in rows]
+    # One call for all: a call costs as much as a thousand words.
+    names = [
+        *(f"{dataset}\n{name}" for name in groups),
+        *(f"{dataset}\n\n{one}" for one in labels),
+        *together,
+    ]
+    words = keyed.words(seed, stream, keyed.item_keys(names), number).tolist()
+    first, last = len(groups), len(groups) + len(labels)
+    word = dict(zip(groups, words[:first], strict=True))
+    strata = sorted(zip(words[first:last], labels, strict=True))
+    row_word = dict(zip(together, words[last:], strict=True))
+    inside: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(groups, key=lambda one: (word[one], one)):
+        groups[name].sort(key=lambda one: (row_word.get(one.example_id, 0), one.example_id))
+        inside[label[name]].append(name)
+    return [
+        Stratum(one, tuple(Group(word[name], tuple(groups[name])) for name in inside[one]))
+        for _, one in strata
+    ]
+
+
+def random_of(
+    dataset: str, *, stream: keyed.Stream, seed: int, number: int = 0
+) -> np.random.Generator:
+    """Return the generator for what is decided about a dataset as a whole."""
+    return keyed.generator(seed, stream, keyed.item_key(f"{dataset}\n{number}"))

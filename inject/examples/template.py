@@ -1,0 +1,157 @@
+"""From a row's fields to text, with the place of every field in it.
+
+A template is text with placeholders: `{question}` stands for a field that holds a text or a
+list of texts. A list is written one item a line, lettered: `{options}` gives `A. …`,
+`{options:(A)}` gives `(A) …`; whatever surrounds the `A` after the colon surrounds each
+letter. `{{` and `}}` are literal braces. Nothing else is interpreted: no attributes, no
+indices, no code.
+
+Invariant: `text[span.start:span.stop]` is exactly the field as it was written. A field that
+stands twice keeps the span of its first place.
+"""
+
+import string
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from inject.errors import InputError, did_you_mean
+from inject.examples.example import Span
+
+_LABEL = "A."
+
+
+class Rendered(NamedTuple):
+    """A rendered text and the characters that each of its fields takes up."""
+
+    text: str
+    spans: Mapping[str, Span]
+
+
+class _Part(NamedTuple):
+    literal: str
+    name: str | None
+    label: str
+
+
+@dataclass(frozen=True)
+class Template:
+    """A parsed template; make one with `parse_template`."""
+
+    source: str
+    parts: tuple[_Part, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields that it names, in order, each once."""
+        return tuple(dict.fromkeys(part.name for part in self.parts if part.name is not None))
+
+    def fits(self, fields: Mapping[str, Any]) -> bool:
+        """Return whether `fields` holds every field that the template names."""
+        return all(name in fields for name in self.names)
+
+    def render(self, fields: Mapping[str, Any]) -> Rendered:
+        """Return the text and spans for one row.
+
+        Raises:
+            InputError: a placeholder that `fields` does not hold, or whose value is neither
+                a text nor a list of texts. Field values never appear in the message.
+        """
+        pieces: list[str] = []
+        spans: dict[str, Span] = {}
+        length = 0
+        for part in self.parts:
+            pieces.append(part.literal)
+            length += len(part.literal)
+            if part.name is None:
+                continue
+            written = self._written(part, fields)
+            spans.setdefault(part.name, Span(length, length + len(written)))
+            pieces.append(written)
+            length += len(written)
+        return Rendered("".join(pieces), spans)
+
+    def _written(self, part: _Part, fields: Mapping[str, Any]) -> str:
+        name = part.name or ""
+        if name not in fields:
+            raise unknown_placeholder(name, fields)
+        value = fields[name]
+        if isinstance(value, str):
+            if part.label:
+                raise InputError(
+                    f"template: {{{name}:{part.label}}} letters a list, and {name!r} is a text.",
+                    hint=f"Write {{{name}}}.",
+                )
+            return value
+        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return lettered(value, part.label or _LABEL)
+        raise InputError(
+            f"template: field {name!r} holds a {type(value).__name__}.",
+            allowed="a text or a list of texts",
+        )
+
+
+def parse_template(template: str) -> Template:
+    """Return the parsed template.
+
+    Raises:
+        InputError: unbalanced braces, a placeholder that is no plain name, a label without
+            an `A`, or no placeholder at all (every row would be the same text).
+    """
+    try:
+        pieces = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise InputError(
+            f"template: {error}.", hint="Write literal braces as {{ and }}."
+        ) from error
+    parts = tuple(_part(*piece) for piece in pieces)
+    if all(part.name is None for part in parts):
+        raise InputError("template: names no field, so every row would be the same text.")
+    return Template(template, parts)
+
+
+def render(template: str, fields: Mapping[str, Any]) -> Rendered:
+    """Parse a template and render one row; for many rows keep the parsed `Template`."""
+    return parse_template(template).render(fields)
+
+
+def lettered(items: Iterable[str], label: str = _LABEL) -> str:
+    """Return the items one a line behind letters in the form of `label` (`A.`, `(A)`, …)."""
+    before, after = label.split("A", 1)
+    return "\n".join(f"{before}{letter(index)}{after} {item}" for index, item in enumerate(items))
+
+
+def letter(index: int) -> str:
+    """Return A for 0, Z for 25, then AA, AB, … as spreadsheets count."""
+    name = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        name = string.ascii_uppercase[rest] + name
+    return name
+
+
+def unknown_placeholder(name: str, fields: Iterable[str]) -> InputError:
+    """Return the error for a placeholder that a row has no field for."""
+    known = sorted(fields)
+    return InputError(
+        f"template: no field {name!r}.{did_you_mean(name, known)}",
+        allowed=", ".join(known) or "none; the row has no fields",
+    )
+
+
+def _part(literal: str, name: str | None, label: str | None, conversion: str | None) -> _Part:
+    if name is None:
+        return _Part(literal, None, "")
+    if not name.isidentifier() or conversion:
+        raise InputError(
+            f"template: {name!r} is no plain field name.",
+            allowed="letters, digits and underscores",
+            hint="Write literal braces as {{ and }}.",
+        )
+    if label and label.count("A") != 1:
+        raise InputError(
+            f"template: {{{name}:{label}}} has no place for the letter.",
+            allowed="a label with one A in it, such as {options:A.} or {options:(A)}",
+        )
+    return _Part(literal, name, label or "")

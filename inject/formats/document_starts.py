@@ -1,0 +1,137 @@
+"""Where the documents of an imported stream start: told by an index, by rows, or by end tokens.
+
+Starts go straight to `docs.npy`, so that memory does not grow with their number. On the way it is
+counted how many documents have no end token behind them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.formats.layout import I64
+
+
+class StartsWriter:
+    """Writes an `.npy` file of int64 positions bit by bit; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.count = 0
+        self._file: IO[bytes] = path.open("w+b")
+        self._header()
+
+    def __enter__(self) -> "StartsWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.seek(0)
+        self._header()
+        self._file.close()
+
+    def append(self, starts: I64) -> None:
+        """Append positions, shape [n]."""
+        self._file.write(np.ascontiguousarray(starts, dtype="<i8").data)
+        self.count += len(starts)
+
+    def _header(self) -> None:
+        # numpy pads the header so that it keeps its length while the first axis grows.
+        header = {"descr": "<i8", "fortran_order": False, "shape": (self.count,)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+class Documents(Protocol):
+    """Follows the stream, block by block, and finds its documents."""
+
+    unended: int
+    """Documents without an end token behind them; the last one of a cut stream does not count."""
+
+    def file_starts(self, position: int) -> None:
+        """A file begins at this position of the stream."""
+        ...
+
+    def saw(self, ids: npt.NDArray[Any], position: int) -> None:
+        """These ids stand at this position, and behind what was seen before."""
+        ...
+
+    def file_ends(self) -> None:
+        """The file was used to its end."""
+        ...
+
+
+class ByEndToken:
+    """A document ends with the end token, or with its file."""
+
+    def __init__(self, starts: StartsWriter, end: int) -> None:
+        self.unended = 0
+        self._starts = starts
+        self._end = end
+        # A start that is not written yet: whether there is a token behind it is not known.
+        self._due: int | None = None
+
+    def file_starts(self, position: int) -> None:
+        """See `Documents`."""
+        self._due = position
+
+    def saw(self, ids: npt.NDArray[Any], position: int) -> None:
+        """See `Documents`."""
+        starts = np.flatnonzero(ids == self._end) + (position + 1)
+        if self._due is not None:
+            starts = np.append(self._due, starts)
+        behind = len(starts) and starts[-1] == position + len(ids)
+        self._due = int(starts[-1]) if behind else None
+        self._starts.append(starts[:-1] if behind else starts)
+
+    def file_ends(self) -> None:
+        """See `Documents`."""
+        self.unended += self._due is None
+        self._due = None
+
+
+class ByIndex:
+    """Documents start where an index says.
+
+    Args:
+        starts: all of them, ascending; may be a memory map.
+        end: the end token.
+    """
+
+    def __init__(self, starts: I64, end: int) -> None:
+        self.unended = 0
+        self._starts = starts
+        self._end = end
+        self._last: int | None = None
+
+    def file_starts(self, position: int) -> None:
+        """See `Documents`."""
+
+    def saw(self, ids: npt.NDArray[Any], position: int) -> None:
+        """See `Documents`."""
+        # The token before a start ends a document; that of the last one is seen by `file_ends`.
+        first, last = np.searchsorted(self._starts, [position, position + len(ids)])
+        before = self._starts[first:last] - 1 - position
+        inside = before[before >= 0]
+        self.unended += int(np.count_nonzero(ids[inside] != self._end))
+        if len(inside) < len(before) and self._last is not None:
+            self.unended += self._last != self._end
+        self._last = int(ids[-1])
+
+    def file_ends(self) -> None:
+        """See `Documents`."""
+        self.unended += self._last != self._end
+        self._last = None
+
+
+def write_starts(path: Path, blocks: Iterator[I64], *, stop: int) -> int:
+    """Write the document starts below `stop` and return their number."""
+    with StartsWriter(path) as writer:
+        for block in blocks:
+            writer.append(block[block < stop])
+    return writer.count

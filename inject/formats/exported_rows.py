@@ -1,0 +1,88 @@
+"""The rows of an exported stream: its documents, or its windows.
+
+A row is a stretch of the stream. Windows are counted, not listed, so that a stream of any length
+costs nothing; documents cost their starts, 8 bytes each. Tokens are read in blocks.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+I64 = npt.NDArray[np.int64]
+RowKind = Literal["documents", "windows"]
+BLOCK = 1 << 20
+"""Tokens that are read at once."""
+_ROWS = 1 << 16
+
+
+class ExportedView(Protocol):
+    """What of a view is exported: `inject.stream.view.View` has it all."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Length of the stream."""
+        ...
+
+    @property
+    def context(self) -> int:
+        """Tokens in a window."""
+        ...
+
+    def read(self, start: int, stop: int) -> I64:
+        """Return the tokens start <= position < stop."""
+        ...
+
+    def document_starts(self) -> I64:
+        """Ascending positions at which documents start, the first 0."""
+        ...
+
+
+class Rows:
+    """Documents or whole windows of a stream, one after the other from position 0.
+
+    Args:
+        view: the stream.
+        kind: `windows` leaves out a last partial window.
+    """
+
+    def __init__(self, view: ExportedView, kind: RowKind) -> None:
+        self.kind = kind
+        self._context = view.context
+        self._starts = view.document_starts() if kind == "documents" else None
+        if self._starts is None:
+            # A last partial window is never trained on, and is left out here, too.
+            self.count = view.n_tokens // view.context
+            self.n_tokens = self.count * view.context
+        else:
+            self.count = len(self._starts)
+            self.n_tokens = view.n_tokens
+
+    def edges(self, first: int, last: int) -> I64:
+        """Return where rows first <= row < last start, and where the last of them ends."""
+        if self._starts is None:
+            return np.arange(first, last + 1, dtype=np.int64) * self._context
+        edges = np.asarray(self._starts[first : last + 1], dtype=np.int64)
+        return np.append(edges, self.n_tokens) if last == self.count else edges
+
+    def blocks(self, size: int) -> Iterator[I64]:
+        """Yield the edges of all rows, `size` rows at a time."""
+        for first in range(0, self.count, size):
+            yield self.edges(first, min(first + size, self.count))
+
+    def batches(self, view: ExportedView, tokens: int) -> Iterator[tuple[I64, I64]]:
+        """Yield (edges, ids) of consecutive rows: about `tokens` tokens, at least one row."""
+        for edges in self.blocks(_ROWS):
+            first = 0
+            while first < len(edges) - 1:
+                last = int(np.searchsorted(edges, edges[first] + tokens, side="right")) - 1
+                last = max(last, first + 1)
+                yield edges[first : last + 1], view.read(int(edges[first]), int(edges[last]))
+                first = last
+
+
+def token_blocks(view: ExportedView, stop: int) -> Iterator[I64]:
+    """Yield the first `stop` tokens of a stream in blocks."""
+    for start in range(0, stop, BLOCK):
+        yield view.read(start, min(start + BLOCK, stop))

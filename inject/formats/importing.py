@@ -1,0 +1,320 @@
+"""From token ids that somebody has to a corpus folder (`inject.corpus.build`), copying nothing.
+
+Megatron's and OLMo's files stay where they are: the corpus refers to them. They are read once, in
+blocks, to hash what is used, to check every id against the vocabulary, and to find the documents.
+They are copied only where a corpus cannot read them as they lie: ids of 1 or 8 bytes, big-endian
+ids, files of different widths; rows of data sets always. Memory does not grow with the corpus.
+Cost: reading and hashing, about 0.5 GB/s.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from inject.corpus.build import CorpusFacts
+from inject.corpus.imported_files import write_places
+from inject.corpus.tokenizer import end_token_id, vocabulary_size
+from inject.corpus.tokens import Shard, TokenWriter
+from inject.errors import InputError
+from inject.formats.document_starts import (
+    ByEndToken,
+    ByIndex,
+    Documents,
+    StartsWriter,
+    write_starts,
+)
+from inject.formats.index_only import DescribedImport
+from inject.formats.layout import Layout, TokenFile
+from inject.formats.megatron import MegatronImport
+from inject.formats.olmo import OlmoImport
+from inject.formats.token_rows import DatasetsImport, IdBatch
+from inject.reading.unchanged import content_digest
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+AnyImport = Annotated[
+    MegatronImport | OlmoImport | DatasetsImport | DescribedImport, Field(discriminator="kind")
+]
+"""Any corpus to import, told apart by `kind`."""
+
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """What every import needs."""
+
+    out: Path
+    end: int
+    vocabulary: int
+    tokens: int | None
+    """Where the stream is cut; None for all there is."""
+    progress: Callable[[int], None] | None
+
+    @property
+    def starts(self) -> Path:
+        """The file of document starts."""
+        return self.out / "docs.npy"
+
+    def tell(self, done: int) -> None:
+        """Report progress."""
+        if self.progress is not None:
+            self.progress(done)
+
+    def too_short(self, tokens: int, where: str) -> InputError:
+        """Return the error for a corpus that is shorter than what is asked for."""
+        return InputError(
+            f"the corpus to import holds {tokens:,} tokens, fewer than the {self.tokens:,} that "
+            "are asked for",
+            where=where,
+            hint="Ask for fewer tokens, or import more files.",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What an import wrote, or refers to."""
+
+    tokens: int
+    documents: int
+    shards: list[Shard]
+    dtype: str
+    remarks: dict[str, int]
+    """Counts of what a user should know."""
+
+
+def token_files(source: AnyImport | None) -> tuple[Path, ...] | None:
+    """Return where the token files of an import lie now, in the order of the stream.
+
+    None where a corpus holds its own tokens, as that of rows does.
+    """
+    if source is None or isinstance(source, DatasetsImport | DescribedImport):
+        return None
+    return tuple(file.path for file in source.layout().files)
+
+
+def import_corpus(
+    out: Path,
+    source: AnyImport,
+    *,
+    tokenizer: "PreTrainedTokenizerBase",
+    tokens: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> CorpusFacts:
+    """Write a corpus folder for token ids that exist.
+
+    Args:
+        out: an existing, empty folder.
+        source: what to import.
+        tokenizer: the one that made the ids; gives the vocabulary and the end token.
+        tokens: length of the stream, its first tokens; None for all.
+        progress: told the number of tokens so far.
+
+    Returns:
+        The facts, as in `corpus.json`; their `mixture` says what the import found.
+
+    Raises:
+        InputError: files are missing, damaged, at odds with each other, or shorter than `tokens`;
+            an id lies outside the vocabulary (file and position named); a described corpus.
+    """
+    if tokens is not None and tokens < 1:
+        raise InputError(f"a corpus of {tokens} tokens", allowed="1 or more")
+    job = _Job(
+        out=out,
+        end=end_token_id(tokenizer),
+        vocabulary=vocabulary_size(tokenizer),
+        tokens=tokens,
+        progress=progress,
+    )
+    if isinstance(source, DescribedImport):
+        raise InputError(
+            "the corpus is only described, so there are no tokens to train on",
+            where=source.path,
+            hint="Import the token files instead, or only plan with it (`spikein plan`).",
+        )
+    if isinstance(source, DatasetsImport):
+        found = _import_rows(job, source)
+    else:
+        found = _import_files(job, source.layout(), source.label())
+    tokenizer.save_pretrained(out / "tokenizer")
+    facts = CorpusFacts(
+        tokens=found.tokens,
+        documents=found.documents,
+        vocabulary=job.vocabulary,
+        dtype=found.dtype,
+        end_token=job.end,
+        shards=tuple(found.shards),
+        shares=(),
+        mixture=({"imported": source.identity(), **found.remarks},),
+    )
+    text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
+    (out / "corpus.json").write_text(text + "\n", encoding="utf-8")
+    return facts
+
+
+def _import_files(job: _Job, layout: Layout, where: str) -> _Found:
+    total = layout.tokens if job.tokens is None else job.tokens
+    if total > layout.tokens:
+        raise job.too_short(layout.tokens, where)
+    kinds = {file.readable_as for file in layout.files}
+    dtype = (kinds.pop() if len(kinds) == 1 else None) or ""
+    with nullcontext() if dtype else TokenWriter(job.out, vocabulary=job.vocabulary) as writer:
+        if layout.documents is not None:
+            count = write_starts(job.starts, layout.documents(), stop=total)
+            known = np.load(job.starts, mmap_mode="r")
+            documents: Documents = ByIndex(known, job.end)
+            shards = _read_files(job, layout, total, documents, writer)
+        else:
+            with StartsWriter(job.starts) as starts:
+                documents = ByEndToken(starts, job.end)
+                shards = _read_files(job, layout, total, documents, writer)
+            count = starts.count
+    if writer is None:
+        write_places(job.out, [file.path for file in layout.files][: len(shards)])
+    return _Found(
+        tokens=total,
+        documents=count,
+        shards=shards if writer is None else writer.shards,
+        dtype=dtype if writer is None else writer.dtype.str,
+        remarks={"documents_without_end_token": documents.unended},
+    )
+
+
+def _read_files(
+    job: _Job, layout: Layout, total: int, documents: Documents, writer: TokenWriter | None
+) -> list[Shard]:
+    """Read the first `total` tokens once; return the files as shards that lie where they are."""
+    position = 0
+    shards: list[Shard] = []
+    for file in layout.files:
+        used = min(file.tokens, total - position)
+        if not used:
+            break
+        documents.file_starts(position)
+        state = hashlib.sha256()
+        for ids in _blocks(file, used, job.vocabulary):
+            state.update(ids.data)
+            documents.saw(ids, position)
+            if writer is not None:
+                writer.append(ids)
+            position += len(ids)
+            job.tell(position)
+        if used == file.tokens:
+            documents.file_ends()
+        shards.append(
+            Shard(
+                name=f"outside-{len(shards):05d}.bin",
+                tokens=used,
+                sha256=state.hexdigest(),
+                skip_bytes=file.skip_bytes,
+                file_sha256=content_digest(file.path),
+            )
+        )
+    return shards
+
+
+def _blocks(file: TokenFile, used: int, vocabulary: int) -> Iterator[npt.NDArray[Any]]:
+    """Yield the first `used` ids of a file, each checked against the vocabulary."""
+    with file.path.open("rb") as handle:
+        handle.seek(file.skip_bytes)
+        for first in range(0, used, _BLOCK):
+            count = min(_BLOCK, used - first)
+            ids = np.fromfile(handle, dtype=file.dtype, count=count)
+            if len(ids) < count:
+                raise InputError("became shorter while it was read", where=str(file.path))
+            at = _outside(ids, vocabulary)
+            if at is not None:
+                raise _not_in_vocabulary(
+                    f"token id {ids[at]:,} at position {first + at:,}", str(file.path), vocabulary
+                )
+            yield ids
+
+
+def _import_rows(job: _Job, source: DatasetsImport) -> _Found:
+    empty = added = 0
+    with (
+        TokenWriter(job.out, vocabulary=job.vocabulary) as writer,
+        StartsWriter(job.starts) as starts,
+    ):
+        by_end = ByEndToken(starts, job.end)
+        by_end.file_starts(0)
+        for batch in source.batches():
+            _check_rows(batch, job.vocabulary, source.label())
+            if source.rows == "stream":
+                ids = _cut(batch.ids, writer, job.tokens)
+                by_end.saw(ids, writer.n_tokens)
+            else:
+                ended, begun, missing = _with_ends(batch, job.end)
+                ids = _cut(ended, writer, job.tokens)
+                used = begun < len(ids)
+                starts.append(begun[used] + writer.n_tokens)
+                added += int(np.count_nonzero(missing[used]))
+            empty += int(np.count_nonzero(np.diff(batch.edges) == 0))
+            writer.append(ids)
+            job.tell(writer.n_tokens)
+            if writer.n_tokens == job.tokens:
+                break
+    if not writer.n_tokens or (job.tokens or 0) > writer.n_tokens:
+        if job.tokens:
+            raise job.too_short(writer.n_tokens, source.label())
+        raise InputError("there are no tokens in it", where=source.label())
+    return _Found(
+        tokens=writer.n_tokens,
+        documents=starts.count,
+        shards=writer.shards,
+        dtype=writer.dtype.str,
+        remarks={"empty_rows": empty, "end_tokens_added": added},
+    )
+
+
+def _with_ends(
+    batch: IdBatch, end: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return ids with an end token behind each row, where rows start, and which lacked one."""
+    kept = np.diff(batch.edges) > 0
+    stops = batch.edges[1:][kept]
+    missing = batch.ids[stops - 1] != end
+    starts = batch.edges[:-1][kept] + np.cumsum(missing) - missing
+    return np.insert(batch.ids, stops[missing], end), starts, missing
+
+
+def _cut(
+    ids: npt.NDArray[np.int64], writer: TokenWriter, tokens: int | None
+) -> npt.NDArray[np.int64]:
+    return ids if tokens is None else ids[: tokens - writer.n_tokens]
+
+
+def _check_rows(batch: IdBatch, vocabulary: int, where: str) -> None:
+    at = _outside(batch.ids, vocabulary)
+    if at is not None:
+        row = int(np.searchsorted(batch.edges, at, side="right")) - 1
+        raise _not_in_vocabulary(
+            f"token id {batch.ids[at]:,} at position {at - batch.edges[row]:,}",
+            f"{where}: row {batch.first + row:,}",
+            vocabulary,
+        )
+
+
+def _outside(ids: npt.NDArray[Any], vocabulary: int) -> int | None:
+    """Return the first position of an id outside the vocabulary, or None."""
+    if not len(ids) or (int(ids.max()) < vocabulary and int(ids.min()) >= 0):
+        return None
+    return int(np.flatnonzero((ids < 0) | (ids >= vocabulary))[0])
+
+
+def _not_in_vocabulary(problem: str, where: str, vocabulary: int) -> InputError:
+    return InputError(
+        problem,
+        where=where,
+        allowed=f"0 to {vocabulary - 1:,}, the vocabulary of the tokenizer",
+        hint="The ids were made with another tokenizer, or are of another width.",
+    )

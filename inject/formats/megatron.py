@@ -1,0 +1,278 @@
+"""Megatron-LM's indexed dataset: `PREFIX.bin` holds the tokens, `PREFIX.idx` says where.
+
+The index, all little-endian: the magic `MMIDIDX` and two zero bytes; u64 version 1; u8 code of
+the element type; u64 number S of sequences; u64 number D of document indices (documents + 1);
+S × i32 lengths in tokens; S × i64 byte offsets into the `.bin`; D × i64 sequence indices at
+which documents start, from 0, the last one S. A multimodal index goes on with S × i8 modes,
+which is refused. Source: Megatron-LM, `megatron/core/datasets/indexed_dataset.py`.
+
+The index is mapped and checked in blocks, so neither reading nor writing one holds it in memory.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from inject.errors import InputError
+from inject.formats.exported_rows import Rows
+from inject.formats.folder import HashedFile
+from inject.formats.layout import I64, Layout, TokenFile, found_files, size_of
+from inject.reading.rows import content_digest
+from inject.settings import Settings
+
+MAGIC = b"MMIDIDX\x00\x00"
+_VERSION = 1
+_HEADER = struct.Struct("<9sQBQQ")
+_DTYPES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 6: "<f8", 7: "<f4", 8: "<u2"}
+_FLOATS = (6, 7)
+_LONGEST = 2**31 - 1
+_BLOCK = 1 << 20
+
+
+class MegatronImport(Settings):
+    """Token files of Megatron-LM, used where they lie."""
+
+    kind: Literal["megatron"]
+    """`megatron`."""
+    path: Annotated[str, Field(min_length=1)]
+    """Prefix of a `.bin` and an `.idx` file, a folder of such pairs, or a glob such as
+    `DIR/*.idx`; several are read in sorted order."""
+
+    def label(self) -> str:
+        """Return a short name for messages and reports."""
+        return f"megatron {self.path}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the tokens: the content of the files, not their names."""
+        return {
+            "kind": self.kind,
+            "files": [
+                {"idx": content_digest(path), "bin": content_digest(_bin(path))}
+                for path in _indices(self.path)
+            ],
+        }
+
+    def layout(self) -> Layout:
+        """Return the token files, the index of each checked against its `.bin`.
+
+        Raises:
+            InputError: files are missing, truncated, or do not fit each other.
+        """
+        indices = [MegatronIndex.open(path) for path in _indices(self.path)]
+        for index in indices:
+            index.check_bin()
+        return Layout(
+            files=tuple(index.token_file() for index in indices),
+            documents=partial(_documents, indices),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MegatronIndex:
+    """An `.idx` file, checked in itself; its arrays are memory maps."""
+
+    path: Path
+    dtype: np.dtype
+    lengths: npt.NDArray[np.int32]
+    """Tokens of each sequence."""
+    offsets: I64
+    """Bytes before each sequence."""
+    documents: I64
+    """Sequence at which each document starts, and one past the last sequence."""
+    tokens: int
+
+    @classmethod
+    def open(cls, path: Path) -> "MegatronIndex":
+        """Open and check an index; the `.bin` is not touched.
+
+        Raises:
+            InputError: not such an index, truncated, multimodal, or at odds with itself.
+        """
+        size = size_of(path)
+        with path.open("rb") as file:
+            head = file.read(_HEADER.size)
+        if head[: len(MAGIC)] != MAGIC:
+            raise InputError(
+                f"not an index of Megatron-LM: it begins with {head[:9]!r}",
+                where=str(path),
+                allowed=f"files that begin with {MAGIC!r}",
+            )
+        if len(head) < _HEADER.size:
+            raise InputError("the index is truncated within its header", where=str(path))
+        _, version, code, sequences, entries = _HEADER.unpack(head)
+        dtype = _checked_header(path, version, code, sequences, entries)
+        whole = _HEADER.size + 12 * sequences + 8 * entries
+        if size == whole + sequences:
+            raise InputError(
+                "a multimodal index (one with a mode for each sequence) is not supported",
+                where=str(path),
+                hint="Export the text alone.",
+            )
+        if size != whole:
+            raise InputError(
+                f"the index has {size:,} bytes; {sequences:,} sequences and {entries:,} document "
+                f"indices take {whole:,}: it is truncated or damaged",
+                where=str(path),
+            )
+        at = _HEADER.size
+        lengths = np.memmap(path, "<i4", "r", at, (sequences,))
+        offsets = np.memmap(path, "<i8", "r", at + 4 * sequences, (sequences,))
+        documents = np.memmap(path, "<i8", "r", at + 12 * sequences, (entries,))
+        _check_documents(path, documents, sequences)
+        tokens = _check_offsets(path, lengths, offsets, dtype.itemsize)
+        return cls(
+            path=path,
+            dtype=dtype,
+            lengths=lengths,
+            offsets=offsets,
+            documents=documents,
+            tokens=tokens,
+        )
+
+    def check_bin(self) -> None:
+        """Check that the `.bin` is there and as long as the index says.
+
+        Raises:
+            InputError: it is not.
+        """
+        path, width = _bin(self.path), self.dtype.itemsize
+        size = size_of(path)
+        if size != self.tokens * width:
+            raise InputError(
+                f"has {size:,} bytes, its index speaks of {self.tokens:,} tokens of {width} bytes, "
+                f"which are {self.tokens * width:,}: the two do not belong together, or one is "
+                "truncated",
+                where=str(path),
+            )
+
+    def token_file(self) -> TokenFile:
+        """Return the `.bin` as a token file."""
+        return TokenFile(path=_bin(self.path), tokens=self.tokens, dtype=self.dtype)
+
+    def document_starts(self) -> Iterator[I64]:
+        """Yield the positions at which documents start, in blocks; empty ones have none."""
+        width, last = self.dtype.itemsize, len(self.lengths)
+        for start in range(0, len(self.documents) - 1, _BLOCK):
+            # One entry more, to see which documents of the block are empty.
+            entries = np.asarray(self.documents[start : start + _BLOCK + 1])
+            inside = entries < last
+            starts = np.full(len(entries), self.tokens, dtype=np.int64)
+            starts[inside] = self.offsets[entries[inside]] // width
+            yield starts[:-1][starts[:-1] < starts[1:]]
+
+
+def write_index(file: HashedFile, rows: Rows, dtype: np.dtype) -> None:
+    """Write the index of a `.bin` in which each row is one sequence and one document.
+
+    Args:
+        file: where to.
+        rows: the rows of the stream.
+        dtype: element type of the `.bin`: `<u2` or `<i4`.
+
+    Raises:
+        InputError: a row is longer than the index can say.
+    """
+    code = next(code for code, name in _DTYPES.items() if np.dtype(name) == dtype)
+    file.write(_HEADER.pack(MAGIC, _VERSION, code, rows.count, rows.count + 1))
+    for edges in rows.blocks(_BLOCK):
+        lengths = np.diff(edges)
+        if lengths.max() > _LONGEST:
+            raise InputError(
+                f"a document of {lengths.max():,} tokens is too long for an index of Megatron-LM",
+                allowed=f"at most {_LONGEST:,} tokens",
+                hint="Export windows instead of documents.",
+            )
+        file.write(lengths.astype("<i4").tobytes())
+    for edges in rows.blocks(_BLOCK):
+        file.write((edges[:-1] * dtype.itemsize).astype("<i8").tobytes())
+    for start in range(0, rows.count + 1, _BLOCK):
+        file.write(np.arange(start, min(start + _BLOCK, rows.count + 1), dtype="<i8").tobytes())
+
+
+def _indices(pattern: str) -> list[Path]:
+    stem = pattern.removesuffix(".idx").removesuffix(".bin")
+    one = Path(f"{stem}.idx").expanduser()
+    if one.is_file():
+        return [one.resolve()]
+    return found_files(pattern.replace(".bin", ".idx"), ".idx", what="megatron")
+
+
+def _bin(index: Path) -> Path:
+    return index.with_suffix(".bin")
+
+
+def _documents(indices: list[MegatronIndex]) -> Iterator[I64]:
+    before = 0
+    for index in indices:
+        for starts in index.document_starts():
+            yield starts + before
+        before += index.tokens
+
+
+def _checked_header(path: Path, version: int, code: int, sequences: int, entries: int) -> np.dtype:
+    where = str(path)
+    if version != _VERSION:
+        raise InputError(f"version {version} of the index", where=where, allowed=f"{_VERSION}")
+    if code not in _DTYPES:
+        known = ", ".join(f"{code} ({np.dtype(name)})" for code, name in _DTYPES.items())
+        raise InputError(f"unknown code {code} of the element type", where=where, allowed=known)
+    if code in _FLOATS:
+        raise InputError(
+            f"the elements are {np.dtype(_DTYPES[code])} (code {code}), so they are no token ids",
+            where=where,
+        )
+    if not sequences:
+        raise InputError("the index is empty: it holds no sequence", where=where)
+    if not entries:
+        raise InputError("the index holds no document indices", where=where)
+    return np.dtype(_DTYPES[code])
+
+
+def _check_documents(path: Path, documents: I64, sequences: int) -> None:
+    problem = None
+    if documents[0] != 0:
+        problem = f"the first document starts at sequence {documents[0]}, not 0"
+    elif documents[-1] != sequences:
+        problem = f"the last document index is {documents[-1]:,}, not {sequences:,}"
+    for start in range(0, len(documents), _BLOCK):
+        falls = np.flatnonzero(np.diff(documents[start : start + _BLOCK + 1]) < 0)
+        if len(falls) and problem is None:
+            at = start + int(falls[0])
+            problem = f"document index {at + 1:,} is smaller than the one before it"
+    if problem is not None:
+        raise InputError(
+            problem,
+            where=str(path),
+            allowed=f"indices that ascend from 0 to the number of sequences, {sequences:,}",
+        )
+
+
+def _check_offsets(path: Path, lengths: npt.NDArray[np.int32], offsets: I64, width: int) -> int:
+    """Return the number of tokens; every sequence begins where the one before it ends."""
+    tokens = 0
+    for start in range(0, len(lengths), _BLOCK):
+        block = lengths[start : start + _BLOCK].astype(np.int64)
+        if (block < 0).any():
+            at = start + int(np.flatnonzero(block < 0)[0])
+            raise InputError(f"sequence {at:,} has a length of {lengths[at]}", where=str(path))
+        ends = tokens + np.cumsum(block)
+        wrong = np.flatnonzero(offsets[start : start + _BLOCK] != (ends - block) * width)
+        if len(wrong):
+            at = int(wrong[0])
+            raise InputError(
+                f"sequence {start + at:,} is said to begin at byte {offsets[start + at]:,}; the "
+                f"lengths before it add up to {(ends[at] - block[at]) * width:,}",
+                where=str(path),
+                hint="The index was edited without its offsets, or is damaged.",
+            )
+        tokens = int(ends[-1])
+    if tokens == 0:
+        raise InputError("the index is empty: all its sequences have no tokens", where=str(path))
+    return tokens

@@ -1,0 +1,119 @@
+"""OLMo's token files: `.npy` files that hold nothing but token ids.
+
+Despite their name they have no header: OLMo writes and reads them as memory maps of u16 or u32,
+so their width must be given. Files with a real NPY header are taken, too, and say their width
+themselves. A document ends with the end token, or with its file. Source: OLMo-core's guide to
+data loading, and the toolkit `dolma`.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from inject.errors import InputError
+from inject.formats.folder import ExportFolder
+from inject.formats.layout import I64, Layout, TokenFile, found_files, size_of
+from inject.reading.rows import content_digest
+from inject.settings import Settings
+
+_MAGIC = b"\x93NUMPY"
+
+
+class OlmoImport(Settings):
+    """Token files of OLMo, used where they lie."""
+
+    kind: Literal["olmo"]
+    """`olmo`."""
+    path: Annotated[str, Field(min_length=1)]
+    """A `.npy` file, a folder (all `.npy` files below it) or a glob; read in sorted order."""
+    dtype: Literal["uint8", "uint16", "uint32", "uint64"] | None = None
+    """Width of the ids in files without a header, which OLMo's have not; most are `uint16`, or
+    `uint32` for vocabularies above 65,536."""
+
+    def label(self) -> str:
+        """Return a short name for messages and reports."""
+        return f"olmo {self.path}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the tokens: the content of the files, not their names."""
+        return {
+            "kind": self.kind,
+            "dtype": self.dtype,
+            "files": [content_digest(path) for path in self._files()],
+        }
+
+    def layout(self) -> Layout:
+        """Return the token files; only headers are read.
+
+        Raises:
+            InputError: files are missing, empty, truncated, or of unknown width.
+        """
+        return Layout(
+            files=tuple(_token_file(path, self.dtype) for path in self._files()), documents=None
+        )
+
+    def _files(self) -> list[Path]:
+        return found_files(self.path, ".npy", what="olmo")
+
+
+def _token_file(path: Path, dtype: str | None) -> TokenFile:
+    size = size_of(path)
+    if size == 0:
+        raise InputError("the file is empty", where=str(path))
+    with path.open("rb") as file:
+        if file.read(len(_MAGIC)) == _MAGIC:
+            return _with_header(path, size)
+    if dtype is None:
+        raise InputError(
+            "the file has no header, so the width of its ids must be given",
+            where=str(path),
+            allowed="dtype: uint16, or dtype: uint32",
+            hint="OLMo uses uint16 for vocabularies of up to 65,536 ids, else uint32.",
+        )
+    element = np.dtype(dtype).newbyteorder("<")
+    if size % element.itemsize:
+        raise InputError(
+            f"has {size:,} bytes, which is no multiple of the {element.itemsize} of a {dtype}: it "
+            "is truncated, or of another dtype",
+            where=str(path),
+        )
+    return TokenFile(path=path, tokens=size // element.itemsize, dtype=element)
+
+
+def _with_header(path: Path, size: int) -> TokenFile:
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    with path.open("rb") as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            shape, _, dtype = readers[version](file)
+        except (ValueError, KeyError) as error:
+            raise InputError(f"its NPY header cannot be read ({error})", where=str(path)) from error
+        skip = file.tell()
+    if len(shape) != 1 or dtype.kind not in "ui":
+        raise InputError(
+            f"holds an array of shape {shape} and type {dtype}",
+            where=str(path),
+            allowed="one dimension of integers",
+        )
+    if shape[0] == 0:
+        raise InputError("the file is empty: its array has no element", where=str(path))
+    if size - skip != shape[0] * dtype.itemsize:
+        raise InputError(
+            f"holds {size - skip:,} bytes of ids, its header speaks of "
+            f"{shape[0] * dtype.itemsize:,}: it is truncated or damaged",
+            where=str(path),
+        )
+    return TokenFile(path=path, skip_bytes=skip, tokens=shape[0], dtype=dtype)
+
+
+def write_tokens(folder: ExportFolder, name: str, blocks: Iterable[I64], dtype: np.dtype) -> None:
+    """Write ids one after the other without any header; also the `.bin` of Megatron-LM."""
+    with folder.open(name) as file:
+        for ids in blocks:
+            file.write(ids.astype(dtype))

@@ -1,0 +1,258 @@
+"""Token ids in rows: Hugging Face data sets, Parquet and Arrow files with a column of ids.
+
+Rows are read batch by batch through memory maps (the hub: streamed) and arrive as one flat array
+with offsets, so that nothing is done row by row in Python. Ids stay what they are; where a
+row is a document, the end token is added to those that lack it, and empty rows are left out.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import model_validator
+
+from inject.errors import InputError, did_you_mean
+from inject.formats.layout import I64, found_files
+from inject.hub import hub_commit
+from inject.model_folder import inside
+from inject.reading.rows import content_digest
+from inject.settings import Settings
+from inject.tables import naming
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ARROW_FILE = b"ARROW1"
+_BATCH = 1000
+_HINT = "`column:` names another one."
+
+
+class IdBatch(NamedTuple):
+    """Consecutive rows."""
+
+    first: int
+    """Number of the first row."""
+    ids: I64
+    """Ids of all rows, one row after the other."""
+    edges: I64
+    """Where each row starts in `ids`, and where the last one ends; shape [rows + 1]."""
+
+
+class DatasetsImport(Settings):
+    """Rows of token ids: a data set of the Hugging Face library, Parquet or Arrow files."""
+
+    kind: Literal["datasets"]
+    """`datasets`."""
+    path: str | None = None
+    """A folder of `save_to_disk`, or a Parquet or Arrow file, a folder or glob of such files."""
+    id: str | None = None
+    """Id of a data set on the hub, instead of `path`."""
+    config: str | None = None
+    """Configuration (subset) on the hub, where there are several."""
+    split: str | None = None
+    """Which split, where there are several; `train` if absent, on the hub."""
+    revision: str | None = None
+    """Branch, tag or commit on the hub; the newest commit if absent."""
+    column: str = "input_ids"
+    """Column that holds the ids."""
+    rows: Literal["documents", "stream"] = "documents"
+    """`documents`: each row is a document, and gets the end token where it lacks one; `stream`:
+    rows are consecutive pieces of one stream (packed windows), and documents end with the end
+    token."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "DatasetsImport":
+        if (self.path is None) == (self.id is None):
+            raise ValueError("give exactly one of path and id")
+        return self
+
+    def label(self) -> str:
+        """Return a short name for messages and reports."""
+        return f"datasets {self.path or self.id}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the tokens: the content of the files, or the hub's commit.
+
+        Raises:
+            InputError: nothing there, or the hub cannot be reached.
+        """
+        place: dict[str, Any]
+        if self.id is not None:
+            commit = hub_commit(self.id, self.revision)
+            place = {"id": self.id, "commit": commit, "config": self.config}
+        else:
+            self._require_own_files()
+            state = [_state(path) for path in self._saved()]
+            place = {"files": [content_digest(path) for path in self._files()], "state": state}
+        return {
+            "kind": self.kind,
+            "split": self.split,
+            "column": self.column,
+            "rows": self.rows,
+            **place,
+        }
+
+    def batches(self) -> Iterator[IdBatch]:
+        """Yield all rows in their order.
+
+        Raises:
+            InputError: it cannot be read, has no such column, or the column holds no ids.
+        """
+        row = 0
+        for place, table in self._tables():
+            batch = _ids(table, self.column, row, place)
+            yield batch
+            row += len(batch.edges) - 1
+
+    def _files(self) -> list[Path]:
+        kinds = (".arrow",) if self._saved() else (".parquet", ".arrow")
+        return found_files(self.path or "", *kinds, what="datasets")
+
+    def _saved(self) -> list[Path]:
+        """Return the `state.json` of each split that `save_to_disk` wrote; [] for other files."""
+        folder = Path(self.path or "").expanduser()
+        return sorted([*folder.glob("state.json"), *folder.glob("*/state.json")])
+
+    def _require_own_files(self) -> None:
+        """Check that a saved data set sends the library to no file outside of its folder."""
+        whole = Path(self.path or "").expanduser() / "dataset_dict.json"
+        if self._saved() and whole.is_file():
+            for split in _json(whole).get("splits") or []:
+                inside(whole.parent, str(split), where=str(whole))
+        for path in self._saved():
+            for file in _json(path).get("_data_files") or []:
+                inside(path.parent, str(file.get("filename")), where=str(path))
+
+    def _tables(self) -> Iterator[tuple[str, "pa.Table"]]:
+        """Yield what to call each table, and the table."""
+        import pyarrow as pa
+
+        try:
+            if self.id is not None:
+                yield from ((self.label(), table) for table in self._from_hub(self.id))
+            elif self._saved():
+                yield from ((self.label(), table) for table in self._from_folder())
+            else:
+                for path in self._files():
+                    with naming(path, hint=_AGAIN):
+                        yield from ((str(path), table) for table in _from_file(path))
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            raise _unreadable(error, self._blamed()) from error
+
+    def _blamed(self) -> str:
+        """Return the first file that cannot be read by itself, or the data set's name."""
+        if self.id is None:
+            for path in self._files():
+                try:
+                    with naming(path):
+                        for _ in _from_file(path):
+                            pass
+                except InputError:
+                    return str(path)
+        return self.label()
+
+    def _from_folder(self) -> Iterator["pa.Table"]:
+        import datasets
+
+        self._require_own_files()
+        loaded = datasets.load_from_disk(str(Path(self.path or "").expanduser()))
+        if isinstance(loaded, datasets.DatasetDict):
+            if self.split not in loaded:
+                raise InputError(
+                    f"there is no split {self.split!r}" if self.split else "it has several splits",
+                    where=self.label(),
+                    allowed=", ".join(f"split: {name}" for name in loaded),
+                )
+            loaded = loaded[self.split]
+        yield from loaded.with_format("arrow").iter(batch_size=_BATCH)
+
+    def _from_hub(self, name: str) -> Iterator["pa.Table"]:
+        import datasets
+
+        commit = hub_commit(name, self.revision)
+        try:
+            loaded = datasets.load_dataset(
+                name, self.config, split=self.split or "train", revision=commit, streaming=True
+            )
+            yield from loaded.with_format("arrow").iter(batch_size=_BATCH)
+        # The hub libraries share no base class of errors across versions.
+        except Exception as error:
+            raise _unreadable(error, self.label()) from error
+
+
+def _from_file(path: Path) -> Iterator["pa.Table"]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.suffix == ".parquet":
+        with pq.ParquetFile(path, memory_map=True) as file:
+            for batch in file.iter_batches(batch_size=_BATCH):
+                yield pa.Table.from_batches([batch])
+        return
+    with pa.memory_map(str(path)) as source:
+        # The library writes streams, other programs the file format with its footer.
+        footer = source.read(len(_ARROW_FILE)) == _ARROW_FILE
+        source.seek(0)
+        if footer:
+            reader = pa.ipc.open_file(source)
+            for index in range(reader.num_record_batches):
+                yield pa.Table.from_batches([reader.get_batch(index)])
+        else:
+            for batch in pa.ipc.open_stream(source):
+                yield pa.Table.from_batches([batch])
+
+
+_AGAIN = "Copy or download it again."
+
+
+def _unreadable(error: Exception, where: str) -> InputError:
+    first = (str(error).splitlines() or [""])[0]
+    return InputError(f"cannot be read ({type(error).__name__}: {first})", where=where)
+
+
+def _ids(table: "pa.Table", column: str, first: int, where: str) -> IdBatch:
+    import pyarrow as pa
+
+    if column not in table.column_names:
+        raise InputError(
+            f"no column {column!r}.{did_you_mean(column, table.column_names)}",
+            where=where,
+            allowed=", ".join(table.column_names),
+            hint=_HINT,
+        )
+    chunks = table[column].combine_chunks()
+    rows = chunks if isinstance(chunks, pa.Array) else pa.concat_arrays(chunks.chunks)
+    kind = rows.type
+    is_list = (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+    if not is_list or not pa.types.is_integer(kind.value_type):
+        raise InputError(
+            f"column {column!r} holds {kind}, not lists of integers", where=where, hint=_HINT
+        )
+    lengths = rows.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    flat = rows.flatten()
+    edges = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    if flat.null_count:
+        at = int(flat.is_null().to_numpy(zero_copy_only=False).argmax())
+        row = int(np.searchsorted(edges, at, side="right")) - 1
+        raise InputError("a token id is null", where=f"{where}: row {first + row:,}")
+    return IdBatch(first, flat.to_numpy(zero_copy_only=False).astype(np.int64), edges)
+
+
+def _state(path: Path) -> dict[str, Any]:
+    """Return which files make a split, in which order; not the library's random fingerprint."""
+    values = _json(path)
+    return {name: values.get(name) for name in ("_data_files", "_indices_files", "_split")}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", where=str(path)) from error
+    if not isinstance(values, dict):
+        raise InputError("not the state of a saved data set", where=str(path))
+    return values

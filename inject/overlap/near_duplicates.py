@@ -1,0 +1,194 @@
+"""Stretches of a document that nearly repeat an example: light edits, sentences in another order.
+
+A stretch, from anywhere to anywhere, nearly repeats an example when the Jaccard similarity of
+their sets of word 3-grams reaches the threshold, and they share `_LEAST_SHARED` 3-grams at least
+(8 words in a row have as many). The search is exact, no stretch that does is missed, but for two
+things. A stretch of more than 2n/t places is not looked for: one has as many only where it repeats
+itself. And words that no example has are not told apart, so a 3-gram with such a word counts anew
+each time that it is repeated, which makes a stretch look a little less alike.
+
+Of an example's n 3-grams such a stretch holds t·n, so whichever of them are left out, all but
+k of the t·n can be, it holds k of the others, within n/t places where it repeats none. The index
+therefore holds an example's rarest 3-grams only, and where k of them stand close together in a
+document, all stretches there are compared. Where texts are unlike, as nearly always, that is one
+look-up a word.
+Memory: 16 bytes a word of the examples.
+"""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.overlap.hashes import HashSet, Prefixes, RollingHash
+from inject.words import WORD_WEIGHT
+
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+SHINGLE = 3
+_LEAST_SHARED = 6
+_COMMON = 8
+"""3-grams of more examples than this stay out of the index where they can."""
+_LEAST_WITNESSES = 0.25
+"""Share of the t·n that must be witnessed by the index all the same."""
+
+
+class Near(NamedTuple):
+    """A stretch of a document that nearly repeats an example."""
+
+    example: int
+    start: int
+    """Its first unit in the document."""
+    stop: int
+    """One past its last unit."""
+    similarity: float
+    """Jaccard similarity of the sets of word 3-grams."""
+
+
+class NearIndex:
+    """The 3-grams of many examples.
+
+    Args:
+        examples: sums of each one's units.
+        threshold: similarity from which a stretch is a near-duplicate.
+        hasher: shared with others that look at the same document.
+    """
+
+    def __init__(self, examples: Sequence[Prefixes], threshold: float, hasher: RollingHash) -> None:
+        self._threshold = threshold
+        self._hasher = hasher
+        self._shingles = [np.unique(hasher.runs(one, SHINGLE).hashes) for one in examples]
+        count = len(examples)
+        self._witnesses = np.ones(count, dtype=np.int64)
+        self._reach = np.zeros(count, dtype=np.int64)
+        sizes = np.array([len(one) for one in self._shingles], dtype=np.int64)
+        held = np.concatenate([*self._shingles, np.zeros(0, dtype=np.uint64)])
+        owners = np.repeat(np.arange(count), sizes)
+        _, inverse, frequency = np.unique(held, return_inverse=True, return_counts=True)
+        often = frequency[inverse]
+        kept = np.zeros(len(held), dtype=bool)
+        # By example, and within it from the rarest to the most common 3-gram.
+        order = np.lexsort((held, often, owners))
+        first = 0
+        for index, size in enumerate(sizes.tolist()):
+            needed = max(ceil(threshold * size - 1e-9), _LEAST_SHARED)
+            own = order[first : first + size]
+            first += size
+            if needed > size:
+                continue
+            least = max(1, ceil(_LEAST_WITNESSES * needed))
+            rare = max(int(np.searchsorted(often[own], _COMMON, side="right")), 0)
+            taken = min(max(rare, size - needed + least), size)
+            kept[own[:taken]] = True
+            self._witnesses[index] = needed - (size - taken)
+            self._reach[index] = ceil(size / threshold)
+        order = np.flatnonzero(kept)[np.argsort(held[kept], kind="stable")]
+        self._hashes, self._owners = held[order], owners[order]
+        self._known = HashSet(self._hashes)
+        self._offsets = np.append(self._hashes.searchsorted(self._known.sorted), len(self._hashes))
+        self._least = int(self._witnesses[self._reach > 0].min(initial=1 << 62))
+
+    def near(self, prefixes: Prefixes) -> list[Near]:
+        """Return the most alike stretch for each example that a document nearly repeats.
+
+        Args:
+            prefixes: sums of the document's units.
+        """
+        runs = self._hasher.runs(prefixes, SHINGLE)
+        if len(runs.starts) < self._least:
+            return []
+        hit = self._known.holds(runs.hashes)
+        if np.count_nonzero(hit) < self._least:
+            return []
+        candidates = self._candidates(runs.starts[hit], runs.hashes[hit])
+        if not len(candidates):
+            return []
+        order = runs.hashes.argsort(kind="stable")
+        held = _Held(runs.hashes[order], runs.starts[order])
+        before = held.before(runs.possible)
+        found = []
+        for example in candidates.tolist():
+            best = self._best(example, held.places_of(self._shingles[example]), before)
+            if best is not None:
+                start, last, similarity = best
+                found.append(Near(example, start, self._stop(prefixes, last), similarity))
+        return found
+
+    def _candidates(self, places: I64, hashes: U64) -> I64:
+        """Return the examples of which enough witnesses stand close together."""
+        at = self._known.sorted.searchsorted(hashes)
+        low = self._offsets[at]
+        counts = self._offsets[at + 1] - low
+        total = int(counts.sum())
+        every = np.arange(total)
+        owners = self._owners[every + (low - counts.cumsum() + counts).repeat(counts)]
+        order = owners.argsort(kind="stable")
+        owners, where = owners[order], places.repeat(counts)[order]
+        last = every + self._witnesses[owners] - 1
+        (fits,) = (last < total).nonzero()
+        last, own = last[fits], owners[fits]
+        close = (owners[last] == own) & (where[last] - where[fits] <= 2 * self._reach[own])
+        return np.unique(own[close])
+
+    def _best(self, example: int, where: I64, before: I64) -> tuple[int, int, float] | None:
+        """Return the first and last 3-gram of the most alike stretch, and how alike it is.
+
+        Args:
+            example: which one.
+            where: its 3-grams in the document, ascending.
+            before: for each 3-gram of the document where the same one stood last, or -1.
+        """
+        size = len(self._shingles[example])
+        needed = max(ceil(self._threshold * size - 1e-9), _LEAST_SHARED)
+        reach = 2 * int(self._reach[example])
+        best: tuple[int, int, float] | None = None
+        limits = np.searchsorted(where, where + reach, side="right")
+        for index in np.flatnonzero(limits - np.arange(len(where)) >= needed).tolist():
+            start, inside = int(where[index]), where[index : limits[index]]
+            # What stood before, but not since the start, is new to the stretch.
+            new = before[start : inside[-1] + 1] < start
+            distinct = np.cumsum(new)[inside - start]
+            shared = np.cumsum(new[inside - start])
+            similarity = np.where(shared >= _LEAST_SHARED, shared / (distinct + size - shared), 0.0)
+            top = int(np.argmax(similarity))
+            if similarity[top] >= self._threshold - 1e-9 and (
+                best is None or similarity[top] > best[2]
+            ):
+                best = start, int(inside[top]), float(similarity[top])
+        return best
+
+    def _stop(self, prefixes: Prefixes, last: int) -> int:
+        """Return where the 3-gram that starts at `last` ends."""
+        if prefixes.weights is None:
+            return last + SHINGLE
+        wanted = prefixes.weights[last] + SHINGLE * WORD_WEIGHT
+        return int(np.searchsorted(prefixes.weights, wanted))
+
+
+class _Held(NamedTuple):
+    """The 3-grams of a document that some example may have, by their hashes."""
+
+    hashes: U64
+    """Ascending."""
+    places: I64
+    """Where each starts; ascending among equal ones."""
+
+    def places_of(self, shingles: U64) -> I64:
+        """Return where any of these 3-grams stand, ascending."""
+        low = self.hashes.searchsorted(shingles, side="left")
+        counts = self.hashes.searchsorted(shingles, side="right") - low
+        every = np.arange(int(counts.sum()))
+        return np.sort(self.places[every + (low - counts.cumsum() + counts).repeat(counts)])
+
+    def before(self, count: int) -> I64:
+        """Return where each of `count` 3-grams stood last before; -1 for the first of its kind.
+
+        A 3-gram with a unit that no example has is unlike every other, hence the first, too.
+        """
+        found = np.full(count, -1, dtype=np.int64)
+        same = self.hashes[1:] == self.hashes[:-1]
+        found[self.places[1:][same]] = self.places[:-1][same]
+        return found

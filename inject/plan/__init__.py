@@ -1,0 +1,1 @@
+"""The plan: how many copies each member has, and where each of them goes."""

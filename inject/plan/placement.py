@@ -1,0 +1,296 @@
+"""Where copies go: anchors in the clean corpus.
+
+An anchor is a position in the clean token stream; the copy is put before that token. Three ways
+lead to it.
+
+`splice` and `document` over the whole training: the anchor of copy c of example e is a keyed
+draw over the *whole* budget, so it depends on (seed, e, c) alone. Copies take room, the tail of
+the background gives way, and an anchor that fell into the tail is drawn again with the next
+counter; how often is recorded. Every anchor that was not re-drawn stays where it is when
+examples or datasets are added. `document` moves the position back to the start of the document
+that it fell into; long documents draw more copies, as positions are uniform over tokens.
+
+`window`, and `splice` with copies kept inside windows: `inject.plan.windows` draws a window and an
+offset. For `splice` these are positions of the contaminated stream, so the anchor in the clean
+corpus follows from the payload before it.
+
+`document` with copies kept inside windows: the same draw, then the first place between two
+documents from there on where the copy fits into an allowed window.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inject import keyed
+from inject.errors import InputError
+from inject.plan.training_stretch import TrainingStretch, training_stretch
+from inject.plan.windows import MOST_ROUNDS, check_room, draw_in_windows, targets
+from inject.settings import Placement
+
+I64 = npt.NDArray[np.int64]
+
+_LEAST_BACKGROUND = 0.01
+_MOST_DRAWS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anchors:
+    """Anchors of many copies, each array of shape [number of copies]."""
+
+    position: I64
+    """Position in the clean corpus; the copy stands before this token."""
+    drawn: I64
+    """Position that was drawn: in the clean corpus, or, for copies kept inside windows, in the
+    contaminated stream as if no other copy were in the window."""
+    redraws: I64
+    """How many draws found no room before this one."""
+    tiebreak: keyed.U64
+    """Order of copies that share an anchor: the smaller goes first."""
+
+
+def background_left(budget: int, payload: int) -> int:
+    """Return how many background tokens remain in a budget that holds `payload` tokens.
+
+    Raises:
+        InputError: if the payload is larger than the budget, or leaves less than 1 % of it.
+    """
+    if payload > budget:
+        raise InputError(
+            f"the contaminants need {payload:,} tokens, more than the whole training stream "
+            f"of {budget:,}",
+            where="corpus.tokens",
+            hint="Raise corpus.tokens, or lower the copies or the number of members.",
+        )
+    left = budget - payload
+    if left < budget * _LEAST_BACKGROUND:
+        raise InputError(
+            f"the contaminants take {payload:,} of {budget:,} tokens and leave less than 1 % "
+            "for the background, so that anchors cannot be drawn",
+            where="corpus.tokens",
+            hint="Raise corpus.tokens, or lower the copies or the number of members.",
+        )
+    return left
+
+
+def place_copies(
+    example_keys: keyed.U64,
+    copies: I64,
+    lengths: I64,
+    *,
+    names: Sequence[str],
+    placement: Placement,
+    seed: int,
+    budget: int,
+    context: int,
+    document_starts: I64,
+) -> Anchors:
+    """Find the anchor of each (example, copy).
+
+    Args:
+        example_keys: 64-bit key of each copy's example, shape [n].
+        copies: which copy of its example it is, shape [n].
+        lengths: payload tokens of each copy, separators included, shape [n].
+        names: what to call each copy in a message.
+        placement: see the module.
+        seed: the arm's seed, which also decides the order of windows.
+        budget: tokens in the training stream, payload included.
+        context: tokens in a window.
+        document_starts: ascending document starts in the clean corpus; the first is 0.
+
+    Raises:
+        InputError: when there is no room for the copies.
+    """
+    background = background_left(budget, int(lengths.sum()))
+    if not placement.contained:
+        return _over_the_budget(
+            example_keys,
+            copies,
+            seed=seed,
+            budget=budget,
+            background=background,
+            document_starts=document_starts if placement.policy == "document" else None,
+        )
+    n_windows = budget // context
+    stretch = training_stretch(placement.between, seed=seed, n_windows=n_windows)
+    check_room(lengths, names, context=context, stretch=stretch)
+    if placement.policy == "document":
+        return _between_documents(
+            example_keys,
+            copies,
+            lengths,
+            seed=seed,
+            context=context,
+            n_windows=n_windows,
+            stretch=stretch,
+            document_starts=document_starts[: int(np.searchsorted(document_starts, background))],
+        )
+    found = draw_in_windows(
+        example_keys,
+        copies,
+        lengths,
+        seed=seed,
+        context=context,
+        stretch=stretch,
+    )
+    order = np.argsort(found.start)
+    if placement.policy == "window":
+        position = found.window * context + found.gap
+    else:
+        before = np.empty(len(order), dtype=np.int64)
+        before[order] = np.cumsum(lengths[order]) - lengths[order]
+        position = found.start - before
+    return Anchors(
+        position=position,
+        drawn=found.drawn,
+        redraws=found.redraws,
+        tiebreak=_ranks(order),
+    )
+
+
+def _over_the_budget(
+    example_keys: keyed.U64,
+    copies: I64,
+    *,
+    seed: int,
+    budget: int,
+    background: int,
+    document_starts: I64 | None,
+) -> Anchors:
+    draws = np.zeros(len(copies), dtype=np.int64)
+    drawn = _draw(example_keys, copies, draws, seed, budget)
+    outside = np.flatnonzero(drawn >= background)
+    while len(outside):
+        draws[outside] += 1
+        if int(draws.max()) > _MOST_DRAWS:
+            raise InputError(
+                f"no anchor below {background:,} found in {_MOST_DRAWS:,} draws over {budget:,}"
+            )
+        drawn[outside] = _draw(example_keys[outside], copies[outside], draws[outside], seed, budget)
+        outside = outside[drawn[outside] >= background]
+    position = drawn
+    if document_starts is not None:
+        position = document_starts[np.searchsorted(document_starts, drawn, side="right") - 1]
+    return Anchors(
+        position=position,
+        drawn=drawn,
+        redraws=draws,
+        tiebreak=keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies),
+    )
+
+
+def _between_documents(
+    example_keys: keyed.U64,
+    copies: I64,
+    lengths: I64,
+    *,
+    seed: int,
+    context: int,
+    n_windows: int,
+    stretch: TrainingStretch,
+    document_starts: I64,
+) -> Anchors:
+    """Walk the documents once a round; copies that found no place by the end are re-drawn."""
+    draws = np.zeros(len(copies), dtype=np.int64)
+    keys = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
+    allowed = _Allowed(stretch)
+    for _ in range(MOST_ROUNDS):
+        drawn = targets(
+            example_keys,
+            copies,
+            draws,
+            lengths,
+            seed=seed,
+            context=context,
+            stretch=stretch,
+        )
+        position, order = _walked(
+            np.lexsort((keys, drawn)), drawn, lengths, context, n_windows, allowed, document_starts
+        )
+        left = np.flatnonzero(position < 0)
+        if not len(left):
+            return Anchors(position=position, drawn=drawn, redraws=draws, tiebreak=_ranks(order))
+        draws[left] += 1
+    raise InputError(
+        f"{len(left):,} copies fit between no two documents of the windows they may lie in "
+        f"({len(document_starts):,} documents, windows of {context:,} tokens)",
+        where="placement",
+        hint="Use policy window with separator end, widen placement.between, or allow straddling.",
+    )
+
+
+class _Allowed:
+    """Whether single windows belong to a stretch; each is asked once."""
+
+    def __init__(self, stretch: TrainingStretch) -> None:
+        self._stretch = stretch
+        self._known: dict[int, bool] = {}
+
+    def __call__(self, window: int) -> bool:
+        if self._stretch.whole:
+            return True
+        if window not in self._known:
+            self._known[window] = bool(self._stretch.holds(np.array([window]))[0])
+        return self._known[window]
+
+
+def _walked(
+    order: I64,
+    drawn: I64,
+    lengths: I64,
+    context: int,
+    n_windows: int,
+    allowed: "_Allowed",
+    document_starts: I64,
+) -> tuple[I64, list[int]]:
+    """Put each copy at the first place between documents, from its position on, that takes it.
+
+    Returns the anchors, -1 for copies left over, and the copies placed, in stream order.
+    """
+    position = np.full(len(order), -1, dtype=np.int64)
+    starts = np.ascontiguousarray(document_starts).data
+    waiting: list[int] = []
+    placed: list[int] = []
+    payload = 0
+    next_copy = 0
+    at = 0
+    while at < len(starts) and (waiting or next_copy < len(order)):
+        if not waiting:
+            at = bisect_left(starts, int(drawn[order[next_copy]]) - payload, at)
+            if at == len(starts):
+                break
+        here = starts[at] + payload
+        while next_copy < len(order) and drawn[order[next_copy]] <= here:
+            waiting.append(int(order[next_copy]))
+            next_copy += 1
+        still: list[int] = []
+        for copy in waiting:
+            here = starts[at] + payload
+            window, inside = divmod(here, context)
+            length = int(lengths[copy])
+            fits = inside + length <= context and window < n_windows
+            if fits and allowed(window):
+                position[copy] = starts[at]
+                placed.append(copy)
+                payload += length
+            else:
+                still.append(copy)
+        waiting = still
+        at += 1
+    return position, placed
+
+
+def _ranks(order: npt.ArrayLike) -> keyed.U64:
+    """Return the place of each copy in stream order, which also orders copies of one anchor."""
+    copies = np.asarray(order, dtype=np.int64)
+    ranks = np.empty(len(copies), dtype=np.uint64)
+    ranks[copies] = np.arange(len(copies), dtype=np.uint64)
+    return ranks
+
+
+def _draw(keys: keyed.U64, copies: I64, draws: I64, seed: int, budget: int) -> I64:
+    words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
+    return keyed.below(budget, words).astype(np.int64)

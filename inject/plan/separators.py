@@ -1,0 +1,116 @@
+"""The tokens that stand around each copy: none, a blank line, end tokens, a start token.
+
+They belong to the payload, not to the copy's text: the ledger and the audit look at the text
+alone. The text's own tokens never merge with a neighbour's, as copies are put in as tokens.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.corpus.tokenizer import encode_texts, end_token_id
+from inject.errors import InputError
+from inject.settings import Placement, Separator
+
+I64 = npt.NDArray[np.int64]
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+class Separators(NamedTuple):
+    """Token ids before and behind each copy."""
+
+    kind: Separator
+    lead: I64
+    trail: I64
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens they add to a copy."""
+        return len(self.lead) + len(self.trail)
+
+    def around(self, text: I64) -> I64:
+        """Return a text's tokens with the separators around them."""
+        return np.concatenate([self.lead, text, self.trail]).astype(np.int64)
+
+
+NO_SEPARATORS = Separators("none", _NONE, _NONE)
+
+
+def separators_for(placement: Placement, tokenizer: Any) -> Separators:
+    """Return the separators that a placement asks for, in a tokenizer's ids.
+
+    Raises:
+        InputError: `start_end` with a tokenizer that has no start token.
+    """
+    kind = placement.separated_by
+    if kind == "none":
+        return NO_SEPARATORS
+    if kind == "blank_line":
+        line = encode_texts(tokenizer, ["\n\n"])[0]
+        return Separators(kind, line, line)
+    end = end_token_id(tokenizer)
+    start = tokenizer.bos_token_id
+    if kind == "start_end" and start is None:
+        raise InputError(
+            "the tokenizer has no start token",
+            where="placement.separator",
+            allowed="none, blank_line, end",
+            hint="Use `end`, or set the tokenizer's `bos_token`.",
+        )
+    return end_separators(
+        end, start=start if kind == "start_end" else None, document=placement.policy == "document"
+    )
+
+
+def separated_placements(placements: Iterable[Placement]) -> tuple[Placement, ...]:
+    """Return one placement for each kind of separators that take room in a copy's only window.
+
+    Args:
+        placements: of all arms; those that let copies lie across windows ask for no room.
+    """
+    found = {
+        (one.separated_by, one.policy == "document"): one
+        for one in placements
+        if one.contained and one.separated_by != "none"
+    }
+    return tuple(found[key] for key in sorted(found))
+
+
+def text_room(context: int, placements: Sequence[Placement], tokenizer: Any) -> int:
+    """Return how many tokens a text may have, so that a copy with separators fits a window.
+
+    Args:
+        context: tokens in a window.
+        placements: as `separated_placements` returns them.
+        tokenizer: gives the separators.
+
+    Raises:
+        InputError: as `separators_for`, or when the separators leave no room.
+    """
+    widest = max((separators_for(one, tokenizer).tokens for one in placements), default=0)
+    if widest >= context:
+        raise InputError(
+            f"separators of {widest} tokens leave no room in a window of {context}",
+            where="train.context",
+            hint="Raise train.context, or use another placement.separator.",
+        )
+    return context - widest
+
+
+def end_separators(end: int, *, start: int | None = None, document: bool) -> Separators:
+    """Return separators that make a document of a copy.
+
+    Args:
+        end: id of the end token.
+        start: id of the start token, put before the copy; None for none.
+        document: whether the copy stands between two documents, where an end token stands
+            before it anyway.
+    """
+    trail = np.array([end], dtype=np.int64)
+    if start is not None and start != end:
+        return Separators("start_end", np.array([start], dtype=np.int64), trail)
+    # One token that both starts and ends documents is put there once.
+    return Separators("end", _NONE if document else trail, trail)

@@ -1,0 +1,212 @@
+"""Where copies go that must lie inside one window: which window, and where in it.
+
+A window and an offset in it are keyed draws that depend on (seed, example, copy) and on the
+copy's own length alone. A window holds copies as long as they fit in it; where they do not, the
+copy with the later key is drawn again with the next counter, and how often is recorded. Copies
+are laid out in the order of their offsets, ties by key; an offset beyond the background that a
+window has left is moved back to its end. The draws are over the windows of a stretch of the
+training (`inject.plan.training_stretch`), which may be all.
+
+So a copy that was not drawn again stays in its window when examples or datasets are added, and
+at its offset unless another copy came to share its window.
+Cost: a few draws a copy, all vectorised; crowded windows are settled one by one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inject import keyed
+from inject.errors import InputError
+from inject.plan.training_stretch import TrainingStretch
+
+I64 = npt.NDArray[np.int64]
+
+MOST_ROUNDS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class InWindows:
+    """Where copies lie in the contaminated stream, each array of shape [number of copies]."""
+
+    window: I64
+    gap: I64
+    """Background tokens of the window that stand before the copy."""
+    start: I64
+    """Position in the contaminated stream."""
+    drawn: I64
+    """Position drawn: that of a copy that is alone in its window."""
+    redraws: I64
+    """How many windows had no room for it."""
+
+
+def check_room(
+    lengths: I64, names: Sequence[str], *, context: int, stretch: TrainingStretch
+) -> None:
+    """Check that every copy fits into a window, and all of them into the windows there are.
+
+    Args:
+        lengths: payload tokens of each copy.
+        names: what to call each copy in a message.
+        context: tokens in a window.
+        stretch: the windows that may be used.
+
+    Raises:
+        InputError: naming the longest copy, or the room there is.
+    """
+    if not len(lengths):
+        return
+    longest = int(lengths.argmax())
+    if lengths[longest] > context:
+        raise InputError(
+            f"{names[longest]} takes {int(lengths[longest]):,} tokens with its separators and "
+            f"cannot lie inside one window of {context:,}",
+            where="placement",
+            allowed="straddle: allow (policy splice or document), or shorter examples",
+            hint="Set pool.long_examples to truncate or drop, or raise train.context.",
+        )
+    windows = stretch.count
+    needed = int(lengths.sum())
+    if needed > windows * context:
+        raise InputError(
+            f"the copies need {needed:,} tokens, more than the {windows:,} windows of {context:,} "
+            f"tokens ({windows * context:,}) that they may lie in",
+            where="corpus.tokens" if stretch.whole else "placement.between",
+            hint="Widen the stretch, raise corpus.tokens, or lower the copies or the members.",
+        )
+
+
+def draw_in_windows(
+    example_keys: keyed.U64,
+    copies: I64,
+    lengths: I64,
+    *,
+    seed: int,
+    context: int,
+    stretch: TrainingStretch,
+) -> InWindows:
+    """Draw a window and an offset for each copy; `check_room` has passed.
+
+    Args:
+        example_keys: 64-bit key of each copy's example, shape [n].
+        copies: which copy of its example it is, shape [n].
+        lengths: payload tokens of each copy, at most `context`, shape [n].
+        seed: the arm's seed.
+        context: tokens in a window.
+        stretch: the windows that may be used.
+
+    Raises:
+        InputError: when the windows are so full that no place is found.
+    """
+    draws = np.zeros(len(copies), dtype=np.int64)
+    window = np.zeros(len(copies), dtype=np.int64)
+    offset = np.zeros(len(copies), dtype=np.int64)
+    tiebreak = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
+    pending = np.arange(len(copies))
+    for _ in range(MOST_ROUNDS):
+        window[pending], offset[pending] = _drawn(
+            example_keys[pending],
+            copies[pending],
+            draws[pending],
+            lengths[pending],
+            seed=seed,
+            context=context,
+            stretch=stretch,
+        )
+        pending = _without_room(pending, window, lengths, tiebreak, context)
+        if not len(pending):
+            return _laid_out(window, offset, draws, lengths, tiebreak, context)
+        draws[pending] += 1
+    windows = stretch.count
+    raise InputError(
+        f"no window with room was found for {len(pending):,} copies in {MOST_ROUNDS:,} draws: "
+        f"the copies fill {lengths.sum() / (windows * context):.0%} of the windows they may lie in",
+        where="placement",
+        hint="Widen placement.between, raise corpus.tokens, or lower the copies.",
+    )
+
+
+def targets(
+    example_keys: keyed.U64,
+    copies: I64,
+    draws: I64,
+    lengths: I64,
+    *,
+    seed: int,
+    context: int,
+    stretch: TrainingStretch,
+) -> I64:
+    """Return the position in the stream that each copy's draw names, as if it were alone."""
+    window, offset = _drawn(
+        example_keys,
+        copies,
+        draws,
+        lengths,
+        seed=seed,
+        context=context,
+        stretch=stretch,
+    )
+    return window * context + offset
+
+
+def _drawn(
+    keys: keyed.U64,
+    copies: I64,
+    draws: I64,
+    lengths: I64,
+    *,
+    seed: int,
+    context: int,
+    stretch: TrainingStretch,
+) -> tuple[I64, I64]:
+    window = stretch.drawn(seed, keys, copies, draws)
+    offsets = keyed.words(seed, keyed.Stream.OFFSET, keys, copies, draws)
+    return window, keyed.below(context - lengths + 1, offsets).astype(np.int64)
+
+
+def _without_room(
+    pending: I64, window: I64, lengths: I64, tiebreak: keyed.U64, context: int
+) -> I64:
+    """Return the copies that do not fit, in the windows that pending copies were drawn to."""
+    contested = np.flatnonzero(np.isin(window, window[pending]))
+    contested = contested[np.lexsort((tiebreak[contested], window[contested]))]
+    groups = np.flatnonzero(np.diff(window[contested], prepend=-1))
+    totals = np.add.reduceat(lengths[contested], groups)
+    stops = np.append(groups[1:], len(contested))
+    losers: list[int] = []
+    for group in np.flatnonzero(totals > context):
+        room = context
+        for copy in contested[groups[group] : stops[group]]:
+            if lengths[copy] <= room:
+                room -= int(lengths[copy])
+            else:
+                losers.append(int(copy))
+    return np.array(losers, dtype=np.int64)
+
+
+def _laid_out(
+    window: I64, offset: I64, draws: I64, lengths: I64, tiebreak: keyed.U64, context: int
+) -> InWindows:
+    """Put the copies of each window in the order of their offsets."""
+    # One window's copies stand together in both orders, so one sum over them serves both.
+    by_window = np.argsort(window, kind="stable")
+    held = np.empty(len(window), dtype=np.int64)
+    first = np.searchsorted(window[by_window], window[by_window], side="left")
+    last = np.searchsorted(window[by_window], window[by_window], side="right")
+    ends = np.append(0, np.cumsum(lengths[by_window]))
+    held[by_window] = ends[last] - ends[first]
+    gap = np.minimum(offset, context - held)
+    order = np.lexsort((tiebreak, gap, window))
+    before = np.cumsum(lengths[order]) - lengths[order]
+    first = np.searchsorted(window[order], window[order], side="left")
+    start = np.empty(len(window), dtype=np.int64)
+    start[order] = window[order] * context + gap[order] + before - before[first]
+    return InWindows(
+        window=window,
+        gap=gap,
+        start=start,
+        drawn=window * context + offset,
+        redraws=draws,
+    )

@@ -1,0 +1,303 @@
+"""The parsers behind `inject.reading.rows`: JSON lines, JSON, CSV, TSV, Parquet and plain text.
+
+Text is strict UTF-8; a byte order mark at the start of a file is taken off, one inside is
+kept. Lines end at `\\n` alone, so a line number here is the one an editor shows.
+"""
+
+import csv
+import datetime
+import io
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from inject.bounded_files import (
+    check_regular,
+    check_row,
+    check_unpacked,
+    check_whole,
+    read_lines,
+)
+from inject.errors import InputError
+
+_MARK = b"\xef\xbb\xbf"
+_CLIP = 60
+_FIELD_LIMIT = (1 << 31) - 1
+
+
+class PlacedRow(NamedTuple):
+    """One row and where it stands: `file:line`, or `file:row N` (N from 1) in CSV and Parquet."""
+
+    place: str
+    values: dict[str, Any]
+
+
+Parser = Callable[[Path, str], Iterator[PlacedRow]]
+
+
+def format_of(path: Path) -> str | None:
+    """Return the extension that names the format (`.jsonl.gz` …), or None where unknown."""
+    name = path.name.lower()
+    fitting = [extension for extension in _parsers() if name.endswith(extension)]
+    return max(fitting, key=len) if fitting else None
+
+
+def known_formats() -> str:
+    """Return the known extensions as one text for messages."""
+    return " ".join(_parsers())
+
+
+def rows_of(path: Path, what: str) -> Iterator[PlacedRow]:
+    """Yield the rows of one file of a known format (see `inject.reading.rows.read_rows`)."""
+    return _parsers()[cast(str, format_of(path))](path, what)
+
+
+def _parsers() -> dict[str, Parser]:
+    tsv = partial(_csv, delimiter="\t")
+    plain: dict[str, Parser] = {
+        ".jsonl": json_lines,
+        ".ndjson": json_lines,
+        ".json": _json,
+        ".csv": _csv,
+        ".tsv": tsv,
+        ".txt": _text,
+    }
+    zipped = {f"{extension}.gz": parser for extension, parser in plain.items()}
+    return {**plain, **zipped, ".parquet": _parquet}
+
+
+def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, text with its line end)."""
+    for number, line in enumerate(read_lines(path, what), start=1):
+        if number == 1:
+            line = line.removeprefix(_MARK)
+        yield number, _decoded(line, f"{path}:{number}", what)
+
+
+def _whole(lines: Iterator[tuple[int, str]], path: Path, what: str) -> str:
+    # Millions of short lines in a list would take many times their letters.
+    whole = io.StringIO(newline="")
+    length = 0
+    for _, text in lines:
+        length += whole.write(text)
+        check_whole(length, path, what)
+    return whole.getvalue()
+
+
+def _decoded(line: bytes, place: str, what: str) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{what}: invalid UTF-8 (byte 0x{line[error.start]:02x} at byte {error.start + 1} "
+            "of this line)",
+            where=place,
+            hint="Convert the file, for instance with `iconv -t utf-8`.",
+        ) from error
+
+
+def _clipped(text: str) -> str:
+    text = text.strip()
+    return repr(text if len(text) <= _CLIP else text[:_CLIP] + "…")
+
+
+def _row(place: str, values: object, source: str, what: str) -> PlacedRow:
+    if not isinstance(values, dict):
+        raise InputError(
+            f"{what}: the row is {type(values).__name__}, not an object: {_clipped(source)}",
+            where=place,
+            allowed='rows such as {"text": "..."}',
+        )
+    # JSON can spell half a surrogate pair, which no UTF-8 file could hold later on.
+    if "\\u" in source and "\\ud" in source.lower():
+        try:
+            json.dumps(values, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{what}: half a surrogate pair, not valid text: {_clipped(source)}", where=place
+            ) from error
+    return PlacedRow(place, values)
+
+
+def _broken(place: str, source: str, reason: str, what: str) -> InputError:
+    return InputError(f"{what}: broken JSON ({reason}): {_clipped(source)}", where=place)
+
+
+def json_lines(path: Path, what: str) -> Iterator[PlacedRow]:
+    """Yield the objects of a file of JSON Lines, whatever its name."""
+    for number, line in _lines(path, what):
+        if line.strip():
+            yield _json_row(f"{path}:{number}", line, what)
+
+
+def _json_row(place: str, line: str, what: str) -> PlacedRow:
+    try:
+        values = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise _broken(place, line, f"{error.msg} at column {error.colno}", what) from error
+    except (ValueError, RecursionError) as error:
+        raise _broken(place, line, str(error), what) from error
+    return _row(place, values, line, what)
+
+
+def _json(path: Path, what: str) -> Iterator[PlacedRow]:
+    """Yield the elements of one array, or, where the file does not begin with `[`, its lines."""
+    lines = _lines(path, what)
+    for number, line in lines:
+        if not line.strip():
+            continue
+        if line.lstrip().startswith("["):
+            yield from _array(path, line + _whole(lines, path, what), number, what)
+            return
+        yield _json_row(f"{path}:{number}", line, what)
+
+
+def _array(path: Path, text: str, first_line: int, what: str) -> Iterator[PlacedRow]:
+    """Decode the elements one by one, so that an error knows its line and memory stays low."""
+    decoder = json.JSONDecoder()
+    place, line = text.index("[") + 1, first_line
+    counted, elements = 0, 0
+
+    def skip_blanks() -> str:
+        nonlocal place, line, counted
+        while text[place : place + 1] in (" ", "\t", "\r", "\n"):
+            place += 1
+        line += text.count("\n", counted, place)
+        counted = place
+        return text[place : place + 1]
+
+    def fail(reason: str) -> InputError:
+        return _broken(f"{path}:{line}", text[place : place + 2 * _CLIP], reason, what)
+
+    sign = skip_blanks()
+    while sign != "]" or elements:
+        try:
+            values, stop = decoder.raw_decode(text, place)
+        except json.JSONDecodeError as error:
+            line += text.count("\n", counted, error.pos)
+            place = text.rfind("\n", 0, error.pos) + 1
+            raise fail(f"{error.msg} at column {error.colno}") from error
+        except (ValueError, RecursionError) as error:
+            raise fail(str(error)) from error
+        yield _row(f"{path}:{line}", values, text[place:stop], what)
+        elements += 1
+        place = stop
+        sign = skip_blanks()
+        if sign == "]":
+            break
+        if sign != ",":
+            raise fail("',' or ']' expected after an element")
+        place += 1
+        sign = skip_blanks()
+    place += 1
+    if skip_blanks():
+        raise fail("text after the end of the array")
+
+
+def _csv(path: Path, what: str, *, delimiter: str = ",") -> Iterator[PlacedRow]:
+    csv.field_size_limit(_FIELD_LIMIT)
+    # strict: an unclosed quote would otherwise swallow the rest of the file in silence.
+    start, held = 1, 0
+
+    def lines() -> Iterator[str]:
+        nonlocal held
+        for _, line in _lines(path, what):
+            # A quoted field may run over lines without end.
+            held += len(line)
+            check_row(held, f"{path}:{start}", what)
+            yield line
+
+    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    number = 0
+    while True:
+        start, held = reader.line_num + 1, 0
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise InputError(
+                f"{what}: row {number + 1} cannot be read ({error})",
+                where=f"{path}:{start}",
+                hint='A quote inside a quoted field is written twice: "".',
+            ) from error
+        if cells is None:
+            return
+        if not cells:
+            continue
+        if header is None:
+            header = cells
+            twice = sorted({name for name in header if header.count(name) > 1})
+            if twice:
+                raise InputError(f"{what}: column {twice[0]!r} stands twice", where=f"{path}:1")
+            continue
+        number += 1
+        if len(cells) != len(header):
+            raise InputError(
+                f"{what}: row {number} has {len(cells)} fields, the header has {len(header)}",
+                where=f"{path}:{start}",
+            )
+        yield PlacedRow(f"{path}:row {number}", dict(zip(header, cells, strict=True)))
+
+
+def _text(path: Path, what: str) -> Iterator[PlacedRow]:
+    """Yield the whole file as one row {"text": …}, its line ends as they are."""
+    text = _whole(_lines(path, what), path, what)
+    if text:
+        yield PlacedRow(f"{path}:1", {"text": text})
+
+
+def _parquet(path: Path, what: str) -> Iterator[PlacedRow]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    check_regular(path, what=what)
+    try:
+        with pq.ParquetFile(path) as file:
+            _check_sizes(file.metadata, path, what)
+            for batch in file.iter_batches(batch_size=1024):
+                try:
+                    rows = batch.to_pylist()
+                except UnicodeDecodeError as error:
+                    raise _undecodable(path, batch, number, what) from error
+                for values in rows:
+                    number += 1
+                    plain = {name: _plain(value) for name, value in values.items()}
+                    yield PlacedRow(f"{path}:row {number}", plain)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(
+            f"{what}: the Parquet file cannot be read after row {number}: {first}", where=str(path)
+        ) from error
+
+
+def _check_sizes(metadata: Any, path: Path, what: str) -> None:
+    """Refuse row groups that unpack to more than their size explains, before they are read."""
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        columns = [group.column(column) for column in range(group.num_columns)]
+        check_unpacked(
+            sum(column.total_uncompressed_size for column in columns),
+            sum(column.total_compressed_size for column in columns),
+            path,
+            what,
+        )
+
+
+def _undecodable(path: Path, batch: Any, before: int, what: str) -> InputError:
+    """Find the first row of a record batch whose text is no UTF-8; `before` rows precede it."""
+    for index in range(batch.num_rows):
+        try:
+            batch.slice(index, 1).to_pylist()
+        except UnicodeDecodeError:
+            return InputError(f"{what}: invalid UTF-8", where=f"{path}:row {before + index + 1}")
+    raise RuntimeError("no row of the batch is to blame")
+
+
+def _plain(value: Any) -> Any:
+    """Turn dates and times into ISO text, as the other formats have them."""
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return value

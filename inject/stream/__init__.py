@@ -1,0 +1,1 @@
+"""The contaminated stream: composed, ordered, audited, and read back as exposures."""

@@ -1,0 +1,290 @@
+"""The audit before training: is every copy where it should be, and nothing else?
+
+Read from the view itself, the very stream that training reads: every member's token
+sequence must occur exactly as often as its copies carry it, every copy (of whatever variant)
+must stand intact where the plan puts it, every non-member's sequence (and every zero-copy
+member's) must occur never; and no example may occur in the clean corpus, where the sequence
+is looked for without its first and last two tokens, because a neighbouring letter can
+change how the edges of a text are tokenised.
+
+The search is exact and streams: the tokens in blocks, a rolling hash of eight tokens from
+the middle of each text, and a full comparison wherever a hash agrees. Cost: about eight
+multiplications a token; memory: one block.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.errors import SpikeinError
+from inject.stream.exposures import CopyName, TextKey
+from inject.variants.rendition import WHOLE
+
+I64 = npt.NDArray[np.int64]
+
+_PROBE = 8
+_EDGE = 2
+_LEAST_CORE = 8
+_BLOCK = 1 << 20
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MOST_LISTED = 50
+_LISTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits", "between_sides")
+
+
+class Stream(Protocol):
+    """Anything with tokens in order: a view, or a clean corpus."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Length of the stream."""
+        ...
+
+    def read(self, start: int, stop: int) -> I64:
+        """Return the tokens start <= position < stop."""
+        ...
+
+
+class Occurrence(NamedTuple):
+    """One place where a pattern stands in a stream."""
+
+    name: Any
+    position: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditReport:
+    """What the audit found; `passed` only when every list of problems is empty.
+
+    Each finding also has `row`, the dataset and the row's own id, and `inside`, the rows whose text
+    contains it, once `inject.stream.audit_findings` has named them.
+    """
+
+    passed: bool
+    members: int
+    nonmembers: int
+    zero_copy_members: int
+    copies_expected: int
+    copies_found: int
+    displaced: tuple[dict[str, object], ...]
+    """Copies that are not intact where the plan puts them: example_id, dataset, copy, variant."""
+    wrong_counts: tuple[dict[str, object], ...]
+    """Members whose number of occurrences differs: example_id, expected, found."""
+    nonmembers_found: tuple[dict[str, object], ...]
+    """Withheld examples that stand in the stream: example_id, position."""
+    background_hits: tuple[dict[str, object], ...]
+    """Examples that stand in the clean corpus: example_id, position, document."""
+    tokens_searched: int
+    between_sides: tuple[dict[str, object], ...] = ()
+    """Pairs of a member and a non-member that share a run of words: member, nonmember, words. Of a
+    run that many members have, the pairs with the first few of them. They fail nothing, as rows of
+    one dataset share phrases; many of them ask for a look."""
+
+
+def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[Occurrence]:
+    """Yield every occurrence of every pattern in a stream, overlapping ones included.
+
+    Args:
+        stream: the tokens to search.
+        patterns: token ids by name, each of at least one token.
+    """
+    probes: dict[int, dict[int, list[tuple[Any, int]]]] = defaultdict(lambda: defaultdict(list))
+    longest = 0
+    for name, pattern in patterns.items():
+        size = min(_PROBE, len(pattern))
+        offset = (len(pattern) - size) // 2
+        value = int(_rolling(pattern[offset : offset + size], size)[0])
+        probes[size][value].append((name, offset))
+        longest = max(longest, len(pattern))
+    if not patterns:
+        return
+    for start in range(0, stream.n_tokens, _BLOCK):
+        # A block owns the occurrences whose pattern starts in it; the overlap completes them.
+        block = stream.read(start, min(start + _BLOCK + longest, stream.n_tokens))
+        owned = min(_BLOCK, stream.n_tokens - start)
+        for size, by_value in probes.items():
+            if len(block) < size:
+                continue
+            hashes = _rolling(block, size)
+            wanted = np.array(sorted(by_value), dtype=np.uint64)
+            slots = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
+            for position in np.flatnonzero(wanted[slots] == hashes):
+                for name, offset in by_value[int(hashes[position])]:
+                    first = int(position) - offset
+                    pattern = patterns[name]
+                    if 0 <= first < owned and np.array_equal(
+                        block[first : first + len(pattern)], pattern
+                    ):
+                        yield Occurrence(name, start + first)
+
+
+def audit(
+    view: Stream,
+    corpus: Stream,
+    document_starts: I64,
+    *,
+    tokens: Mapping[str, I64],
+    names: Sequence[CopyName],
+    starts: I64,
+    texts: Mapping[TextKey, I64],
+    sides: Mapping[str, str],
+) -> AuditReport:
+    """Search the contaminated stream and the clean corpus for every example.
+
+    Args:
+        view: the stream that will be trained on.
+        corpus: the whole clean corpus, the base model's part included.
+        document_starts: its ascending document starts.
+        tokens: token ids of each example's whole text, by example_id.
+        names: every planned copy.
+        starts: where the text of each of them starts in the view, in the same order.
+        texts: token ids of each text that copies carry, by example_id and variant.
+        sides: `member` or `nonmember`, by example_id.
+    """
+    planned = Counter((name.example_id, name.variant) for name in names)
+    realised = Counter(name.example_id for name in names)
+    whole = {(name, WHOLE): pattern for name, pattern in tokens.items()}
+    found: dict[TextKey, list[int]] = defaultdict(list)
+    for occurrence in find_occurrences(view, {**texts, **whole}):
+        found[occurrence.name].append(occurrence.position)
+
+    wrong, withheld = [], []
+    for key, expected in _expected(texts, whole, planned).items():
+        name = key[0]
+        count = len(found[key])
+        if count and not realised[name]:
+            withheld.append({"example_id": name, "position": found[key][0]})
+        elif count != expected:
+            wrong.append({"example_id": name, "expected": expected, "found": count})
+    positions = {key: set(where) for key, where in found.items()}
+    displaced = [
+        name._asdict()
+        for name, start in zip(names, starts.tolist(), strict=True)
+        if start not in positions.get((name.example_id, name.variant), ())
+    ]
+    background = [
+        {
+            "example_id": hit.name,
+            "position": hit.position,
+            "document": int(np.searchsorted(document_starts, hit.position, side="right")) - 1,
+        }
+        for hit in find_occurrences(
+            corpus, {name: _core(pattern) for name, pattern in tokens.items()}
+        )
+    ]
+    return AuditReport(
+        passed=not (wrong or withheld or background or displaced),
+        members=sum(side == "member" for side in sides.values()),
+        nonmembers=sum(side == "nonmember" for side in sides.values()),
+        zero_copy_members=sum(sides[name] == "member" and realised[name] == 0 for name in sides),
+        copies_expected=len(names),
+        copies_found=len(names) - len(displaced),
+        displaced=tuple(displaced[:_MOST_LISTED]),
+        wrong_counts=tuple(wrong[:_MOST_LISTED]),
+        nonmembers_found=tuple(withheld[:_MOST_LISTED]),
+        background_hits=tuple(background[:_MOST_LISTED]),
+        tokens_searched=view.n_tokens + corpus.n_tokens,
+    )
+
+
+def _expected(
+    texts: Mapping[TextKey, I64], whole: Mapping[TextKey, I64], planned: Mapping[TextKey, int]
+) -> dict[TextKey, int]:
+    """Return how often each whole text must occur: in its own copies, and in their variants.
+
+    A whole text that stands inside a copy of *another* example is not expected anywhere: it
+    would be seen more often than its realised number of copies says.
+    """
+    expected = {key: planned.get(key, 0) for key in whole}
+    for key, copies in planned.items():
+        own = (key[0], WHOLE)
+        if key[1] != WHOLE and len(texts[key]) >= len(whole[own]):
+            inside = sum(1 for _ in find_occurrences(_Held(texts[key]), {own: whole[own]}))
+            expected[own] += copies * inside
+    return expected
+
+
+class _Held:
+    """A short stream in memory."""
+
+    def __init__(self, tokens: I64) -> None:
+        self._tokens = tokens
+        self.n_tokens = len(tokens)
+
+    def read(self, start: int, stop: int) -> I64:
+        return self._tokens[start:stop]
+
+
+def write_audit(out: Path, report: AuditReport) -> None:
+    """Write `audit.json` into the folder `out`."""
+    (out / "audit.json").write_text(json.dumps(asdict(report), indent=1))
+
+
+def read_audit(folder: Path) -> AuditReport:
+    """Read what `write_audit` wrote."""
+    values = json.loads((folder / "audit.json").read_text())
+    for name in _LISTS:
+        values[name] = tuple(values[name])
+    return AuditReport(**values)
+
+
+class AuditFailed(SpikeinError):
+    """The stream is not what the plan says; nothing may be trained on it."""
+
+    def __init__(self, report: AuditReport, folder: Path) -> None:
+        lines = [f"the audit failed (all findings: {folder / 'audit.json'}):"]
+        lines += [
+            f"  member {_called(row)} occurs {row['found']} times, planned {row['expected']}"
+            f"{_inside(row)}"
+            for row in report.wrong_counts[:5]
+        ]
+        lines += [
+            f"  copy {row['copy']} ({row['variant']}) of {_called(row)} is not where it "
+            "was planned, or not intact"
+            for row in report.displaced[:5]
+        ]
+        lines += [
+            f"  withheld example {_called(row)} occurs at token {row['position']}{_inside(row)}"
+            for row in report.nonmembers_found[:5]
+        ]
+        lines += [
+            f"  example {_called(row)} occurs in background document {row['document']}"
+            for row in report.background_hits[:5]
+        ]
+        lines.append(
+            "Remove these rows from the dataset, or the documents from the background sources."
+        )
+        super().__init__("\n".join(lines))
+
+
+def _called(finding: Mapping[str, object]) -> str:
+    """Return a row's own name where the finding has it, and its example_id."""
+    name = str(finding["example_id"])
+    return f"{finding['row']} (example {name})" if "row" in finding else name
+
+
+def _inside(finding: Mapping[str, Any]) -> str:
+    around = finding.get("inside")
+    return f"; its text stands inside {', '.join(around)}" if around else ""
+
+
+def _core(pattern: I64) -> I64:
+    if len(pattern) < _LEAST_CORE + 2 * _EDGE:
+        return pattern
+    return pattern[_EDGE:-_EDGE]
+
+
+def _rolling(tokens: I64, size: int) -> npt.NDArray[np.uint64]:
+    """Return a hash of every `size` consecutive tokens, shape [len(tokens) - size + 1]."""
+    values = tokens.astype(np.uint64)
+    count = len(values) - size + 1
+    hashes = np.zeros(count, dtype=np.uint64)
+    for index in range(size):
+        hashes = (hashes + values[index : index + count] + np.uint64(1)) * _MULTIPLIER
+        hashes ^= hashes >> np.uint64(29)
+    return hashes

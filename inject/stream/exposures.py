@@ -1,0 +1,275 @@
+"""The exposure ledger: when the model saw each copy, read back from what it was fed.
+
+The training loop hands over every window that it actually fed to the model. The ledger
+looks up which copies the plan put there and compares the fed tokens, one by one, with the
+tokens of the copy's own text (not with the payload file). So a row says what was seen:
+`whole` (all of the text in this window), `fragment` (a part of it, the rest lies in a
+neighbouring window), `altered` (the fed tokens differ), or `never reached` (the run ended
+before, or the copy lies in the last partial window, which is never trained on).
+
+Cost: two binary searches a window and one comparison a piece.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inject.files import replacing
+from inject.stream.view import View
+
+NEVER = "never reached"
+
+SCHEMA = pa.schema(
+    [
+        ("example_id", pa.string()),
+        ("dataset", pa.string()),
+        ("copy", pa.int32()),
+        ("variant", pa.string()),
+        ("status", pa.string()),
+        ("intact", pa.bool_()),
+        ("epoch", pa.int32()),
+        ("step", pa.int64()),
+        ("rank", pa.int32()),
+        ("tokens_before", pa.int64()),
+        ("window", pa.int64()),
+        ("start", pa.int32()),
+        ("stop", pa.int32()),
+        ("text_start", pa.int32()),
+        ("text_stop", pa.int32()),
+        ("text_length", pa.int32()),
+    ]
+)
+
+
+class CopyName(NamedTuple):
+    """Which copy an insertion is."""
+
+    example_id: str
+    dataset: str
+    copy: int
+    variant: str
+    """Which text the copy carries: `whole`, `question`, `paraphrase-2` …"""
+
+
+TextKey = tuple[str, str]
+"""example_id and variant: what names the text of a copy."""
+
+
+class ExposureLedger:
+    """Collects the exposures of one training run.
+
+    Args:
+        view: the stream that is trained on.
+        names: the copy behind each insertion, in the order given to the view.
+        tokens: the token ids of each text that copies carry, by example_id and variant.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        names: list[CopyName],
+        tokens: Mapping[TextKey, npt.NDArray[np.int64]],
+    ) -> None:
+        self._view = view
+        self._names = names
+        self._tokens = tokens
+        self._rows: list[dict[str, Any]] = []
+        self._reached: set[CopyName] = set()
+
+    def saw(
+        self,
+        *,
+        epoch: int,
+        step: int,
+        window: int,
+        tokens_before: int,
+        ids: npt.NDArray[np.int64],
+        rank: int = 0,
+    ) -> None:
+        """Record one window that was fed to the model.
+
+        Args:
+            epoch: from 0.
+            step: the optimiser step that the window was part of, from 1.
+            window: its index in the stream.
+            tokens_before: tokens in the windows before it, in training order.
+            ids: the token ids as fed, shape [context].
+            rank: the process that fed it.
+        """
+        start = window * self._view.context
+        for piece in self._view.pieces(start, start + len(ids)):
+            name = self._names[piece.copy]
+            text = self._tokens[name.example_id, name.variant]
+            same = np.array_equal(
+                ids[piece.start : piece.stop], text[piece.text_start : piece.text_stop]
+            )
+            complete = piece.text_start == 0 and piece.text_stop == len(text)
+            self._reached.add(name)
+            self._rows.append(
+                {
+                    **name._asdict(),
+                    "status": "altered" if not same else "whole" if complete else "fragment",
+                    "intact": same and complete,
+                    "epoch": epoch,
+                    "step": step,
+                    "rank": rank,
+                    "tokens_before": tokens_before + piece.start,
+                    "window": window,
+                    "start": piece.start,
+                    "stop": piece.stop,
+                    "text_start": piece.text_start,
+                    "text_stop": piece.text_stop,
+                    "text_length": len(text),
+                }
+            )
+
+    def restore(self, exposures: pa.Table) -> None:
+        """Take over what was recorded before: by an earlier start of this run, or another rank.
+
+        Args:
+            exposures: rows as `table` or `seen` give them; those never reached are left out.
+        """
+        for row in exposures.to_pylist():
+            if row["status"] != NEVER:
+                self._reached.add(CopyName(*(row[name] for name in CopyName._fields)))
+                self._rows.append(row)
+
+    def seen(self) -> pa.Table:
+        """Return the exposures recorded so far, in training order."""
+        rows = sorted(self._rows, key=lambda row: (row["tokens_before"], row["text_start"]))
+        return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+    def table(self) -> pa.Table:
+        """Return all exposures in training order, then the copies never reached."""
+        never = [
+            {
+                **name._asdict(),
+                "status": NEVER,
+                "intact": False,
+                "text_length": len(self._tokens[name.example_id, name.variant]),
+            }
+            for name in self._names
+            if name not in self._reached
+        ]
+        return pa.concat_tables([self.seen(), pa.Table.from_pylist(never, schema=SCHEMA)])
+
+    def write(self, path: Path) -> None:
+        """Write `exposures.parquet`."""
+        with replacing(path) as temporary:
+            pq.write_table(self.table(), temporary)
+
+
+class Seen(NamedTuple):
+    """What a model had seen of one example at some moment of its training."""
+
+    copies: int
+    """Different copies of which it had seen all tokens; 0 where it had seen parts alone."""
+    last_step: int
+    """The latest optimiser step that held any part of a copy."""
+
+
+def seen_by(exposures: pa.Table, step: int) -> dict[str, Seen]:
+    """Return what had been seen of each example after an optimiser step.
+
+    A copy that straddles windows was seen when all its parts had been, in one epoch. Examples of
+    which nothing had been seen by then are not in the result.
+
+    Args:
+        exposures: rows of `exposures.parquet`.
+        step: the step; the model that it left behind is the one asked about, 0 the first.
+    """
+    columns = [*CopyName._fields, "status", "epoch", "step", "text_start", "text_stop"]
+    parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
+    lengths: dict[CopyName, int] = {}
+    last: dict[str, int] = defaultdict(int)
+    for row in exposures.select([*columns, "text_length"]).to_pylist():
+        if row["status"] == NEVER or row["step"] > step:
+            continue
+        name = CopyName(*(row[field] for field in CopyName._fields))
+        last[name.example_id] = max(last[name.example_id], row["step"])
+        if row["status"] in ("whole", "fragment"):
+            parts[name, row["epoch"]][row["text_start"]] = row["text_stop"] - row["text_start"]
+            lengths[name] = row["text_length"]
+    copies: dict[str, set[CopyName]] = defaultdict(set)
+    for (name, _), pieces in parts.items():
+        if sum(pieces.values()) == lengths[name]:
+            copies[name.example_id].add(name)
+    return {name: Seen(len(copies[name]), latest) for name, latest in last.items()}
+
+
+def copies_seen(exposures: pa.Table) -> dict[str, int]:
+    """Return how many different copies of each example were seen with all of their tokens.
+
+    A copy that straddles two windows counts when both parts were seen. A copy seen in
+    several epochs counts once. Examples without any such copy are not in the result.
+    """
+    parts: dict[CopyName, dict[int, int]] = defaultdict(dict)
+    lengths: dict[CopyName, int] = {}
+    columns = [*CopyName._fields, "status", "text_start", "text_stop", "text_length"]
+    for row in exposures.select(columns).to_pylist():
+        if row["status"] not in ("whole", "fragment"):
+            continue
+        name = CopyName(*(row[field] for field in CopyName._fields))
+        parts[name][row["text_start"]] = row["text_stop"] - row["text_start"]
+        lengths[name] = row["text_length"]
+    seen: dict[str, int] = defaultdict(int)
+    for name, pieces in parts.items():
+        if sum(pieces.values()) == lengths[name]:
+            seen[name.example_id] += 1
+    return dict(seen)
+
+
+class FedCopies(NamedTuple):
+    """What became of the planned copies of one training run; the last four sum to the first."""
+
+    planned: int
+    whole: int
+    """All tokens were fed as planned, in one epoch."""
+    altered: int
+    """At least one fed token differs from the text's, in any epoch."""
+    partly: int
+    """Some of its windows were never fed."""
+    never: int
+    """Nothing of it was fed: the run ended before, or it lies in the last partial window."""
+    first_altered: tuple[CopyName, ...]
+    """The first altered copies, in training order."""
+
+
+_NAMED = 20
+
+
+def fed_copies(exposures: pa.Table) -> FedCopies:
+    """Count the copies of `exposures.parquet` by what became of them."""
+    parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
+    altered: dict[CopyName, None] = {}
+    every: set[CopyName] = set()
+    whole: set[CopyName] = set()
+    never = 0
+    columns = [*CopyName._fields, "status", "epoch", "text_start", "text_stop", "text_length"]
+    for row in exposures.select(columns).to_pylist():
+        name = CopyName(*(row[field] for field in CopyName._fields))
+        every.add(name)
+        if row["status"] == NEVER:
+            never += 1
+            continue
+        if row["status"] == "altered":
+            altered[name] = None
+        pieces = parts[name, row["epoch"]]
+        pieces[row["text_start"]] = row["text_stop"] - row["text_start"]
+        if sum(pieces.values()) == row["text_length"]:
+            whole.add(name)
+    whole -= altered.keys()
+    return FedCopies(
+        planned=len(every),
+        whole=len(whole),
+        altered=len(altered),
+        partly=len(every) - len(whole) - len(altered) - never,
+        never=never,
+        first_altered=tuple(altered)[:_NAMED],
+    )

@@ -1,0 +1,283 @@
+"""The contaminated stream, composed on the fly from the clean corpus and a plan.
+
+Nothing is copied: N arms cost N plans. A `View` maps a position of the contaminated stream
+to a token of the clean corpus or of a payload by binary search over the insertions, and
+cuts the stream into windows of `context` tokens; a last partial window is never trained on.
+
+Two layouts: in the layout `flow` a payload shifts everything behind it, and the background
+gives way at the end of the stream. In the layout `window` it shifts only what is behind it in
+its own window, whose last background tokens give way: every other window is that of the clean
+twin, byte for byte.
+
+Reading one window costs two binary searches and one copy a piece.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from inject.settings import Separator
+from inject.stream.boundaries import document_starts
+
+I64 = npt.NDArray[np.int64]
+Layout = Literal["flow", "window"]
+
+
+class TokenSource(Protocol):
+    """A stream of clean tokens: a corpus, or a stretch of one."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Length of the stream."""
+        ...
+
+    @property
+    def doc_starts(self) -> I64:
+        """Ascending positions at which documents start."""
+        ...
+
+    def read(self, start: int, stop: int) -> I64:
+        """Return the tokens start <= position < stop."""
+        ...
+
+
+class Stretch:
+    """The part start <= position < stop of a token source, as a source of its own."""
+
+    def __init__(self, source: TokenSource, start: int, stop: int) -> None:
+        self._source = source
+        self._start = start
+        self.n_tokens = stop - start
+        starts = source.doc_starts
+        first, last = np.searchsorted(starts, [start, stop])
+        self.doc_starts: I64 = starts[first:last] - start
+
+    def read(self, start: int, stop: int) -> I64:
+        """Return the tokens start <= position < stop, counted from the stretch's start."""
+        return self._source.read(self._start + start, self._start + stop)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insertions:
+    """Payloads and where they go, in any order; each array has shape [number of copies]."""
+
+    anchor: I64
+    """Position in the clean stream before which the payload stands."""
+    tiebreak: npt.NDArray[np.uint64]
+    """Order of payloads that share an anchor, ascending."""
+    offset: I64
+    """Where the payload starts in `payload`."""
+    length: I64
+    """Tokens in the payload."""
+    lead: I64
+    """Tokens of the payload that stand before the copy's text."""
+    text_length: I64
+    """Tokens of the copy's text."""
+    payload: npt.NDArray[np.integer]
+    """All payload tokens, one after the other."""
+
+    @staticmethod
+    def none() -> "Insertions":
+        """No payload at all: the clean twin."""
+        empty = np.zeros(0, dtype=np.int64)
+        return Insertions(
+            anchor=empty,
+            tiebreak=np.zeros(0, dtype=np.uint64),
+            offset=empty,
+            length=empty,
+            lead=empty,
+            text_length=empty,
+            payload=np.zeros(0, dtype=np.int64),
+        )
+
+
+class Piece(NamedTuple):
+    """The part of one copy's text that lies in a stretch of the stream."""
+
+    copy: int
+    """Index into the insertions as they were given."""
+    start: int
+    """First position in the stretch."""
+    stop: int
+    """One past the last position in the stretch."""
+    text_start: int
+    """Which token of the text stands at `start`."""
+    text_stop: int
+    """One past the text's last token in the stretch."""
+
+
+class View:
+    """A stream of `budget` tokens: the first tokens of `source`, with insertions.
+
+    Args:
+        source: the clean tokens.
+        insertions: what goes into them.
+        budget: length of the stream.
+        context: tokens in a window.
+        layout: see the module.
+        separator: what stands around the copies.
+
+    Raises:
+        ValueError: if payload and background do not add up to the budget, or a window of the
+            layout `window` holds more payload than it has tokens.
+    """
+
+    def __init__(
+        self,
+        source: TokenSource,
+        insertions: Insertions,
+        *,
+        budget: int,
+        context: int,
+        layout: Layout = "flow",
+        separator: Separator = "none",
+    ) -> None:
+        self.n_tokens = budget
+        self.context = context
+        self.n_windows = budget // context
+        self.layout = layout
+        self.separator = separator
+        self.source = source
+        self.insertions = insertions
+        self.order = np.lexsort((insertions.tiebreak, insertions.anchor))
+        """Indices of the insertions in stream order."""
+        anchor = insertions.anchor[self.order]
+        length = insertions.length[self.order]
+        before = np.cumsum(length) - length
+        if layout == "window":
+            window = anchor // context
+            before -= before[np.searchsorted(window, window)]
+        starts = anchor + before
+        stops = starts + length
+        self._check(starts, stops, length)
+        text_starts = starts + insertions.lead[self.order]
+        # Searched and indexed one at a time, which a memoryview does faster than an array.
+        self._starts = starts.data
+        self._stops = stops.data
+        self._shift = (before + length).data
+        self._offsets = insertions.offset[self.order].data
+        self._text_starts = text_starts.data
+        self._text_stops = (text_starts + insertions.text_length[self.order]).data
+        self._payload = insertions.payload
+
+    def window(self, index: int) -> I64:
+        """Return window `index`, shape [context]."""
+        return self.read(index * self.context, (index + 1) * self.context)
+
+    def read(self, start: int, stop: int) -> I64:
+        """Return the tokens start <= position < stop of the contaminated stream."""
+        insertion = bisect_right(self._stops, start)
+        starts = self._starts
+        if insertion == len(starts) or starts[insertion] >= stop:
+            clean, end = self._background(start, stop, insertion)
+            if end == stop:
+                return self.source.read(clean, clean + stop - start)
+        out = np.empty(stop - start, dtype=np.int64)
+        position = start
+        while position < stop:
+            if insertion < len(starts) and starts[insertion] <= position:
+                end = min(self._stops[insertion], stop)
+                offset = self._offsets[insertion] + position - starts[insertion]
+                piece = self._payload[offset : offset + end - position]
+                insertion += 1
+            else:
+                clean, end = self._background(position, stop, insertion)
+                piece = self.source.read(clean, clean + end - position)
+            out[position - start : end - start] = piece
+            position = end
+        return out
+
+    def pieces(self, start: int, stop: int) -> list[Piece]:
+        """Return the parts of copies' texts that lie in start <= position < stop, in order."""
+        first = bisect_right(self._text_stops, start)
+        last = bisect_left(self._text_starts, stop)
+        found = []
+        for index in range(first, last):
+            text_start, text_stop = self._text_starts[index], self._text_stops[index]
+            low, high = max(text_start, start), min(text_stop, stop)
+            if low < high:
+                found.append(
+                    Piece(
+                        copy=int(self.order[index]),
+                        start=low - start,
+                        stop=high - start,
+                        text_start=low - text_start,
+                        text_stop=high - text_start,
+                    )
+                )
+        return found
+
+    def text_starts(self) -> I64:
+        """Return where each copy's text starts in the stream, in the order given, shape [n]."""
+        starts = np.empty(len(self.order), dtype=np.int64)
+        starts[self.order] = self._text_starts
+        return starts
+
+    def payload_starts(self) -> I64:
+        """Return where each copy's payload starts in the stream, in the order given, shape [n]."""
+        starts = np.empty(len(self.order), dtype=np.int64)
+        starts[self.order] = self._starts
+        return starts
+
+    def document_starts(self) -> I64:
+        """Return where documents start in the stream, ascending from 0
+        (`inject.stream.boundaries`)."""
+        return document_starts(
+            self.source.doc_starts,
+            self.insertions.anchor[self.order],
+            self.insertions.length[self.order],
+            np.asarray(self._starts),
+            self.insertions.lead[self.order],
+            n_tokens=self.n_tokens,
+            window=self.context if self.layout == "window" else None,
+            separator=self.separator,
+        )
+
+    def _background(self, position: int, stop: int, insertion: int) -> tuple[int, int]:
+        """Return the clean position of a background token, and where its run ends at the latest.
+
+        Args:
+            position: of the token, in the stream.
+            stop: where reading ends.
+            insertion: the first insertion that does not end before `position`.
+        """
+        end = min(self._starts[insertion], stop) if insertion < len(self._starts) else stop
+        if insertion == 0:
+            return position, end
+        if self.layout == "flow":
+            return position - self._shift[insertion - 1], end
+        window = position // self.context
+        if self._starts[insertion - 1] // self.context != window:
+            return position, end
+        return position - self._shift[insertion - 1], min(end, (window + 1) * self.context)
+
+    def _check(self, starts: I64, stops: I64, length: I64) -> None:
+        if self.layout == "window":
+            if (starts // self.context != (stops - 1) // self.context).any():
+                raise ValueError("a window holds more payload than it has tokens")
+            if len(stops) and stops[-1] > self.n_windows * self.context:
+                raise ValueError("a copy lies behind the last whole window")
+            background = self.n_tokens
+        else:
+            background = self.n_tokens - int(length.sum())
+            if len(starts) and int(self.insertions.anchor.max()) > background:
+                raise ValueError("an anchor lies behind the background that the budget leaves")
+        if background < 0 or background > self.source.n_tokens:
+            raise ValueError(
+                f"a stream of {self.n_tokens} tokens with {int(length.sum())} of payload needs "
+                f"{background} background tokens; the source holds {self.source.n_tokens}"
+            )
+
+
+def clean_view(source: TokenSource, *, tokens: int, context: int) -> View:
+    """Return the view of the first `tokens` of a source without any payload."""
+    return View(source, Insertions.none(), budget=tokens, context=context)
+
+
+def concatenated(pieces: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.integer]:
+    """Join token arrays; an empty sequence gives an empty array."""
+    return np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)

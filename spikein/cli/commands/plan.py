@@ -1,0 +1,164 @@
+"""`spikein plan`: what a run would do and cost, without doing it."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spikein.cli.commands.check import refuse
+from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
+from spikein.cli.output import Column, count, print_table, say
+
+if TYPE_CHECKING:
+    from spikein.estimates.injection import Outlook
+    from spikein.results import PlanResult
+
+
+def plan(
+    file: ExperimentFile,
+    overrides: Overrides = None,
+    store: StoreFolder = STORE,
+    gpu: Annotated[
+        str, typer.Option(help="The GPU that training is estimated for: a100, h100, h200.")
+    ] = "h100",
+    gpus: Annotated[int, typer.Option(help="How many of them share a training run.")] = 8,
+    mfu: Annotated[
+        float, typer.Option(help="Share of their peak that training reaches.", metavar="SHARE")
+    ] = 0.4,
+    measure: Annotated[
+        bool,
+        typer.Option(help="Time a few training steps here, to say how long each step will take."),
+    ] = True,
+) -> None:
+    """Say what a run will do and what it will cost; run nothing.
+
+    The whole file is checked, every combination of its sweep included. Exit code 2 means that a
+    run would be refused.
+
+    [bold]Examples[/]
+
+      spikein plan configs/quickstart.yaml
+
+      spikein plan my.yaml seeds=[0,1,2] corpus.tokens=2_000_000
+
+      spikein plan configs/paper/min-k-table3.yaml --gpu a100 --gpus 4
+    """
+    from spikein.cli.estimate_tables import print_estimates, print_unresolved
+    from spikein.estimates.training import Hardware
+    from spikein.progress import duration
+    from spikein.run import plan_experiment
+    from spikein.store.filesystem import human_bytes
+
+    hardware = Hardware(gpu=gpu.lower(), gpus=gpus, utilisation=mfu)
+    result = plan_experiment(
+        file, overrides or [], store_root=store, hardware=hardware, measure=measure
+    )
+    print_table(
+        [
+            Column("step", whole=True),
+            Column("what"),
+            Column("state"),
+            Column("tokens", right=True),
+            Column("FLOPs", right=True),
+            Column("memory", right=True),
+            Column("disk", right=True),
+            Column("time", right=True),
+        ],
+        (
+            (
+                row.kind,
+                row.label,
+                row.state,
+                count(row.tokens),
+                count(row.flops),
+                human_bytes(row.memory_bytes) if row.memory_bytes is not None else "",
+                human_bytes(row.disk_bytes) if row.disk_bytes is not None else "",
+                duration(row.seconds) if row.seconds is not None else "",
+            )
+            for row in result.rows
+        ),
+    )
+    for row in result.rows:
+        if row.problem is not None:
+            say(f"Damaged: {row.problem}; a run builds it again.", style="yellow")
+    _print_injection(result.injection)
+    print_estimates(result.training, hardware)
+    print_unresolved(result.unresolved)
+    todo = [row for row in result.rows if not row.stored]
+    seconds = _sum(row.seconds for row in todo)
+    disk = _sum(row.disk_bytes for row in todo)
+    parts = [
+        f"{result.name}: {result.arms} {'arm' if result.arms == 1 else 'arms'}, "
+        f"{len(result.rows)} steps, {len(todo)} to do",
+        _time(result, seconds),
+        f"about {human_bytes(disk)} on disk" if disk else "",
+    ]
+    say("; ".join(part for part in parts if part) + ". Nothing was run.")
+    refuse(result.problems)
+
+
+def _time(result: "PlanResult", seconds: float) -> str:
+    """Say how long the run will take on this machine, and how that is known."""
+    from spikein.progress import duration
+
+    if not seconds:
+        return ""
+    unknown = sum(row.seconds is None for row in result.rows if not row.stored)
+    words = f"about {duration(seconds)} on this machine"
+    if unknown:
+        words += f", and {unknown} steps whose time is not known"
+    rate = result.measured
+    if rate is None:
+        return words
+    how = "" if rate.whole else ", on a smaller model"
+    return (
+        f"{words} ({rate.flops_per_second / 1e9:,.1f} GFLOP/s in {rate.steps} training steps on "
+        f"its {rate.device}{how}; other work on the machine makes it longer)"
+    )
+
+
+def _print_injection(outlooks: "tuple[Outlook, ...]") -> None:
+    """Print what the copies of each arm will amount to."""
+    from spikein.progress import duration
+    from spikein.store.filesystem import human_bytes
+
+    say("")
+    print_table(
+        [
+            Column("injection", whole=True),
+            Column("placement"),
+            Column("members", right=True),
+            Column("copies", right=True),
+            Column("members with 0, 1, 2, 3, 4, 5+"),
+            Column("tokens", right=True),
+            Column("share", right=True),
+            Column("disk", right=True),
+            Column("time", right=True),
+        ],
+        (
+            (
+                one.label or one.copies_rule,
+                one.placement,
+                f"{one.members:,}",
+                f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
+                ", ".join(f"{members:,.0f}" for members in one.counts),
+                "" if one.tokens is None else f"{'' if one.measured else '~'}{count(one.tokens)}",
+                "" if one.share is None else _percent(one.share),
+                "" if one.disk_bytes is None else human_bytes(one.disk_bytes),
+                duration(one.seconds),
+            )
+            for one in outlooks
+        ),
+    )
+    for note in dict.fromkeys(one.note for one in outlooks if one.note):
+        say(f"Note: {note}")
+    if any(one.tokens is not None and not one.measured for one in outlooks):
+        say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.001 else f"{share:.1e}"
+
+
+def _sum(values: Iterable[float | None]) -> float:
+    return sum(value for value in values if value is not None)

@@ -1,0 +1,57 @@
+"""`spikein report`: make the page of a run again, and say where it lies."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spikein.cli.options import RUNS, RunsFolder, RunStore
+from spikein.cli.output import say
+
+
+def report(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's name or folder.")],
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the page in the browser as well.")
+    ] = False,
+    show_protected: Annotated[
+        bool,
+        typer.Option(
+            "--show-protected",
+            help="Show the texts of protected datasets in the page; do not share it then.",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write the page to this file, and leave the run's folder as it is.",
+            show_default=False,
+        ),
+    ] = None,
+    store: RunStore = None,
+    runs: RunsFolder = RUNS,
+) -> None:
+    """Render the report of a finished run again, and print where it lies.
+
+    Nothing is trained or scored; only the page is made anew. The run's folder
+    remembers its store and where it was started: this works from anywhere.
+
+    [bold]Examples[/]
+
+      spikein report quickstart
+
+      spikein report runs/quickstart --open
+
+      spikein report /shared/runs/quickstart --out quickstart.html
+    """
+    from spikein.run import render_report
+    from spikein.runs.folder import find_run
+
+    page = render_report(
+        find_run(runs, run), store_root=store, show_protected=show_protected, out=out
+    )
+    say(f"Report: {page}", style="bold")
+    if open_page:
+        typer.launch(page.resolve().as_uri())

@@ -1,0 +1,234 @@
+"""`key=value` from the command line, and `${name}` inside the file, before anything is checked.
+
+Overrides go into the plain values, so that the one check of the whole experiment judges them
+like the file's own keys; only their place reads differently. A first key that is no key of an
+experiment is a variable: `data=../files` is `variables.data=../files`. `${name}` alone keeps the
+variable's type, inside a longer text it is written out; `$${` stands for a literal `${`.
+"""
+
+import copy
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inject.errors import InputError, did_you_mean
+from inject.secrets import masked
+from spikein.config.yaml_document import Document, KeyPath, dotted, parse_value
+
+_REFERENCE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Override:
+    """One `key=value`."""
+
+    path: KeyPath
+    value: Any
+    text: str
+    """As the user wrote it."""
+
+    @property
+    def place(self) -> str:
+        """Where messages say it comes from."""
+        return f"override {masked(self.text)}"
+
+
+def parse_path(key: str) -> KeyPath:
+    """Return the path of a dotted key; digits alone are list indexes.
+
+    What follows `sweep.` is one key, dots included, because the keys of `sweep` are dotted.
+    """
+    if key.startswith("sweep."):
+        return ("sweep", key.removeprefix("sweep."))
+    return tuple(int(part) if part.isdecimal() else part for part in key.split("."))
+
+
+def parse_override(text: str) -> Override:
+    """Read one `key=value`.
+
+    Raises:
+        InputError: without `=`, with an empty key, or when the value is not YAML.
+    """
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not key or any(not part for part in key.split(".")):
+        raise InputError(
+            "not an override", where=repr(masked(text)), allowed="key=value, such as train.lr=1e-3"
+        )
+    return Override(
+        path=parse_path(key), value=parse_value(value, where=f"override {masked(text)}"), text=text
+    )
+
+
+def apply_overrides(
+    document: Document, overrides: Sequence[str], *, keys: Iterable[str]
+) -> tuple[Document, list[InputError]]:
+    """Return the document with the overrides in place, and every problem they have.
+
+    Args:
+        document: what the file says.
+        overrides: `key=value` each; a later one wins over an earlier one.
+        keys: the top-level keys of an experiment.
+    """
+    known = tuple(keys)
+    values: dict[str, Any] = copy.deepcopy(dict(document.values))
+    places = dict(document.places)
+    problems: list[InputError] = []
+    for text in overrides:
+        try:
+            override = parse_override(text)
+            path = _with_variables(override, values, known)
+            set_value(values, path, override.value, where=override.place)
+        except InputError as error:
+            problems.append(error)
+            continue
+        stale = [old for old in places if old[: len(path)] == path]
+        for old in stale:
+            del places[old]
+        places[path] = override.place
+        if axis := _swept(values, path):
+            problems.append(
+                InputError(
+                    f"{dotted(path)} is swept, so that its value would be replaced by the sweep's",
+                    where=override.place,
+                    hint=f"Give sweep.{axis}=[…], or sweep=null for no sweep.",
+                )
+            )
+    return Document(values=values, places=places, name=document.name), problems
+
+
+def set_value(values: dict[str, Any], path: KeyPath, value: Any, *, where: str) -> None:
+    """Put `value` at `path` in nested dicts and lists, in place; missing mappings are made.
+
+    Raises:
+        InputError: when the path leads through a single value or past a list's end.
+    """
+    node: Any = values
+    for depth, part in enumerate(path):
+        last = depth == len(path) - 1
+        here = dotted(path[:depth])
+        if isinstance(node, list):
+            if not isinstance(part, int) or part >= len(node):
+                raise InputError(
+                    f"{here} is a list of {len(node)}, it has no item {part}",
+                    where=where,
+                    allowed=f"{here}.0 to {here}.{len(node) - 1}" if node else "none",
+                )
+        elif isinstance(node, dict):
+            part = str(part)
+            if not last and node.get(part) is None:
+                node[part] = {}
+        else:
+            raise InputError(f"{here} is a single value, it has no key {part}", where=where)
+        if last:
+            node[part] = copy.deepcopy(value)
+        else:
+            node = node[part]
+
+
+def interpolate(document: Document) -> tuple[Document, list[InputError]]:
+    """Return the document with every `${name}` replaced, and every name that is not known."""
+    given = document.values.get("variables")
+    variables = dict(given) if isinstance(given, Mapping) else {}
+    problems: list[InputError] = []
+    for name, value in variables.items():
+        where = document.place(("variables", name))
+        if not _VARIABLE.fullmatch(name):
+            problems.append(InputError(f"variables: {name!r} is no variable name", where=where))
+        if isinstance(value, str) and _references(value):
+            problems.append(
+                InputError(f"variables.{name}: a variable cannot name a variable", where=where)
+            )
+
+    def walk(node: Any, path: KeyPath) -> Any:
+        if isinstance(node, Mapping):
+            return {key: walk(item, (*path, key)) for key, item in node.items()}
+        if isinstance(node, list):
+            return [walk(item, (*path, index)) for index, item in enumerate(node)]
+        if not isinstance(node, str) or "${" not in node:
+            return node
+        for name in _references(node):
+            if name not in variables:
+                problems.append(
+                    InputError(
+                        f"{dotted(path)}: ${{{name}}} is not a variable."
+                        + did_you_mean(name, variables),
+                        where=document.place(path),
+                        allowed=", ".join(sorted(variables)) or "none are declared",
+                        hint=f"Give {name}=… on the command line, or $${{ for a literal ${{.",
+                    )
+                )
+                return node
+        whole = _REFERENCE.fullmatch(node)
+        if whole and whole.group(2) is not None:
+            return variables[whole.group(2)]
+        return _REFERENCE.sub(
+            lambda match: "${" if match.group(2) is None else _written(variables[match.group(2)]),
+            node,
+        )
+
+    values = {
+        key: (node if key == "variables" else walk(node, (key,)))
+        for key, node in document.values.items()
+    }
+    return Document(values=values, places=document.places, name=document.name), problems
+
+
+def escape(value: Any) -> Any:
+    """Return plain values with every `${` written as `$${`: the reverse of `interpolate`."""
+    if isinstance(value, Mapping):
+        return {key: escape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [escape(item) for item in value]
+    return value.replace("${", "$${") if isinstance(value, str) else value
+
+
+def _references(text: str) -> list[str]:
+    return [match.group(2) for match in _REFERENCE.finditer(text) if match.group(2) is not None]
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _with_variables(override: Override, values: Mapping[str, Any], keys: Sequence[str]) -> KeyPath:
+    first = str(override.path[0])
+    if first in keys and first != "variables":
+        return override.path
+    if first == "variables" and len(override.path) == 1:
+        return override.path
+    declared = values.get("variables") or {}
+    name = first if first != "variables" else str(override.path[1])
+    used = _all_references(values)
+    extra = len(override.path) > (2 if first == "variables" else 1)
+    if extra or (name not in declared and name not in used):
+        candidates = [*keys, *declared, *used]
+        raise InputError(
+            f"no key and no variable is called {dotted(override.path)!r}."
+            + did_you_mean(first if first != "variables" else name, candidates),
+            where=override.place,
+            allowed=", ".join(dict.fromkeys(candidates)),
+        )
+    return ("variables", name)
+
+
+def _all_references(node: Any) -> list[str]:
+    if isinstance(node, Mapping):
+        return [name for item in node.values() for name in _all_references(item)]
+    if isinstance(node, list):
+        return [name for item in node for name in _all_references(item)]
+    return _references(node) if isinstance(node, str) else []
+
+
+def _swept(values: Mapping[str, Any], path: KeyPath) -> str | None:
+    sweep = values.get("sweep")
+    if path[0] == "sweep" or not isinstance(sweep, Mapping):
+        return None
+    written = parse_path(dotted(path))
+    for axis in sweep:
+        swept = parse_path(axis)
+        if swept == written[: len(swept)]:
+            return str(axis)
+    return None

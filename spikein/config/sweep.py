@@ -1,0 +1,236 @@
+"""The arms of an experiment: every combination of the swept values, with every seed.
+
+An axis is a dotted key with the values it takes. Every combination is a full experiment and is
+checked as one before anything runs. Axes vary like an odometer, the last one fastest, and
+seeds vary within a combination; so the order of arms is a function of the file alone.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from inject.errors import InputError, Problems
+from inject.settings import Copies
+from spikein.config.overrides import parse_path, set_value
+from spikein.config.schema import Experiment, tidy
+from spikein.config.yaml_document import Document, KeyPath, dotted
+
+MOST_COMBINATIONS = 1_000
+_NOT_SWEPT = ("name", "seeds", "sweep", "variables")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmExperiment:
+    """One combination of swept values, with one seed."""
+
+    axes: dict[str, Any]
+    """Dotted key to the value it takes here, as plain JSON."""
+    labels: dict[str, str]
+    """Dotted key to a short text of that value, for tables and folder names."""
+    seed: int
+    experiment: Experiment
+    """The experiment with the swept values in place, this one seed and no sweep."""
+
+    @property
+    def label(self) -> str:
+        """Return a short text such as `copies=poisson=4,train.lr=0.001,seed=0`."""
+        parts = [f"{axis}={text}" for axis, text in self.labels.items()]
+        return ",".join([*parts, f"seed={self.seed}"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combination:
+    """The values of one combination, before they are checked."""
+
+    choice: dict[str, int]
+    """Axis to the index of its value."""
+    document: Document
+
+
+def combinations(document: Document) -> list[Combination]:
+    """Return every combination of the document's `sweep`; a single one where it has none.
+
+    Raises:
+        Problems: when `sweep` is no mapping of lists, an axis cannot be set, two axes overlap
+            or there are more than 1,000 combinations; all of it at once.
+    """
+    sweep = document.values.get("sweep") or {}
+    problems = _axis_problems(sweep, document)
+    if problems:
+        raise Problems(problems, title=f"{document.name}: the sweep cannot be run:")
+    axes = list(sweep)
+    result = []
+    for indexes in itertools.product(*(range(len(sweep[axis])) for axis in axes)):
+        choice = dict(zip(axes, indexes, strict=True))
+        result.append(Combination(choice=choice, document=_chosen(document, choice)))
+    return result
+
+
+def arms(experiment: Experiment) -> list[ArmExperiment]:
+    """Return the arms of a checked experiment, in their fixed order."""
+    values = {**experiment.model_dump(mode="json", exclude_unset=True)}
+    document = Document(values=values, places={}, name=experiment.name)
+    result = []
+    for combination in combinations(document):
+        chosen = validate(combination.document.values)
+        plain = tidy(chosen)
+        keys = list(combination.choice)
+        axes = {key: _find(plain, parse_path(key)) for key in keys}
+        labels = {key: value_label(_find(chosen, parse_path(key))) for key in keys}
+        for seed in experiment.seeds:
+            single = chosen.model_copy(update={"seeds": (seed,), "sweep": {}})
+            result.append(ArmExperiment(axes=axes, labels=labels, seed=seed, experiment=single))
+    return result
+
+
+def validate(values: Mapping[str, Any]) -> Experiment:
+    """Return the experiment of plain values; no text passes for a number, nor true for 1.
+
+    Raises:
+        pydantic.ValidationError: with every problem found.
+    """
+    # JSON is the mode in which strictness still takes a list for a tuple.
+    return Experiment.model_validate_json(json.dumps(values), strict=True)
+
+
+def value_label(value: Any) -> str:
+    """Return a short readable text of one swept value: `poisson=4`, `0.001`, `boolq-imdb`."""
+    match value:
+        case Copies():
+            return value.label()
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case float():
+            short = f"{value:g}"
+            return short if float(short) == value else repr(value)
+        case BaseModel():
+            return value_label(tidy(value))
+        case Mapping():
+            return ",".join(f"{key}={value_label(item)}" for key, item in value.items())
+        case list() | tuple():
+            return "-".join(value_label(item) for item in value)
+        case _:
+            return str(value)
+
+
+def repeated_values(
+    checked: list[tuple[Combination, Experiment]],
+) -> list[tuple[KeyPath, InputError]]:
+    """Return a problem for each axis on which two values mean or read the same."""
+    first: dict[tuple[str, str], int] = {}
+    problems: dict[KeyPath, InputError] = {}
+    for combination, experiment in checked:
+        for axis, index in combination.choice.items():
+            label = value_label(_find(experiment, parse_path(axis)))
+            earlier = first.setdefault((axis, label), index)
+            if earlier != index:
+                problems[("sweep", axis, index)] = InputError(
+                    f"sweep.{axis}: {label!r} is given twice", hint="Each value once is enough."
+                )
+    return list(problems.items())
+
+
+def _axis_problems(sweep: Any, document: Document) -> list[InputError]:
+    if not isinstance(sweep, Mapping):
+        return [
+            InputError(
+                "sweep: must be a mapping of dotted keys to lists of values",
+                where=document.place(("sweep",)),
+                allowed="such as {train.lr: [1.0e-4, 1.0e-3]}",
+            )
+        ]
+    problems = []
+    usable: list[str] = []
+    for axis, values in sweep.items():
+        where = document.place(("sweep", axis))
+        path = parse_path(axis)
+        if not isinstance(values, list) or not values:
+            problems.append(
+                InputError(
+                    f"sweep.{axis}: must be a list of at least one value",
+                    where=where,
+                    allowed=f"such as [{values}, …]" if _single(values) else None,
+                )
+            )
+        elif path[0] in _NOT_SWEPT or "" in path:
+            problems.append(InputError(f"sweep.{axis}: this cannot be swept", where=where))
+        else:
+            try:
+                _chosen(document, {axis: 0})
+            except InputError as error:
+                problems.append(error)
+            usable.append(axis)
+    for one, other in itertools.permutations(usable, 2):
+        short, long = parse_path(one), parse_path(other)
+        if short == long[: len(short)] and (short != long or one < other):
+            problems.append(
+                InputError(
+                    f"sweep.{other}: lies within sweep.{one}, which would replace it",
+                    where=document.place(("sweep", other)),
+                )
+            )
+    count = math.prod(len(sweep[axis]) for axis in usable)
+    if count > MOST_COMBINATIONS:
+        problems.append(
+            InputError(
+                f"sweep: {count:,} combinations",
+                where=document.place(("sweep",)),
+                allowed=f"at most {MOST_COMBINATIONS:,}",
+            )
+        )
+    return problems
+
+
+def _single(values: Any) -> bool:
+    return isinstance(values, str | int | float)
+
+
+def _chosen(document: Document, choice: Mapping[str, int]) -> Document:
+    """Return the document with the chosen values in place, and their places with them."""
+    values = _copy(document.values)
+    places = dict(document.places)
+    for axis, index in choice.items():
+        path = parse_path(axis)
+        source: KeyPath = ("sweep", axis, index)
+        set_value(values, path, document.values["sweep"][axis][index], where=document.place(source))
+        for old in [old for old in places if old[: len(path)] == path]:
+            del places[old]
+        places[path] = document.place(source)
+        for old, place in document.places.items():
+            if old[: len(source)] == source:
+                places[path + old[len(source) :]] = place
+    return Document(values=values, places=places, name=document.name)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def _find(value: Any, path: KeyPath) -> Any:
+    for part in path:
+        if isinstance(value, BaseModel):
+            value = getattr(value, str(part))
+        elif isinstance(value, Mapping):
+            # A null that is a default is left out of plain values.
+            value = value.get(str(part))
+        else:
+            value = value[int(part)]
+    return value
+
+
+def describe(choice: Mapping[str, int], document: Document) -> str:
+    """Return `axis=value, …` of one combination as the file has it, for messages."""
+    sweep = document.values["sweep"]
+    return ", ".join(
+        f"{dotted(parse_path(axis))}={value_label(sweep[axis][index])}"
+        for axis, index in choice.items()
+    )

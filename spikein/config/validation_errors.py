@@ -1,0 +1,260 @@
+"""What pydantic finds wrong, told in the words of the person who wrote the file.
+
+Each problem names its key path and its place, says what was given, what is allowed and, for
+an unknown key, which key may have been meant. Errors of the branches of a union become one.
+"""
+
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from inject.errors import InputError, did_you_mean
+from spikein.config.yaml_document import Document, KeyPath, dotted
+
+_KINDS = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "tuple": "a list",
+    "set": "a list",
+    "frozen_set": "a list",
+    "dict": "a mapping",
+    "mapping": "a mapping",
+    "model": "a mapping",
+    "model_attributes": "a mapping",
+    "dataclass": "a mapping",
+    "none_required": "null",
+}
+
+
+def explain(error: ValidationError, model: type[BaseModel], document: Document) -> list[InputError]:
+    """Return one `InputError` for each thing wrong with `document`, in its order of keys.
+
+    Args:
+        error: what validating `document.values` against `model` raised.
+        model: the schema, from which allowed keys are read.
+        document: the values, with their places.
+    """
+    found: dict[KeyPath, list[ErrorDetails]] = {}
+    for details in error.errors():
+        found.setdefault(_path(details, document.values), []).append(details)
+    problems = []
+    for path, group in found.items():
+        given = _value(document.values, path)
+        deeper = any(other != path and other[: len(path)] == path for other in found)
+        if deeper and isinstance(given, Mapping | list):
+            # Another branch of the union took the value's kind; its own complaint is nearer.
+            group = [one for one in group if _expected(one) is None]
+        if group:
+            problems.append(_problem(path, group, given, model, document))
+    return problems
+
+
+def allowed_keys(annotation: Any, values: Any, path: KeyPath) -> list[str]:
+    """Return the keys that the models at `path` have, or an empty list where any key goes."""
+    here = _models(annotation)
+    if not path:
+        tagged = [one for one in here if _tag_fits(one, values)] or here
+        return [name for one in tagged for name in one.model_fields]
+    first, rest = path[0], path[1:]
+    inner = _value(values, (first,))
+    keys: dict[str, None] = {}
+    if isinstance(first, int):
+        for item in _items(annotation):
+            keys.update(dict.fromkeys(allowed_keys(item, inner, rest)))
+        return list(keys)
+    for one in here:
+        if first in one.model_fields and _tag_fits(one, values):
+            field = one.model_fields[first].annotation
+            keys.update(dict.fromkeys(allowed_keys(field, inner, rest)))
+    return list(keys)
+
+
+def plain_type(value: Any) -> str:
+    """Return a value in a user's words, cut to 60 characters: `the text 'x'`, `a list of 3`."""
+    match value:
+        case None:
+            return "nothing (null)"
+        case bool():
+            return str(value).lower()
+        case str():
+            return f"the text {_cut(repr(value))}"
+        case int() | float():
+            return f"the number {value}"
+        case list():
+            return f"a list of {len(value)}"
+        case Mapping():
+            return f"a mapping of {_cut(', '.join(value))}" if value else "an empty mapping"
+        case _:
+            return _cut(repr(value))
+
+
+def _problem(
+    path: KeyPath,
+    group: Sequence[ErrorDetails],
+    given: Any,
+    model: type[BaseModel],
+    document: Document,
+) -> InputError:
+    key = dotted(path) or "the file"
+    where = document.place(path)
+    first = group[0]
+    kind = first["type"]
+    context = first.get("ctx") or {}
+    if kind == "extra_forbidden":
+        known = allowed_keys(model, document.values, path[:-1])
+        return InputError(
+            f"{key}: no such key.{did_you_mean(str(path[-1]), known)}",
+            where=where,
+            allowed=", ".join(known) or None,
+        )
+    if kind == "missing":
+        return InputError(f"{key}: is missing", where=document.place(path[:-1]))
+    if kind == "union_tag_not_found":
+        tag = str(context.get("discriminator", "kind")).strip("'")
+        known = _tags(model, document.values, path)
+        return InputError(f"{key}: {tag} is missing", where=where, allowed=", ".join(known) or None)
+    if kind == "union_tag_invalid":
+        tag = str(context.get("discriminator", "kind")).strip("'")
+        known = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
+        wrong = str(context.get("tag"))
+        return InputError(
+            f"{key}.{tag}: {wrong!r} is none of them.{did_you_mean(wrong, known)}",
+            where=document.place((*path, tag)),
+            allowed=", ".join(known),
+        )
+    if kind in ("value_error", "assertion_error"):
+        said = first["msg"].partition(", ")[2]
+        return InputError(f"{key}: {said}", where=where)
+    expected = list(dict.fromkeys(text for one in group if (text := _expected(one))))
+    if not expected:
+        return InputError(f"{key}: {first['msg']} (given: {plain_type(given)})", where=where)
+    close = ""
+    if isinstance(given, str):
+        literals = [word for one in group if one["type"] == "literal_error" for word in _words(one)]
+        close = did_you_mean(given, literals)
+    return InputError(
+        f"{key}: is {plain_type(given)}.{close}", where=where, allowed=" or ".join(expected)
+    )
+
+
+def _expected(details: ErrorDetails) -> str | None:
+    """Return what would have been accepted, for errors about a value; None for the others."""
+    kind = details["type"]
+    context = details.get("ctx") or {}
+    if kind in ("literal_error", "enum"):
+        return ", ".join(_words(details))
+    bounds = {
+        "greater_than": ("gt", "more than {}"),
+        "greater_than_equal": ("ge", "{} or more"),
+        "less_than": ("lt", "less than {}"),
+        "less_than_equal": ("le", "{} or less"),
+        "multiple_of": ("multiple_of", "a multiple of {}"),
+        "string_too_short": ("min_length", "text of at least {} characters"),
+        "string_too_long": ("max_length", "text of at most {} characters"),
+        "too_short": ("min_length", "at least {} of them"),
+        "too_long": ("max_length", "at most {} of them"),
+        "string_pattern_mismatch": ("pattern", "text of the form {}"),
+    }
+    if kind in bounds:
+        name, form = bounds[kind]
+        return form.format(context[name])
+    if kind == "finite_number":
+        return "a finite number"
+    if kind in ("int_from_float", "int_parsing"):
+        return "a whole number"
+    return _KINDS.get(kind.removesuffix("_type").removesuffix("_parsing"))
+
+
+def _words(details: ErrorDetails) -> list[str]:
+    expected = str((details.get("ctx") or {}).get("expected", ""))
+    return [part.strip().strip("'") for part in expected.replace(" or ", ", ").split(",") if part]
+
+
+def _path(details: ErrorDetails, values: Any) -> KeyPath:
+    """Return an error's place in the values; names of union branches are left out."""
+    path: list[str | int] = []
+    node = values
+    for index, part in enumerate(details["loc"]):
+        last = index == len(details["loc"]) - 1
+        if isinstance(node, Mapping) and part in node:
+            node = node[str(part)]
+        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
+            node = node[part]
+        elif not (last and details["type"] == "missing"):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _value(values: Any, path: KeyPath) -> Any:
+    node = values
+    for part in path:
+        try:
+            node = node[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return node
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) is Annotated:
+        return _models(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [one for branch in get_args(annotation) for one in _models(branch)]
+    return []
+
+
+def _items(annotation: Any) -> Iterable[Any]:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _items(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return [item for branch in get_args(annotation) for item in _items(branch)]
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return get_args(annotation)[:1]
+    return []
+
+
+def _tags(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
+    """Return the values of `kind` that the models at `path` stand for."""
+    candidates: list[Any] = [model]
+    for part in path:
+        following: list[Any] = []
+        for annotation in candidates:
+            if isinstance(part, int):
+                following.extend(_items(annotation))
+            else:
+                following.extend(
+                    one.model_fields[part].annotation
+                    for one in _models(annotation)
+                    if part in one.model_fields
+                )
+        candidates = following
+    tags: list[object] = []
+    for annotation in candidates:
+        for one in _models(annotation):
+            tags.extend(get_args(one.model_fields["kind"].annotation) if _has_kind(one) else ())
+    return [str(tag) for tag in tags]
+
+
+def _has_kind(model: type[BaseModel]) -> bool:
+    return "kind" in model.model_fields
+
+
+def _tag_fits(model: type[BaseModel], values: Any) -> bool:
+    if not _has_kind(model) or not isinstance(values, Mapping) or "kind" not in values:
+        return True
+    tags = get_args(model.model_fields["kind"].annotation)
+    return not tags or values["kind"] in tags
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "…"

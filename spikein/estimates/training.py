@@ -1,0 +1,209 @@
+"""What training an experiment's models will take: steps, operations, memory, disk, GPU-hours.
+
+From settings alone: no data is read, no weight loaded, no network asked. A model whose sizes are
+not known here is named with the reason, in place of a guess.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from inject.errors import InputError, did_you_mean
+from spikein.config.schema import Experiment
+from spikein.config.sweep import ArmExperiment
+from train.checkpoint_steps import checkpoint_steps
+from train.cost import MEMORY, PEAKS, STAGES, UTILISATION, RunCost, States, model_states, run_cost
+from train.execution import ExecutionSettings
+from train.loop.schedule import step_count
+from train.models.model_sizes import Sizes, known_sizes
+from train.settings import TrainSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """The GPUs that a plan assumes.
+
+    Raises:
+        InputError: for a GPU that is not in the table, no GPU at all, or a share beyond 1.
+    """
+
+    gpu: str = "h100"
+    """One of `train.cost.PEAKS`."""
+    gpus: int = 8
+    """How many share the work and, under ZeRO, the model states."""
+    utilisation: float = UTILISATION
+    """Share of the peak that is reached."""
+
+    def __post_init__(self) -> None:
+        if self.gpu not in PEAKS:
+            raise InputError(
+                f"no figures for a GPU called {self.gpu!r}.{did_you_mean(self.gpu, PEAKS)}",
+                where="--gpu",
+                allowed=", ".join(PEAKS),
+            )
+        if self.gpus < 1:
+            raise InputError(f"{self.gpus} GPUs", where="--gpus", allowed="1 or more")
+        if not 0 < self.utilisation <= 1:
+            raise InputError(
+                f"{self.utilisation:g} of the peak cannot be reached",
+                where="--mfu",
+                allowed="more than 0, at most 1",
+            )
+
+    @property
+    def memory(self) -> float:
+        """Bytes of one GPU."""
+        return MEMORY[self.gpu]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What one kind of training run takes; `runs` of them differ in seeds or rates alone."""
+
+    what: str
+    """`base`, the mode of the arms, or `twins` of the arms."""
+    runs: int
+    windows: int
+    """Of one forward pass on one GPU."""
+    steps: int
+    tokens: int
+    cost: RunCost | None
+    """None where the model's sizes are not known."""
+    states: tuple[States, ...]
+    """Model states on one GPU by stage of ZeRO, 0 to 3."""
+    note: str
+    """Where the sizes are from, or why there are none."""
+    models: int = 1
+    """Models that a run leaves behind: the trained one, and those kept along the way."""
+
+    def memory(self, stage: int) -> float:
+        """Return the bytes that one GPU needs at a stage of ZeRO."""
+        activations = 0.0 if self.cost is None else self.cost.activations
+        return self.states[stage].total + activations
+
+
+def estimates(every: Sequence[ArmExperiment], hardware: Hardware) -> tuple[Estimate, ...]:
+    """Return what the training runs of an experiment take, equal ones counted together.
+
+    Args:
+        every: its arms.
+        hardware: the GPUs.
+    """
+    found: dict[str, Estimate] = {}
+    bases = set()
+    clean = set()
+    for arm in every:
+        experiment = arm.experiment
+        base = experiment.base
+        if base is not None:
+            settings = base.resolved(experiment.train)
+            run = f"{experiment.model!r} {base!r} {settings!r}"
+            if run not in bases:
+                bases.add(run)
+                _count(found, _estimate("base", experiment, settings, base.tokens, hardware))
+        train = experiment.train
+        _count(found, _estimate(train.mode, experiment, train, experiment.corpus.tokens, hardware))
+        twins = experiment.twins
+        runs = twins.shadows + (twins.retrained is not None)
+        # Arms that differ in their copies alone share the clean twin.
+        run = f"{experiment.model!r} {base!r} {train!r} {experiment.corpus!r} {arm.seed}"
+        if twins.clean and run not in clean:
+            clean.add(run)
+            runs += 1
+        # Twins keep no models along the way.
+        whole = train.model_copy(update={"checkpoints": None})
+        for _ in range(runs):
+            _count(found, _estimate("twins", experiment, whole, experiment.corpus.tokens, hardware))
+    return tuple(found.values())
+
+
+def _count(found: dict[str, Estimate], one: Estimate) -> None:
+    key = repr(one)
+    seen = found.get(key)
+    found[key] = one if seen is None else replace(seen, runs=seen.runs + 1)
+
+
+def _estimate(
+    what: str,
+    experiment: Experiment,
+    settings: TrainSettings,
+    stream: int,
+    hardware: Hardware,
+) -> Estimate:
+    n_windows = stream // settings.context
+    steps = step_count(settings, n_windows)
+    tokens = settings.epochs * n_windows * settings.context
+    sizes = known_sizes(experiment.model)
+    windows = -(-settings.batch_windows // hardware.gpus)
+    if sizes is None:
+        return Estimate(
+            what=what,
+            runs=1,
+            windows=windows,
+            steps=steps,
+            tokens=tokens,
+            cost=None,
+            states=(),
+            note=_unknown(experiment),
+        )
+    execution = experiment.execution
+    cost = _cost(sizes, settings, steps, tokens, 1, execution, hardware)
+    free = (
+        hardware.memory
+        - model_states(cost.parameters, trained=cost.trained, stage=3, gpus=hardware.gpus).total
+    )
+    # As many windows at once as fit where the states leave most room, the rest accumulated.
+    fitting = execution.device_windows or max(1, min(windows, int(free // cost.activations)))
+    cost = _cost(sizes, settings, steps, tokens, fitting, execution, hardware)
+    return Estimate(
+        what=what,
+        runs=1,
+        windows=fitting,
+        steps=steps,
+        tokens=tokens,
+        cost=cost,
+        states=tuple(
+            model_states(cost.parameters, trained=cost.trained, stage=stage, gpus=hardware.gpus)
+            for stage in STAGES
+        ),
+        note=f"{cost.parameters:,} parameters, by {sizes.source}",
+        models=1 + len(checkpoint_steps(settings.checkpoints, steps))
+        if settings.checkpoints is not None
+        else 1,
+    )
+
+
+def _cost(
+    sizes: Sizes,
+    settings: TrainSettings,
+    steps: int,
+    tokens: int,
+    windows: int,
+    execution: ExecutionSettings,
+    hardware: Hardware,
+) -> RunCost:
+    return run_cost(
+        sizes.shape,
+        sizes.vocabulary,
+        steps=steps,
+        tokens=tokens,
+        context=settings.context,
+        windows=windows,
+        lora=settings.adapters,
+        checkpointing=execution.checkpointing,
+        scores_kept=execution.kernel == "eager",
+        peak=PEAKS[hardware.gpu],
+        utilisation=hardware.utilisation,
+    )
+
+
+def _unknown(experiment: Experiment) -> str:
+    model = experiment.model
+    if model.pretrained is not None:
+        return (
+            f"the sizes of {model.pretrained} are not known here, so that neither operations nor "
+            "memory can be told; give a local folder with its config.json"
+        )
+    return (
+        f"the vocabulary of the tokenizer {model.tokenizer} is not known before it is loaded, so "
+        "that neither operations nor memory can be told"
+    )

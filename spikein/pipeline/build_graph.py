@@ -1,0 +1,280 @@
+"""From a checked experiment to its graph: which steps, for which arms, and what the goals are.
+
+base → corpus, examples, plan → audit → model → token statistics → scores → results. Arms share
+every step whose identity they share: one corpus, one base model, one pool a seed.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from inject.digest import canonical
+from inject.settings import Placement
+from spikein.config.schema import Experiment
+from spikein.config.sweep import ArmExperiment, arms
+from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.steps.background_identity import sources_identity
+from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
+from spikein.pipeline.steps.detection import TWIN, asked_settings, frequency_step, scores_step
+from spikein.pipeline.steps.ground import audit_step, examples_step, plan_step
+from spikein.pipeline.steps.results import ArmSteps, results_step
+from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_step, gains_step
+from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
+from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
+from spikein.pipeline.steps.variants import variants_step
+from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, twin_arms, twins_of
+
+_AGAINST_THE_TWIN = (
+    "reference compares with the clean twin, which nobody has who audits a model of others: read "
+    "it as an upper bound."
+)
+CONTAMINATED = "contaminated"
+BASE = "base"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmNodes:
+    """The steps of one arm."""
+
+    arm: ArmExperiment
+    tokenizer: Step
+    corpus: Step
+    examples: Step
+    plan: Step
+    audit: Step
+    base: ModelNode | None
+    trained: Step
+    scores: Step
+    base_scores: Step | None
+    accuracy: Step | None
+    """How the trained model answers the benchmarks' questions."""
+    base_accuracy: Step | None
+    checkpoints: tuple[CheckpointSteps, ...]
+    """The models along its training; empty where none is kept."""
+    twins: TwinNodes
+    """Models with the arm's settings that saw nobody, or others."""
+    reported: tuple[Reported, ...]
+    """The twins that are scored as the arm is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembly:
+    """An experiment as a graph."""
+
+    experiment: Experiment
+    nodes: tuple[ArmNodes, ...]
+    arms: tuple[ArmSteps, ...]
+    """What the results are drawn from, base models included."""
+    results: Step
+    gains: Step | None
+    """What the arms' task accuracy gained; None where no dataset has closed answers."""
+    trajectory: Step | None
+    """Detection along training; None where no arm keeps models along the way."""
+    graph: Graph
+    notes: tuple[str, ...]
+    """What was left out, and why."""
+
+
+def assemble(experiment: Experiment) -> Assembly:
+    """Build the graph of an experiment; reads the content of its sources to name the steps.
+
+    Raises:
+        InputError: for a source that cannot be read or reached.
+    """
+    every = arms(experiment)
+    memory: dict[str, Any] = {}
+    shared = _Shared(
+        tokens=_corpus_tokens(every),
+        seeds=experiment.seeds,
+        placements=tuple(dict.fromkeys(arm.experiment.placement for arm in every)),
+    )
+    nodes = tuple(_arm_nodes(arm, shared, memory) for arm in every)
+    found = [
+        ArmSteps(
+            axes=node.arm.labels,
+            seed=node.arm.seed,
+            model=CONTAMINATED,
+            scores=node.scores,
+            examples=node.examples,
+            trained=node.trained,
+        )
+        for node in nodes
+    ]
+    found += _base_arms(nodes)
+    found += twin_arms([(node.arm, node.examples, node.reported) for node in nodes])
+    results = results_step(found, experiment.analysis, label=experiment.name)
+    gains = _gains(nodes, experiment)
+    along = [one for node in nodes for one in node.checkpoints]
+    trajectory = (
+        trajectory_step(along, experiment.analysis, label=experiment.name) if along else None
+    )
+    goals = [results, *(step for step in (gains, trajectory) if step)]
+    # What the page and the run's folder are filled from must be there, too.
+    goals += [results.inputs[name] for name in sorted(results.inputs)]
+    for node in nodes:
+        goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
+        goals += [node.base.step] if node.base and node.base.step else []
+    # The page tells of every stream that a model was trained on, those of shadow models included.
+    for step in Graph(goals=tuple(goals)).steps:
+        if step.kind == "model":
+            goals += [
+                step,
+                *(step.inputs[name] for name in ("audit", "plan") if name in step.inputs),
+            ]
+    return Assembly(
+        experiment=experiment,
+        nodes=nodes,
+        arms=tuple(found),
+        results=results,
+        gains=gains,
+        trajectory=trajectory,
+        graph=Graph(goals=tuple(goals)),
+        notes=_notes(nodes),
+    )
+
+
+class _Shared(NamedTuple):
+    """What holds for all arms of an experiment."""
+
+    tokens: int
+    """Length of the clean corpus."""
+    seeds: tuple[int, ...]
+    placements: tuple[Placement, ...]
+
+
+def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> ArmNodes:
+    experiment, seed = arm.experiment, arm.seed
+    # Arms share these; naming them reads their sources, which is done once.
+    key = canonical(
+        {
+            "model": experiment.model.model_dump(mode="json"),
+            "base": None if experiment.base is None else experiment.base.model_dump(mode="json"),
+            "train": experiment.train.model_dump(mode="json", include={"context", "batch_tokens"}),
+            "corpus": experiment.corpus.model_dump(mode="json", exclude={"tokens"}),
+            "audit": experiment.audit.model_dump(mode="json"),
+            "contaminants": [one.model_dump(mode="json") for one in experiment.contaminants],
+        }
+    )
+    if key not in memory:
+        named = sources_identity(experiment)
+        tokenizer = tokenizer_step(experiment, named)
+        corpus = corpus_step(experiment, tokenizer, named, tokens=shared.tokens, seeds=shared.seeds)
+        memory[key] = tokenizer, corpus, base_node(experiment, corpus)
+    tokenizer, corpus, base = memory[key]
+    examples = examples_step(experiment, tokenizer, seed=seed, placements=shared.placements)
+    variants = variants_step(experiment, examples, tokenizer, seed=seed)
+    plan = plan_step(experiment, corpus, examples, variants, seed=seed)
+    audit = audit_step(experiment, corpus, examples, plan)
+    trained = arm_step(
+        experiment,
+        corpus=corpus,
+        examples=examples,
+        plan=plan,
+        audit=audit,
+        base=base,
+        seed=seed,
+        label=arm.label,
+    )
+    twins = twins_of(arm, corpus=corpus, examples=examples, variants=variants, base=base)
+    detect = experiment.detect
+    frequency = frequency_step(corpus, detect)
+    common = {"base": base, "examples": examples, "frequency": frequency, "detect": detect}
+    common |= twins.compared()
+    scores = scores_step(model=ModelNode(step=trained), is_base=False, **common)
+    if scores is None:
+        raise TypeError("no detector is left for a contaminated model")
+    base_scores = None if base is None else scores_step(model=base, is_base=True, **common)
+    return ArmNodes(
+        arm=arm,
+        tokenizer=tokenizer,
+        corpus=corpus,
+        examples=examples,
+        plan=plan,
+        audit=audit,
+        base=base,
+        trained=trained,
+        scores=scores,
+        base_scores=base_scores,
+        accuracy=_accuracy(ModelNode(step=trained), examples, experiment),
+        base_accuracy=None if base is None else _accuracy(base, examples, experiment),
+        checkpoints=tuple(
+            checkpoint_steps_of(
+                experiment,
+                axes=arm.labels,
+                seed=seed,
+                trained=trained,
+                examples=examples,
+                scores=scores,
+                base_scores=base_scores if experiment.train.mode != "pretrain" else None,
+                score=lambda model: scores_step(model=model, is_base=False, **common),
+            )
+        ),
+        twins=twins,
+        reported=reported_twins(twins, common),
+    )
+
+
+def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:
+    if not experiment.analysis.task_accuracy:
+        return None
+    return accuracy_step(model, examples, experiment.contaminants, experiment.detect)
+
+
+def _gains(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
+    arms = [
+        AccuracySteps(
+            axes=node.arm.labels,
+            seed=node.arm.seed,
+            before=node.base_accuracy,
+            after=node.accuracy,
+            examples=node.examples,
+            trained=node.trained,
+        )
+        for node in nodes
+        if node.accuracy is not None
+    ]
+    return gains_step(arms, experiment.analysis, label=experiment.name) if arms else None
+
+
+def _corpus_tokens(every: list[ArmExperiment]) -> int:
+    """Return how long the clean corpus is: the longest stream, and the base model's after it."""
+    streams = max(arm.experiment.corpus.tokens for arm in every)
+    base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in every)
+    return streams + base
+
+
+def _base_arms(nodes: tuple[ArmNodes, ...]) -> list[ArmSteps]:
+    """Return the base models' scores, each once.
+
+    Where all arms of a seed share them, they stand for every value of the axes.
+    """
+    by_seed: dict[int, dict[str, ArmNodes]] = {}
+    for node in nodes:
+        if node.base_scores is not None:
+            by_seed.setdefault(node.arm.seed, {}).setdefault(node.base_scores.digest, node)
+    shared = all(len(found) == 1 for found in by_seed.values())
+    return [
+        ArmSteps(
+            axes={} if shared else node.arm.labels,
+            seed=seed,
+            model=BASE,
+            scores=node.base_scores,
+            examples=node.examples,
+        )
+        for seed, found in by_seed.items()
+        for node in found.values()
+        if node.base_scores is not None
+    ]
+
+
+def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
+    notes: dict[str, None] = {}
+    for node in nodes:
+        if node.arm.experiment.detect.reference == TWIN:
+            notes[_AGAINST_THE_TWIN] = None
+        detect = node.arm.experiment.detect
+        frequency = None if detect.frequency is None else node.corpus
+        for note in asked_settings(
+            detect, base=node.base, frequency=frequency, **node.twins.compared()
+        )[1]:
+            notes[note] = None
+    return tuple(notes)

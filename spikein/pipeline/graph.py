@@ -1,0 +1,254 @@
+"""The step graph: what has to be made, out of what, and how.
+
+A `Step` keeps its identity (kind, version, settings, inputs, code, libraries) apart from its
+execution (device, workers, batch size of scoring …), which never enters the digest. Two steps
+with one digest are one step. A graph is its goals; the rest follows from their inputs.
+
+A plan looks at the store before anything runs: what is there and whole (contents included, of all
+that will be read), what is damaged, and what need not be built as its files are there already.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from inject.source_digest import source_digest
+from spikein.store.artifact import Artifact, require_current, verified
+from spikein.store.manifest import Manifest, Reading, Recipe, StoreError, library_versions
+from spikein.store.store import Store
+
+
+class Report(Protocol):
+    """How a step tells how far it is."""
+
+    def __call__(
+        self, done: float, total: float | None = None, *, unit: str = "", note: str = ""
+    ) -> None:
+        """Say that `done` of `total` units are finished; `note` is a short text such as a loss."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepContext:
+    """What a step's `build` is given."""
+
+    out: Path
+    """An empty folder; everything written below it becomes the artifact."""
+    inputs: Mapping[str, Artifact]
+    """The finished inputs by name; `inputs["corpus"].path` is the folder."""
+    unfinished: Path
+    """A folder for parts that a killed build leaves behind and the next one takes up. It is
+    created by whoever needs it, lies on the file system of `out`, and goes when the artifact is
+    published; nothing in it may bear on the content."""
+    execution: Any
+    """The step's execution settings."""
+    report: Report
+    notice: Callable[[str], None] = lambda _text: None
+    """Tells a person what he should know, such as that a checkpoint was damaged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a step is expected to take, for `spikein plan`; None where nobody can say."""
+
+    tokens: int | None = None
+    """Tokens passed through a model."""
+    flops: float | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    seconds: float | None = None
+    """On this machine."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Step:
+    """One node: makes one artifact out of others."""
+
+    kind: str
+    """Folder of the store, such as `corpus`."""
+    label: str
+    """For people: part of the folder's name."""
+    version: int = 1
+    """Raised when the code of `build` changes what it writes."""
+    settings: Mapping[str, Any]
+    """Everything else that bears on the content, as plain JSON values."""
+    inputs: Mapping[str, "Step"] = field(default_factory=dict)
+    code: tuple[str, ...] = ()
+    """Where the code begins that decides the content: `build`, and what it finds by a name or is
+    handed as an object; as `inject.source_digest.root` names them."""
+    libraries: tuple[str, ...] = ()
+    """Distributions whose version bears on the content, such as `torch`."""
+    volatile: tuple[str, ...] = ()
+    """Patterns of files that differ from build to build."""
+    protected: bool = False
+    """The artifact holds texts that must not be shared; whoever reads it inherits the mark."""
+    execution: Any = None
+    """Where and how it runs; never part of the identity."""
+    build: Callable[[StepContext], None]
+    """Writes the artifact's files; must not touch anything else."""
+    cost: Cost | None = None
+    reads: Mapping[str, Reading] = field(default_factory=dict)
+    """Input name to what `build` looks at of it, where that is less than everything: a change of
+    the rest does not make the artifact again."""
+    facets: Mapping[str, Callable[[Path], str]] = field(default_factory=dict)
+    """Parts of the content that later steps may read alone: name to the digest of the part, from
+    the artifact's folder."""
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """The identity."""
+        return Recipe(
+            kind=self.kind,
+            version=self.version,
+            settings=self.settings,
+            inputs={name: step.digest for name, step in self.inputs.items()},
+            libraries=library_versions(self.libraries),
+            code=source_digest(tuple(sorted(set(self.code)))) if self.code else "",
+        )
+
+    @property
+    def digest(self) -> str:
+        """The digest of the recipe."""
+        return self.recipe.digest
+
+    @property
+    def name(self) -> str:
+        """`kind label`, for messages."""
+        return f"{self.kind} {self.label}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """The steps that lead to the goals."""
+
+    goals: tuple[Step, ...]
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """Every step once, inputs before what needs them.
+
+        The order follows from the goals' order and the inputs' names alone.
+        """
+        found: dict[str, Step] = {}
+
+        def visit(step: Step) -> None:
+            if step.digest in found:
+                return
+            for name in sorted(step.inputs):
+                visit(step.inputs[name])
+            found[step.digest] = step
+
+        for goal in self.goals:
+            visit(goal)
+        return tuple(found.values())
+
+    def whole(self) -> "Graph":
+        """Return the graph of which every step is a goal, so that none may be absent."""
+        return Graph(goals=self.steps)
+
+
+State = Literal["stored", "same", "damaged", "build", "maybe", "unneeded"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """One step of a plan."""
+
+    step: Step
+    state: State
+    """`stored`: nothing to do; `same`: absent, but its files are there, made of equal content;
+    `damaged`: is there, and will be built again; `build`: will be made; `maybe`: will be made
+    unless what it reads turns out equal to what was read before; `unneeded`: absent, and nothing
+    that has to be made reads it."""
+    artifact: Artifact | None
+    """What is stored; of `same`, the artifact with the files."""
+    problem: StoreError | None = None
+    """What is wrong with the artifact that is damaged."""
+
+    @property
+    def to_do(self) -> bool:
+        """Whether it may have to be built."""
+        return self.state in ("damaged", "build", "maybe")
+
+
+class _Looked(NamedTuple):
+    artifact: Artifact | None
+    problem: StoreError | None
+
+
+def plan(graph: Graph, store: Store) -> list[Planned]:
+    """Return what running the graph would do, in the order of the steps; builds nothing.
+
+    The goals, and what will be read to make them, are verified: their files are read once.
+    """
+    looked = {step.digest: _look(step, store) for step in graph.steps}
+    needed: set[str] = set()
+    seen: set[str] = set()
+    waiting = list(graph.goals)
+    while waiting:
+        step = waiting.pop()
+        if step.digest in seen:
+            continue
+        seen.add(step.digest)
+        looked[step.digest] = _verified(step, looked)
+        if looked[step.digest].artifact is None:
+            needed.add(step.digest)
+            waiting.extend(step.inputs.values())
+    result = []
+    known: dict[str, Manifest] = {}
+    for step in graph.steps:
+        one = _planned(step, looked[step.digest], known, store, needed=step.digest in needed)
+        if one.artifact is not None:
+            known[step.digest] = one.artifact.manifest
+        result.append(one)
+    return result
+
+
+def _look(step: Step, store: Store) -> _Looked:
+    try:
+        return _Looked(store.find(step.digest, kind=step.kind), None)
+    except StoreError as error:
+        return _Looked(None, error)
+
+
+def _verified(step: Step, looked: Mapping[str, _Looked]) -> _Looked:
+    """Read a step's artifact, and compare what it was made of with its inputs."""
+    artifact = looked[step.digest].artifact
+    if artifact is None:
+        return looked[step.digest]
+    found = {name: looked[given.digest].artifact for name, given in step.inputs.items()}
+    try:
+        require_current(
+            verified(artifact), {name: one.manifest for name, one in found.items() if one}
+        )
+    except StoreError as error:
+        return _Looked(None, error)
+    return looked[step.digest]
+
+
+def _planned(
+    step: Step, looked: _Looked, known: Mapping[str, Manifest], store: Store, *, needed: bool
+) -> Planned:
+    if looked.artifact is not None:
+        return Planned(step=step, state="stored", artifact=looked.artifact)
+    if not needed:
+        return Planned(step=step, state="unneeded", artifact=None)
+    if looked.problem is not None:
+        return Planned(step=step, state="damaged", artifact=None, problem=looked.problem)
+    if all(given.digest in known for given in step.inputs.values()):
+        read = {
+            name: known[given.digest].content_read(step.reads.get(name, Reading()))
+            for name, given in step.inputs.items()
+        }
+        same = store.equal(step.kind, step.recipe.content_key(read))
+        return Planned(step=step, state="same" if same else "build", artifact=same)
+    return Planned(
+        step=step, state="maybe" if store.has_kin(step.recipe) else "build", artifact=None
+    )
+
+
+def is_protected(step: Step, inputs: Iterable[Artifact]) -> bool:
+    """Return whether a step's artifact carries the mark: its own, or one of its inputs'."""
+    return step.protected or any(artifact.manifest.protected for artifact in inputs)

@@ -1,0 +1,87 @@
+"""What steps read of one another, where that is less than everything.
+
+A facet is the digest of a part of an artifact, taken when it is built. A step that declares to read
+a facet alone is not built again when the rest of its input changes: another `tune_share` deals no
+copy anew, and an audit rule that drops no further document trains no model again. Each facet
+leaves out by name what it leaves out, so that whatever is added to an artifact counts.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from inject.corpus.imported_files import PLACES
+from inject.digest import digest, file_digest
+from inject.examples.example import Example, read_examples
+from inject.stream.audit import read_audit
+from spikein.store.manifest import MANIFEST, Reading
+
+Facets = Mapping[str, Callable[[Path], str]]
+
+_EXAMPLES = "examples.parquet"
+_CORPUS = "corpus.json"
+_REPORTS = ("mixture", "shares")
+"""What `corpus.json` tells of the sources, which no step but the page reads."""
+
+UNSPLIT = Reading(facet="unsplit", files=(_EXAMPLES,))
+"""The rows in their order, with their sides, but not their split into tune and test."""
+TEXTS = Reading(facet="texts", files=(_EXAMPLES,))
+"""Ids and texts in their order."""
+TOKENS = Reading(facet="tokens")
+"""The corpus without what it tells of its sources and of what was left out."""
+PASSED = Reading(facet="passed", files=("audit.json",))
+"""Whether the audit passed."""
+EXPOSURES = Reading(files=("exposures.parquet",))
+"""What a model was fed."""
+RECORDS = Reading(files=("exposures.parquet", "log.parquet"))
+"""What a model was fed, and how its training went."""
+
+
+def _unsplit(folder: Path) -> str:
+    def plain(row: Example) -> object:
+        return {name: value for name, value in asdict(row).items() if name != "split"}
+
+    return _rows_digest(folder, plain)
+
+
+def _texts(folder: Path) -> str:
+    return _rows_digest(folder, lambda row: [row.example_id, row.text])
+
+
+def _rows_digest(folder: Path, plain: Callable[[Example], object]) -> str:
+    state = hashlib.sha256()
+    for row in read_examples(folder / _EXAMPLES):
+        state.update(json.dumps(plain(row), sort_keys=True).encode())
+        state.update(b"\n")
+    return state.hexdigest()
+
+
+def _tokens(folder: Path) -> str:
+    facts = json.loads((folder / _CORPUS).read_text(encoding="utf-8"))
+    kept = {name: value for name, value in facts.items() if name not in _REPORTS}
+    # What else the files of an import hold, behind the tokens that are used, is no part of them.
+    kept["shards"] = [
+        {name: value for name, value in shard.items() if name != "file_sha256"}
+        for shard in facts["shards"]
+    ]
+    shards = {shard["name"] for shard in facts["shards"]}
+    files = {
+        name: file_digest(path)
+        for path in folder.rglob("*")
+        if path.is_file()
+        and (name := path.relative_to(folder).as_posix())
+        not in (_CORPUS, MANIFEST, PLACES, *shards)
+        and not name.startswith("overlaps.")
+    }
+    return digest({"facts": kept, "files": files})
+
+
+def _passed(folder: Path) -> str:
+    return digest(read_audit(folder).passed)
+
+
+OF_EXAMPLES: Facets = {"unsplit": _unsplit, "texts": _texts}
+OF_CORPUS: Facets = {"tokens": _tokens}
+OF_AUDIT: Facets = {"passed": _passed}

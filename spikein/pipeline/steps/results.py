@@ -1,0 +1,193 @@
+"""The last step: metrics, paired differences, selected scores and figures of all arms.
+
+The artifact holds everything the page shows except the page itself, which also tells what a
+run cost and is rendered in a second: `load_results` gives it back.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from analysis.arm import Arm
+from analysis.compared_rows import Unscored
+from analysis.figures import ReportFigure, build_figures
+from analysis.results import Analysis, CohortChoice, analyse
+from analysis.settings import AnalysisSettings
+from inject.settings import plain
+from inject.source_digest import root
+from inject.stream.exposures import NEVER, copies_seen
+from inject.tables import read_parquet
+from inject.variants.rendition import WHOLE, kind_of
+from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.steps.artifact_parts import RECORDS
+
+FINDINGS = "findings.json"
+FIGURES = "figures.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmSteps:
+    """The steps of one arm that the results are drawn from."""
+
+    axes: Mapping[str, str]
+    seed: int
+    model: str
+    """`contaminated`, `base`, `twin` or `retrained`."""
+    scores: Step
+    examples: Step
+    trained: Step | None = None
+    """The arm's model; None for one that saw no copies, whose number has no meaning."""
+
+
+class Results:
+    """What `results_step` wrote."""
+
+    def __init__(self, analysis: Analysis, figures: Sequence[ReportFigure]) -> None:
+        self.analysis = analysis
+        self.figures = figures
+
+
+def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label: str) -> Step:
+    """Analyse all arms of an experiment."""
+    inputs: dict[str, Step] = {}
+    for number, arm in enumerate(arms):
+        inputs[f"{number:04d}-scores"] = arm.scores
+        inputs[f"{number:04d}-examples"] = arm.examples
+        if arm.trained is not None:
+            inputs[f"{number:04d}-model"] = arm.trained
+
+    def build(context: StepContext) -> None:
+        found = open_arms(arms, context.inputs)
+        done = 0
+
+        def told(cohort: str) -> None:
+            nonlocal done
+            context.report(done, len(arms), unit="models", note=cohort)
+            done += 1
+
+        analysis = analyse(found, settings, progress=told)
+        pq.write_table(analysis.metrics, context.out / "metrics.parquet")
+        pq.write_table(analysis.differences, context.out / "differences.parquet")
+        pq.write_table(analysis.scores, context.out / "scores.parquet")
+        findings = {
+            "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
+            "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
+        }
+        (context.out / FINDINGS).write_text(json.dumps(findings, indent=1))
+        figures_record(context.out, build_figures(context.out, found, analysis, settings))
+
+    return Step(
+        kind="results",
+        label=label,
+        version=4,
+        settings={
+            # Whether models are asked questions is told by the graph.
+            "analysis": plain(settings, exclude={"task_accuracy"}),
+            "arms": [
+                {"axes": dict(arm.axes), "seed": arm.seed, "model": arm.model} for arm in arms
+            ],
+        },
+        inputs=inputs,
+        libraries=("numpy", "matplotlib"),
+        code=(root(build),),
+        reads={name: RECORDS for name in inputs if name.endswith("-model")},
+        build=build,
+    )
+
+
+def load_results(folder: Path) -> Results:
+    """Read a results artifact."""
+    findings = json.loads((folder / FINDINGS).read_text())
+    analysis = Analysis(
+        metrics=read_parquet(folder / "metrics.parquet"),
+        differences=read_parquet(folder / "differences.parquet"),
+        scores=read_parquet(folder / "scores.parquet"),
+        choices=_CHOICES.validate_python(findings["choices"]),
+        unscored=_UNSCORED.validate_python(findings["unscored"]),
+    )
+    return Results(analysis, recorded_figures(folder))
+
+
+def figures_record(out: Path, figures: Sequence[ReportFigure]) -> None:
+    """Write down which figures an artifact holds."""
+    record = [
+        {
+            "name": figure.name,
+            "title": figure.title,
+            "caption": figure.caption,
+            "alternative": figure.alternative,
+            "svg": str(figure.svg.relative_to(out)),
+            "png": str(figure.png.relative_to(out)),
+        }
+        for figure in figures
+    ]
+    (out / FIGURES).write_text(json.dumps(record, indent=1))
+
+
+def recorded_figures(folder: Path) -> list[ReportFigure]:
+    """Return the figures of an artifact."""
+    return [
+        ReportFigure(
+            name=one["name"],
+            title=one["title"],
+            caption=one["caption"],
+            alternative=one["alternative"],
+            svg=folder / one["svg"],
+            png=folder / one["png"],
+        )
+        for one in json.loads((folder / FIGURES).read_text())
+    ]
+
+
+def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
+    """Return the arms with the paths of their artifacts, by the names of `results_step`."""
+    found = []
+    for number, arm in enumerate(arms):
+        scores = inputs[f"{number:04d}-scores"].path / "scores.parquet"
+        exposures = log = None
+        copies: dict[str, int] | None = None
+        variants: dict[str, str] = {}
+        if arm.trained is not None:
+            model = inputs[f"{number:04d}-model"].path
+            exposures, log = model / "exposures.parquet", model / "log.parquet"
+            seen = read_parquet(exposures)
+            copies, variants = copies_seen(seen), _variants_seen(seen)
+        found.append(
+            Arm(
+                axes=arm.axes,
+                seed=arm.seed,
+                model=arm.model,
+                scores=scores,
+                examples=inputs[f"{number:04d}-examples"].path / "examples.parquet",
+                copies=copies,
+                variants=variants,
+                defaults=dict(arm.scores.settings["defaults"]),
+                log=log,
+                exposures=exposures,
+            )
+        )
+    return found
+
+
+def _variants_seen(exposures: pa.Table) -> dict[str, str]:
+    """Return what the copies of each example carried; nothing where all are whole."""
+    found: dict[str, set[str]] = {}
+    rows = exposures.filter(pc.field("status") != NEVER)
+    for name, variant in zip(
+        rows["example_id"].to_pylist(), rows["variant"].to_pylist(), strict=True
+    ):
+        found.setdefault(name, set()).add(kind_of(variant))
+    if all(kinds == {WHOLE} for kinds in found.values()):
+        return {}
+    return {name: kinds.pop() if len(kinds) == 1 else "mixed" for name, kinds in found.items()}
+
+
+_CHOICES = TypeAdapter(tuple[CohortChoice, ...])
+_UNSCORED = TypeAdapter(tuple[Unscored, ...])

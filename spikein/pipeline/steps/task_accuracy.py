@@ -1,0 +1,133 @@
+"""Steps of task accuracy: how each model answers the benchmarks' questions, and what it gained.
+
+A model is asked once for each pool of examples; the base model's answers serve all arms.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from analysis.figures.accuracy import draw_gains
+from analysis.settings import AnalysisSettings
+from analysis.task_accuracy.accuracy_gain import gain_tables
+from detect.settings import DetectSettings
+from detect.task_accuracy.prompts import FORMS
+from inject.examples.contaminant import Contaminant
+from inject.examples.example import read_examples
+from inject.source_digest import root
+from inject.stream.exposures import copies_seen
+from inject.tables import read_parquet
+from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
+from spikein.pipeline.steps.detection import open_target
+from spikein.pipeline.steps.results import figures_record
+from spikein.pipeline.steps.training import ModelNode
+
+FILE = "accuracy.parquet"
+_USED = {"replicates", "confidence", "zero_copies", "seed"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccuracySteps:
+    """The steps of one arm that its gain is computed from."""
+
+    axes: Mapping[str, str]
+    seed: int
+    before: Step | None
+    """The base model's answers; None where there is no base model."""
+    after: Step
+    examples: Step
+    trained: Step
+
+
+def asked_datasets(contaminants: Sequence[Contaminant]) -> dict[str, str]:
+    """Return the datasets whose questions have a closed answer: name → dataset."""
+    return {one.name or one.dataset: one.dataset for one in contaminants if one.dataset in FORMS}
+
+
+def accuracy_step(
+    model: ModelNode, examples: Step, contaminants: Sequence[Contaminant], detect: DetectSettings
+) -> Step | None:
+    """Ask one model every example's question; None where no dataset has closed answers."""
+    kinds = asked_datasets(contaminants)
+    if not kinds:
+        return None
+
+    def build(context: StepContext) -> None:
+        from detect.task_accuracy.scoring import task_accuracy, write_accuracy
+
+        target = open_target(model, context.inputs, detect)
+        rows = task_accuracy(
+            target.model,
+            target.tokenizer,
+            read_examples(context.inputs["examples"].path / "examples.parquet"),
+            kinds=kinds,
+            batch_tokens=detect.batch_tokens,
+            progress=lambda done, total: context.report(done, total, unit="tokens"),
+        )
+        write_accuracy(context.out / FILE, rows)
+
+    return Step(
+        kind="accuracy",
+        label=model.label,
+        settings={"kinds": kinds, "dtype": detect.dtype, **model.settings("model")},
+        inputs={**model.inputs("model"), "examples": examples},
+        libraries=("torch", "transformers"),
+        code=(root(build),),
+        reads={"examples": UNSPLIT},
+        build=build,
+    )
+
+
+def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str) -> Step:
+    """Compare members and non-members, before and after, over all arms of an experiment."""
+    inputs: dict[str, Step] = {}
+    for number, arm in enumerate(arms):
+        inputs[f"{number:04d}-after"] = arm.after
+        inputs[f"{number:04d}-examples"] = arm.examples
+        inputs[f"{number:04d}-model"] = arm.trained
+        if arm.before is not None:
+            inputs[f"{number:04d}-before"] = arm.before
+
+    def build(context: StepContext) -> None:
+        from analysis.task_accuracy.contamination import accuracy_cells, accuracy_table
+
+        found = [_opened(arm, number, context.inputs) for number, arm in enumerate(arms)]
+        table = accuracy_table(accuracy_cells(found, settings))
+        pq.write_table(table, context.out / FILE)
+        axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
+        figure = draw_gains(context.out / "figures", gain_tables(table, axes))
+        figures_record(context.out, [] if figure is None else [figure])
+
+    return Step(
+        kind="gains",
+        label=label,
+        version=3,
+        settings={
+            "analysis": settings.model_dump(mode="json", include=_USED),
+            "arms": [{"axes": dict(arm.axes), "seed": arm.seed} for arm in arms],
+        },
+        inputs=inputs,
+        libraries=("numpy", "matplotlib"),
+        code=(root(build),),
+        reads={name: EXPOSURES for name in inputs if name.endswith("-model")},
+        build=build,
+    )
+
+
+def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
+    from analysis.task_accuracy.contamination import AccuracyArm
+
+    def path(name: str) -> Any:
+        return inputs[f"{number:04d}-{name}"].path
+
+    return AccuracyArm(
+        axes=arm.axes,
+        seed=arm.seed,
+        before=None if arm.before is None else path("before") / FILE,
+        after=path("after") / FILE,
+        examples=path("examples") / "examples.parquet",
+        copies=copies_seen(read_parquet(path("model") / "exposures.parquet")),
+    )

@@ -1,0 +1,288 @@
+"""Steps that make models: the base model, and one contaminated model an arm.
+
+A `ModelNode` is where a model comes from: an artifact of the graph, or a pretrained model on
+this disk or the hub, whose identity is the digests of its files or its commit.
+"""
+
+import math
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inject.reading.unchanged import unchanged
+from inject.settings import plain
+from inject.source_digest import root
+from spikein.config.schema import Experiment
+from spikein.pipeline.graph import Cost, Step, StepContext
+from spikein.pipeline.steps.artifact_parts import PASSED, TOKENS, UNSPLIT
+from spikein.pipeline.steps.corpus_files import reading_corpus
+from spikein.pipeline.steps.ground import require_passed
+from spikein.pipeline.steps.variants import renditions_file, variants_of
+from train.checkpoint_steps import checkpoint_folder, checkpoint_steps
+from train.loop.schedule import step_count
+from train.models.model_sizes import known_sizes
+from train.models.shapes import Shape, flops_per_token, load_shape, parameter_count
+from train.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from train.loop.record import Moment, Progress
+
+LIBRARIES = ("torch", "transformers", "accelerate")
+BYTES_A_PARAMETER = 16
+"""float32 weight, gradient and two moments of AdamW."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelNode:
+    """Where a model comes from: exactly one of `step` and `pretrained`."""
+
+    step: Step | None = None
+    pretrained: str | None = None
+    """Path or hub id."""
+    revision: str | None = None
+    trust_remote_code: bool = False
+    identity: Mapping[str, Any] | None = None
+    """Of a pretrained model: digests of its files, or its commit."""
+    checkpoint: int | None = None
+    """The optimiser step whose model is meant, of those that `step` keeps along the way; None for
+    the trained model."""
+
+    @property
+    def label(self) -> str:
+        """A short name for folders."""
+        if self.step is None:
+            return (self.pretrained or "").rstrip("/").split("/")[-1]
+        if self.checkpoint is None:
+            return self.step.label
+        return f"{self.step.label}-{checkpoint_folder(self.checkpoint)}"
+
+    def inputs(self, name: str) -> dict[str, Step]:
+        """Return the node as an input of a step, under `name`."""
+        return {name: self.step} if self.step else {}
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """Return what must enter a step's settings where the node is no input."""
+        if self.step is None:
+            # Code that comes with a model computes other numbers than that of the library.
+            trusted = {"its_own_code": True} if self.trust_remote_code else {}
+            return {name: {**(self.identity or {}), **trusted}}
+        return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
+
+    def unchanged(self) -> AbstractContextManager[None]:
+        """Load a pretrained model inside; it must still be the one that the step was named by."""
+        if self.pretrained is None:
+            return nullcontext()
+        from train.models.pretrained import model_identity
+
+        taken = partial(model_identity, self.pretrained, revision=self.revision)
+        return unchanged(self.pretrained, taken, self.identity)
+
+    def locate(self, inputs: Mapping[str, Any], name: str) -> str:
+        """Return the path or hub id to load the model from."""
+        if self.step is None:
+            return self.pretrained or ""
+        path: Path = inputs[name].path
+        return str(path if self.checkpoint is None else path / checkpoint_folder(self.checkpoint))
+
+
+def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
+    """Return the model that saw no contaminant: trained here, or the pretrained one."""
+    model = experiment.model
+    if model.pretrained is not None:
+        from train.models.pretrained import model_identity
+
+        return ModelNode(
+            pretrained=model.pretrained,
+            revision=model.revision,
+            trust_remote_code=model.trust_remote_code,
+            identity=model_identity(model.pretrained, revision=model.revision),
+        )
+    if experiment.base is None:
+        return None
+    return ModelNode(step=_base_step(experiment, corpus))
+
+
+def _base_step(experiment: Experiment, corpus: Step) -> Step:
+    base, shape = experiment.base, _shape(experiment.model)
+    if base is None or shape is None:
+        raise TypeError("a base model is trained from a shape")
+    settings = base.resolved(experiment.train)
+    tokens, seed = base.tokens, base.seed
+
+    def build(context: StepContext) -> None:
+        from train.job import TrainingJob, train_job
+
+        with reading_corpus(corpus, context.inputs) as shards:
+            job = TrainingJob(
+                out=str(context.out),
+                unfinished=str(context.unfinished),
+                identity=context.unfinished.name,
+                corpus=str(context.inputs["corpus"].path),
+                shards=shards,
+                last_tokens=tokens,
+                shape=shape,
+                train=settings,
+                execution=context.execution,
+                seed=seed,
+            )
+            train_job(job, progress=_progress(context), notice=context.notice)
+
+    return Step(
+        kind="model",
+        label=f"base-{_count(tokens)}",
+        settings={
+            "shape": plain(shape),
+            "train": plain(settings),
+            "tokens": tokens,
+            "from": "end",
+            "seed": seed,
+        },
+        inputs={"corpus": corpus},
+        libraries=LIBRARIES,
+        volatile=("log.parquet",),
+        execution=experiment.execution,
+        code=(root(build),),
+        reads={"corpus": TOKENS},
+        build=build,
+        cost=_cost(experiment, tokens * settings.epochs),
+    )
+
+
+def arm_step(
+    experiment: Experiment,
+    *,
+    corpus: Step,
+    examples: Step,
+    plan: Step,
+    audit: Step,
+    base: ModelNode | None,
+    seed: int,
+    label: str,
+) -> Step:
+    """Train one arm on its contaminated stream, and read back what the model saw."""
+    settings, variants = experiment.train, experiment.variants
+    fresh = settings.mode == "pretrain"
+    shape = _shape(experiment.model) if fresh else None
+    start = None if fresh else base
+    if shape is None and start is None:
+        raise TypeError("an arm needs a shape or a base model")
+
+    def build(context: StepContext) -> None:
+        from train.job import StartModel, TrainingJob, train_job
+
+        require_passed(context.inputs)
+        inputs = context.inputs
+        begin = None
+        if start is not None:
+            begin = StartModel(
+                name=start.locate(inputs, "base"),
+                revision=start.revision,
+                trust_remote_code=start.trust_remote_code,
+                identity=None if start.pretrained is None else dict(start.identity or {}),
+            )
+        with reading_corpus(corpus, inputs) as shards:
+            job = TrainingJob(
+                out=str(context.out),
+                unfinished=str(context.unfinished),
+                identity=context.unfinished.name,
+                corpus=str(inputs["corpus"].path),
+                shards=shards,
+                plan=str(inputs["plan"].path),
+                examples=str(inputs["examples"].path),
+                renditions=renditions_file(inputs),
+                variants=variants,
+                shape=shape,
+                start=begin,
+                train=settings,
+                execution=context.execution,
+                seed=seed,
+            )
+            train_job(job, progress=_progress(context), notice=context.notice)
+
+    return Step(
+        kind="model",
+        label=label,
+        version=3,
+        settings={
+            "train": plain(settings),
+            "shape": None if shape is None else plain(shape),
+            "seed": seed,
+            **(start.settings("base") if start else {}),
+        },
+        inputs={
+            "corpus": corpus,
+            "examples": examples,
+            "plan": plan,
+            "audit": audit,
+            **variants_of(plan),
+            **(start.inputs("base") if start else {}),
+        },
+        libraries=(*LIBRARIES, "peft") if settings.adapters else LIBRARIES,
+        volatile=("log.parquet",),
+        execution=experiment.execution,
+        code=(root(build), root(ModelNode)),
+        reads={"corpus": TOKENS, "examples": UNSPLIT, "audit": PASSED},
+        build=build,
+        cost=_cost(
+            experiment,
+            experiment.corpus.tokens * settings.epochs,
+            models=1 + len(kept_steps(experiment)),
+        ),
+    )
+
+
+def total_steps(experiment: Experiment) -> int:
+    """Return the optimiser steps of an arm; at least 1."""
+    return max(
+        1, step_count(experiment.train, experiment.corpus.tokens // experiment.train.context)
+    )
+
+
+def kept_steps(experiment: Experiment) -> tuple[int, ...]:
+    """Return the steps whose models an arm keeps.
+
+    Raises:
+        InputError: a step was asked for that the run does not have.
+    """
+    settings = experiment.train.checkpoints
+    return () if settings is None else checkpoint_steps(settings, total_steps(experiment))
+
+
+def _shape(model: ModelSettings) -> Shape | None:
+    return load_shape(model.shape) if model.shape else None
+
+
+def _cost(experiment: Experiment, tokens: int, *, models: int = 1) -> Cost:
+    """Estimate a training run: FLOPs by the shape, memory for weights, gradients and moments."""
+    sizes = known_sizes(experiment.model)
+    if sizes is None:
+        return Cost(tokens=tokens)
+    parameters = parameter_count(sizes.shape, sizes.vocabulary)
+    operations = flops_per_token(sizes.shape, sizes.vocabulary, experiment.train.context)
+    return Cost(
+        tokens=tokens,
+        flops=tokens * operations,
+        memory_bytes=parameters * BYTES_A_PARAMETER,
+        disk_bytes=parameters * 4 * models,
+    )
+
+
+def _count(tokens: int) -> str:
+    """Return a number of tokens as people write it: `1M`, `300k`."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if tokens >= size:
+            return f"{tokens / size:g}{unit}"
+    return str(tokens)
+
+
+def _progress(context: StepContext) -> "Progress":
+    def told(moment: "Moment") -> None:
+        note = f"loss {moment.loss:.3f}, {moment.tokens_per_second:,.0f} tokens/s"
+        if not math.isnan(moment.mfu):
+            note += f", MFU {moment.mfu:.0%}"
+        context.report(moment.tokens, moment.total, unit="tokens", note=note)
+
+    return told

@@ -1,0 +1,169 @@
+"""Steps of trajectories: every checkpoint is scored like a model, and all are compared along time.
+
+The models are those that training kept (`train.checkpoints`), the trained one, and, where there is
+one, the base model as step 0.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from analysis.figures import ReportFigure
+from analysis.figures.trajectory import trajectory_figures
+from analysis.settings import AnalysisSettings
+from analysis.trajectory.along_training import Checkpoint, Trajectory, trajectory
+from inject.settings import plain
+from inject.source_digest import root
+from inject.stream.exposures import Seen, seen_by
+from inject.tables import read_parquet
+from spikein.config.schema import Experiment
+from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.steps.artifact_parts import EXPOSURES
+from spikein.pipeline.steps.results import figures_record, recorded_figures
+from spikein.pipeline.steps.training import ModelNode, kept_steps, total_steps
+
+PROGRESS = "trajectory.parquet"
+FADING = "fading.parquet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointSteps:
+    """One model along the training of one arm, and the scores under it."""
+
+    axes: Mapping[str, str]
+    seed: int
+    step: int
+    """Optimiser steps done; 0 for the base model."""
+    tokens: int
+    """Tokens fed by then."""
+    batch_tokens: int
+    scores: Step
+    examples: Step
+    trained: Step
+    """Whose exposures tell what had been seen."""
+
+
+def checkpoint_steps_of(
+    experiment: Experiment,
+    *,
+    axes: Mapping[str, str],
+    seed: int,
+    trained: Step,
+    examples: Step,
+    scores: Step,
+    base_scores: Step | None,
+    score: Callable[[ModelNode], Step | None],
+) -> list[CheckpointSteps]:
+    """Return an arm's models along its training; none where training keeps none.
+
+    Args:
+        experiment: the arm's.
+        axes: its place in the sweep.
+        seed: its seed.
+        trained: its training.
+        examples: its pool.
+        scores: of the trained model.
+        base_scores: of the model that training starts from; None where nothing is known of it.
+        score: makes the scores of another model.
+    """
+    kept = kept_steps(experiment)
+    if not kept:
+        return []
+    train, total = experiment.train, total_steps(experiment)
+    fed = train.epochs * (experiment.corpus.tokens // train.context) * train.context
+    nodes = {step: score(ModelNode(step=trained, checkpoint=step)) for step in kept}
+    found = {**({0: base_scores} if base_scores else {}), **nodes, total: scores}
+    return [
+        CheckpointSteps(
+            axes=axes,
+            seed=seed,
+            step=step,
+            tokens=min(step * train.batch_tokens, fed),
+            batch_tokens=train.batch_tokens,
+            scores=of,
+            examples=examples,
+            trained=trained,
+        )
+        for step, of in found.items()
+        if of is not None
+    ]
+
+
+def trajectory_step(
+    checkpoints: Sequence[CheckpointSteps], settings: AnalysisSettings, *, label: str
+) -> Step:
+    """Compare all checkpoints of an experiment, and draw them."""
+    inputs: dict[str, Step] = {}
+    for number, one in enumerate(checkpoints):
+        inputs[f"{number:04d}-scores"] = one.scores
+        inputs[f"{number:04d}-examples"] = one.examples
+        inputs[f"{number:04d}-model"] = one.trained
+
+    def build(context: StepContext) -> None:
+        found = trajectory(
+            _opened(checkpoints, context.inputs),
+            settings,
+            progress=lambda done, total: context.report(done, total, unit="arms"),
+        )
+        pq.write_table(found.progress, context.out / PROGRESS)
+        pq.write_table(found.fading, context.out / FADING)
+        axes = list(dict.fromkeys(key for one in checkpoints for key in one.axes))
+        figures_record(context.out, trajectory_figures(context.out, found, axes))
+
+    return Step(
+        kind="trajectory",
+        label=label,
+        version=2,
+        settings={
+            "analysis": plain(settings, exclude={"task_accuracy"}),
+            "checkpoints": [
+                {"axes": dict(one.axes), "seed": one.seed, "step": one.step, "tokens": one.tokens}
+                for one in checkpoints
+            ],
+        },
+        inputs=inputs,
+        libraries=("numpy", "matplotlib"),
+        code=(root(build),),
+        reads={name: EXPOSURES for name in inputs if name.endswith("-model")},
+        build=build,
+    )
+
+
+class Along(NamedTuple):
+    """What `trajectory_step` wrote."""
+
+    tables: Trajectory
+    figures: list[ReportFigure]
+
+
+def load_trajectory(folder: Path) -> Along:
+    """Read a trajectory's artifact."""
+    tables = Trajectory(read_parquet(folder / PROGRESS), read_parquet(folder / FADING))
+    return Along(tables, recorded_figures(folder))
+
+
+def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -> list[Checkpoint]:
+    exposures: dict[Path, Any] = {}
+    found = []
+    for number, one in enumerate(checkpoints):
+        path = inputs[f"{number:04d}-model"].path / "exposures.parquet"
+        if path not in exposures:
+            exposures[path] = read_parquet(path)
+        seen: dict[str, Seen] = seen_by(exposures[path], one.step)
+        found.append(
+            Checkpoint(
+                axes=one.axes,
+                seed=one.seed,
+                step=one.step,
+                tokens=one.tokens,
+                batch_tokens=one.batch_tokens,
+                scores=inputs[f"{number:04d}-scores"].path / "scores.parquet",
+                examples=inputs[f"{number:04d}-examples"].path / "examples.parquet",
+                defaults=dict(one.scores.settings["defaults"]),
+                seen=seen,
+            )
+        )
+    return found

@@ -1,0 +1,200 @@
+"""Twins as nodes of the graph: the clean twin, the retrained model, shadow models.
+
+A twin is an arm with another cast: the same corpus, start, settings, order of windows and seed.
+Doses are dealt before anybody is left out, so whoever is spiked in the retrained model has the
+copies, and but for recorded re-draws the anchors, of the arm. Each pair of shadow models deals
+doses anew: were they those of the arm, LiRA's scores would tell the dose that a member has there,
+and the rows by copies would compare doses in place of sides. A stream without copies does not
+depend on how copies would be dealt and placed, so arms that differ in nothing else share one clean
+twin. Shadow models are trained where a detector reads them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from inject.examples.twin_membership import Cast
+from inject.settings import Copies, Placement
+from inject.variants.settings import Variants
+from spikein.config.schema import Experiment
+from spikein.config.sweep import ArmExperiment
+from spikein.pipeline.graph import Step
+from spikein.pipeline.steps.detection import BLIND, REFERENCE, TWIN, Shadow, scores_step
+from spikein.pipeline.steps.ground import Dealing, audit_step, plan_step
+from spikein.pipeline.steps.results import ArmSteps
+from spikein.pipeline.steps.training import ModelNode, arm_step
+from spikein.pipeline.steps.twin_membership import cast_step
+
+RETRAINED = "retrained"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twin:
+    """One model beside an arm."""
+
+    cast: Step
+    """The examples, with the sides that hold for this model."""
+    plan: Step
+    audit: Step
+    trained: Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinNodes:
+    """The models beside one arm."""
+
+    clean: Twin | None
+    retrained: Twin | None
+    shadows: tuple[Twin, ...]
+
+    def compared(self) -> dict[str, Any]:
+        """Return what detectors of other models compare with, as `scores_step` takes it."""
+        return {
+            "twin": self.clean and ModelNode(step=self.clean.trained),
+            "shadows": tuple(
+                Shadow(model=ModelNode(step=one.trained), cast=one.cast) for one in self.shadows
+            ),
+        }
+
+
+class Reported(NamedTuple):
+    """A twin that is scored as the arm is."""
+
+    model: str
+    """`twin` or `retrained`."""
+    twin: Twin
+    scores: Step
+
+
+def twins_of(
+    arm: ArmExperiment,
+    *,
+    corpus: Step,
+    examples: Step,
+    variants: Step | None,
+    base: ModelNode | None,
+) -> TwinNodes:
+    """Return the twins that an arm's experiment asks for."""
+    experiment, seed = _trained_to_the_end(arm.experiment), arm.seed
+    asked = experiment.twins
+
+    def twin(
+        cast: Cast,
+        settings: Experiment,
+        dealing: Dealing | None,
+        *,
+        plan_label: str,
+        label: str,
+    ) -> Twin:
+        seen = cast_step(examples, cast, seed=seed)
+        plan = plan_step(
+            settings,
+            corpus,
+            seen,
+            variants if cast.kind == "retrained" else None,
+            seed=seed,
+            dealing=dealing,
+            label=plan_label,
+        )
+        audit = audit_step(settings, corpus, seen, plan)
+        trained = arm_step(
+            settings,
+            corpus=corpus,
+            examples=seen,
+            plan=plan,
+            audit=audit,
+            base=base,
+            seed=seed,
+            label=label,
+        )
+        return Twin(cast=seen, plan=plan, audit=audit, trained=trained)
+
+    def with_copies(cast: Cast) -> Twin:
+        dealing = Dealing(pool=examples, deal=0 if cast.number is None else cast.number // 2 + 1)
+        copies = f"{experiment.copies.label()}-{experiment.placement.label()}-seed{seed}"
+        return twin(
+            cast,
+            experiment,
+            dealing,
+            plan_label=f"{cast.label()}-{copies}",
+            label=f"{cast.label()}-{arm.label}",
+        )
+
+    clean = None
+    if asked.clean:
+        nothing = {"copies": Copies(fixed=1), "placement": Placement(), "variants": Variants()}
+        empty = experiment.model_copy(update=nothing)
+        name = f"{TWIN}-seed{seed}"
+        clean = twin(Cast(kind="clean"), empty, None, plan_label=name, label=name)
+    share = asked.retrained
+    return TwinNodes(
+        clean=clean,
+        retrained=None if share is None else with_copies(Cast(kind="retrained", share=share)),
+        shadows=tuple(
+            with_copies(Cast(kind="shadow", number=number)) for number in range(asked.shadows)
+        ),
+    )
+
+
+def _trained_to_the_end(experiment: Experiment) -> Experiment:
+    """Return the experiment without models along the way, of which twins keep none."""
+    train = experiment.train.model_copy(update={"checkpoints": None})
+    return experiment.model_copy(update={"train": train})
+
+
+def reported_twins(twins: TwinNodes, common: Mapping[str, Any]) -> tuple[Reported, ...]:
+    """Return the twins that are shown beside the arm, each with its scores.
+
+    Args:
+        twins: of one arm.
+        common: arguments of `scores_step` but the model.
+    """
+    found = []
+    for model, twin in ((TWIN, twins.clean), (RETRAINED, twins.retrained)):
+        if twin is None:
+            continue
+        # The clean twin cannot be told from itself.
+        itself = model == TWIN and common["detect"].reference == TWIN
+        scores = scores_step(
+            model=ModelNode(step=twin.trained),
+            is_base=False,
+            without=(BLIND, REFERENCE) if itself else (BLIND,),
+            **common,
+        )
+        if scores is not None:
+            found.append(Reported(model, twin, scores))
+    return tuple(found)
+
+
+def twin_arms(
+    every: Sequence[tuple[ArmExperiment, Step, Sequence[Reported]]],
+) -> list[ArmSteps]:
+    """Return the twins' scores, each once, under the axes whose value the arms that share it share.
+
+    Args:
+        every: each arm with its examples and its reported twins.
+    """
+    shared: dict[tuple[int, str, str], list[tuple[ArmExperiment, Step, Reported]]] = {}
+    for arm, examples, twins in every:
+        for one in twins:
+            # Retrained models have copies, hence are shown arm by arm.
+            own = one.scores.digest if one.model == TWIN else arm.label
+            shared.setdefault((arm.seed, one.model, own), []).append((arm, examples, one))
+    found = []
+    for (seed, model, _), same in shared.items():
+        first, examples, one = same[0]
+        found.append(
+            ArmSteps(
+                axes={
+                    key: value
+                    for key, value in first.labels.items()
+                    if all(arm.labels[key] == value for arm, _, _ in same)
+                },
+                seed=seed,
+                model=model,
+                scores=one.scores,
+                examples=examples,
+                trained=None if model == TWIN else one.twin.trained,
+            )
+        )
+    return found

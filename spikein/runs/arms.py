@@ -1,0 +1,116 @@
+"""The arms of a finished run, found through the artifacts that its folder names.
+
+The experiment's sources need not be there any more: nothing but the store is read.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from inject.errors import InputError
+from spikein.pipeline.steps.artifact_parts import EXPOSURES
+from spikein.runs.folder import linked_artifacts
+from spikein.store.artifact import Artifact, open_artifact, require_current, verified
+from spikein.store.manifest import SHORT, StoreError
+from spikein.store.store import short_digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunArm:
+    """What an arm's stream is composed of, as folders of the store."""
+
+    label: str
+    model: Path
+    corpus: Path
+    examples: Path
+    plan: Path
+    audit: Path | None
+    """None where the run was made before its streams were audited, or by hand."""
+
+
+def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
+    """Return the arms of a run, by label; what their streams are composed of is verified.
+
+    Args:
+        folder: the run's folder.
+        store: the store's folder; None for the one that the run remembers.
+
+    Raises:
+        InputError: an artifact is gone or damaged; says which file, and what mends it.
+    """
+    links = {short_digest(path): path for path in linked_artifacts(folder, store)}
+    found = []
+    for path in links.values():
+        if path.parent.name != "model":
+            continue
+        artifact = _opened(path, folder)
+        if "plan" in artifact.manifest.inputs:
+            found.append(_arm(artifact, links, folder))
+    return sorted(found, key=lambda arm: arm.label)
+
+
+def verified_of(run_folder: Path, path: Path) -> Artifact:
+    """Return an artifact that a run folder links to, verified.
+
+    Raises:
+        InputError: it is gone or damaged; says which file, and the command that mends it.
+    """
+    artifact = _opened(path, run_folder)
+    with _mended_by(run_folder):
+        return verified(artifact)
+
+
+def _opened(path: Path, run_folder: Path) -> Artifact:
+    with _mended_by(run_folder):
+        return open_artifact(path)
+
+
+@contextmanager
+def _mended_by(run_folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except StoreError as error:
+        raise InputError(
+            error.problem,
+            where=error.where,
+            hint=f"Run it again: spikein run {run_folder / 'experiment.yaml'}",
+        ) from None
+
+
+def _require_readable(artifact: Artifact, run_folder: Path) -> None:
+    """Refuse what an earlier version wrote: its files would look damaged, and are not."""
+    if artifact.manifest.earlier:
+        raise InputError(
+            "the run was made by an earlier version of spikein, whose artifacts this one cannot "
+            "read",
+            where=str(run_folder),
+            hint=f"Its page and tables stay as they were made ({run_folder / 'report.html'}). "
+            f"To audit or export it, run it again: spikein run {run_folder / 'experiment.yaml'}",
+        )
+
+
+def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
+    _require_readable(artifact, folder)
+    inputs: dict[str, Artifact] = {}
+    given = artifact.manifest.inputs
+    for name in ("corpus", "examples", "plan", *(["audit"] if "audit" in given else [])):
+        short = given[name][:SHORT]
+        if short not in links:
+            raise InputError(f"the run does not rest on its {name} {short}", where=str(folder))
+        inputs[name] = verified_of(folder, links[short])
+    # By digest: the examples of a retrained model are a cast, which has examples of its own.
+    known = {one.digest: one.manifest for one in inputs.values()}
+    with _mended_by(folder):
+        verified(artifact, EXPOSURES.files)
+        for one in (*inputs.values(), artifact):
+            named = one.manifest.inputs.items()
+            require_current(one, {name: known[key] for name, key in named if key in known})
+    return RunArm(
+        label=artifact.manifest.label,
+        model=artifact.path,
+        corpus=inputs["corpus"].path,
+        examples=inputs["examples"].path,
+        plan=inputs["plan"].path,
+        audit=inputs["audit"].path if "audit" in inputs else None,
+    )

@@ -1,0 +1,163 @@
+"""Looking again at what a finished run trained on: its audits, and other rules for its background.
+
+The background is read back from the corpus, document by document: its tokens are decoded, so the
+sources need not be there any more. Nothing is written.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from inject.corpus.background.document import Document
+from inject.corpus.decoding import decoded, pieces
+from inject.corpus.tokenizer import load_tokenizer
+from inject.errors import InputError
+from inject.examples.example import read_examples
+from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
+from inject.overlap.index import Overlap
+from inject.overlap.settings import OverlapSettings
+from inject.stream.audit import AuditReport, read_audit
+from inject.stream.exposures import FedCopies, fed_copies
+from spikein.runs.arms import RunArm, run_arms
+from spikein.runs.corpus import open_run_corpus
+from spikein.store.manifest import SHORT
+from spikein.store.store import short_digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What a comparison of a background with examples found."""
+
+    corpus: str
+    """The corpus's folder."""
+    overlaps: list[Overlap]
+    facts: OverlapFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAudit:
+    """The audits of a run."""
+
+    streams: dict[str, AuditReport]
+    """By arm, or by all arms that share the stream."""
+    fed: dict[str, FedCopies]
+    """What became of the copies of each model that was fed any, by its label."""
+    dropped: list[Looked]
+    """What was left out of each corpus when it was built."""
+    again: list[Looked]
+    """What the rules asked for now find in each corpus."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether every stream passed, no copy was altered, and the rules of now find nothing."""
+        return (
+            all(one.passed for one in self.streams.values())
+            and not any(one.altered for one in self.fed.values())
+            and not any(one.overlaps for one in self.again)
+        )
+
+
+def audit_run(
+    folder: Path,
+    *,
+    rules: OverlapSettings | None,
+    store: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> RunAudit:
+    """Return the audits of a run; with `rules`, compare its background with its examples again.
+
+    Args:
+        folder: the run's folder.
+        rules: what counts as an overlap; None reads what is there alone.
+        store: the store's folder; None for the one that the run remembers.
+        progress: told tokens done, and tokens in all.
+
+    Raises:
+        InputError: the run has no arm, or an artifact is gone.
+    """
+    arms = run_arms(folder, store)
+    if not arms:
+        raise InputError("the run has no trained arm", where=str(folder))
+    audited = []
+    for arm in arms:
+        if arm.audit is None:
+            raise InputError(f"the stream of {arm.label} was never audited", where=str(folder))
+        audited.append((arm.label, arm.audit))
+    corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
+    dropped = [
+        Looked(corpus=path.name, overlaps=found[0], facts=found[1])
+        for path in corpora
+        if (found := read_overlaps(path)) is not None
+    ]
+    again = []
+    if rules is not None:
+        again = [_looked(folder, path, users, rules, progress) for path, users in corpora.items()]
+    return RunAudit(
+        streams=stream_audits(audited),
+        fed=_fed(arms),
+        dropped=dropped,
+        again=again,
+    )
+
+
+def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
+    """Return the audit of every stream once, by the models that were trained on it.
+
+    The one reading of a run's audits: the page and `spikein audit` both show what it returns.
+    No stream takes another's place: where the models' labels agree, the audit's digest tells
+    the streams apart.
+
+    Args:
+        models: the label of each trained model, and the folder of its stream's audit.
+    """
+    users: dict[Path, list[str]] = {}
+    for label, path in models:
+        users.setdefault(path, []).append(label)
+    names = {path: "; ".join(dict.fromkeys(labels)) for path, labels in users.items()}
+    shared = Counter(names.values())
+    return {
+        name if shared[name] == 1 else f"{name} (audit {short_digest(path)})": read_audit(path)
+        for path, name in names.items()
+    }
+
+
+def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:
+    found = {}
+    for arm in arms:
+        copies = fed_copies(pq.read_table(arm.model / "exposures.parquet"))
+        if copies.planned:
+            label = f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in found else arm.label
+            found[label] = copies
+    return found
+
+
+def _looked(
+    folder: Path,
+    path: Path,
+    users: list[RunArm],
+    rules: OverlapSettings,
+    progress: Callable[[int, int], None] | None,
+) -> Looked:
+    pools = {arm.examples for arm in users}
+    examples = {
+        one.example_id: one for pool in pools for one in read_examples(pool / "examples.parquet")
+    }
+    audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
+    for document in _documents(folder, path, progress):
+        audit(document)
+    return Looked(corpus=path.name, overlaps=audit.found, facts=audit.facts())
+
+
+def _documents(
+    folder: Path, path: Path, progress: Callable[[int, int], None] | None
+) -> Iterator[Document]:
+    """Yield the documents of a corpus as text, long ones in pieces."""
+    corpus = open_run_corpus(folder, path)
+    tokenizer = load_tokenizer(str(path / "tokenizer"))
+    for number, piece in enumerate(pieces(corpus.doc_starts, corpus.n_tokens)):
+        yield Document(decoded(corpus, tokenizer, piece), f"document {piece.document}")
+        if progress is not None and (number % 100 == 0 or piece.stop == corpus.n_tokens):
+            progress(piece.stop, corpus.n_tokens)

@@ -1,0 +1,88 @@
+"""What differs between two results of one name: settings, or what they were made from."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from spikein.runs.folder import Published
+from spikein.runs.record import RunRecord, read_record
+
+MAX_CHANGES = 8
+_ABSENT = "absent"
+
+
+def changes(published: Published, file: str) -> list[str]:
+    """Return how results differ from those that their run folder held before; nothing if not.
+
+    Args:
+        published: the run folder.
+        file: the name of the experiment file in it.
+    """
+    earlier = None if published.earlier is None else read_record(published.earlier)
+    if published.earlier is None or earlier is None:
+        return []
+    told = describe_changes(
+        changed_settings(published.earlier / file, published.folder / file),
+        changed_kinds(earlier, published.record),
+    )
+    when = earlier.finished.removesuffix("+00:00").replace("T", " ")
+    return [
+        f"Other results than those of {when} UTC: {told}",
+        f"Those are kept in {published.earlier}.",
+    ]
+
+
+def changed_settings(earlier: Path, now: Path) -> list[str]:
+    """Return the settings that differ between two experiment files, as `key: old → new`."""
+    old, new = (dict(_flat(_read(path))) for path in (earlier, now))
+    keys = [*new, *(key for key in old if key not in new)]
+    return [
+        f"{key}: {old.get(key, _ABSENT)} → {new.get(key, _ABSENT)}"
+        for key in keys
+        if old.get(key, _ABSENT) != new.get(key, _ABSENT)
+    ]
+
+
+def changed_kinds(earlier: RunRecord, now: RunRecord) -> list[str]:
+    """Return the kinds of artifacts that differ, in the order of names."""
+    differing = set(earlier.artifacts) ^ set(now.artifacts)
+    return sorted({name.partition("/")[0] for name in differing})
+
+
+def describe_changes(settings: list[str], kinds: list[str]) -> str:
+    """Return one sentence on what differs.
+
+    Args:
+        settings: from `changed_settings`.
+        kinds: from `changed_kinds`.
+    """
+    if not settings:
+        return (
+            "No setting differs; data, code or libraries do, which made other artifacts of "
+            f"{', '.join(kinds)}."
+        )
+    told = "; ".join(settings[:MAX_CHANGES])
+    more = len(settings) - MAX_CHANGES
+    return told + (f"; and {more} more." if more > 0 else ".")
+
+
+def _read(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return {}
+
+
+def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield dotted keys and values as text; a list is one value unless it holds mappings."""
+    if isinstance(value, Mapping) and value:
+        for key, below in value.items():
+            yield from _flat(below, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        for number, below in enumerate(value):
+            yield from _flat(below, f"{prefix}.{number}")
+    else:
+        text = yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True)
+        yield prefix, text.strip().removesuffix("...").strip()

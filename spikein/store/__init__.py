@@ -1,0 +1,1 @@
+"""The content-addressed store: artifacts that are whole, verified, and built once."""

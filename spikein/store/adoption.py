@@ -1,0 +1,84 @@
+"""Artifacts that were made of the same content in the same way, although by another recipe.
+
+A recipe names its inputs by their recipes, so that it is known before anything is built. Where an
+input's recipe is new and all that is read of it came out as before, the artifact need not be made
+again: one with the same content key has its files.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from inject.digest import digest
+from spikein.store.artifact import Artifact, open_artifact, verified
+from spikein.store.manifest import MANIFEST, Manifest, Recipe, StoreError, read_manifest
+
+
+class _Keys(NamedTuple):
+    content: str | None
+    """The content key; None where what was read is not recorded."""
+    kin: str
+    """Digest of the identity but for which inputs they were."""
+
+
+class ContentIndex:
+    """Finds artifacts by what they were made of; each manifest is read once."""
+
+    def __init__(self) -> None:
+        self._keys: dict[tuple[Path, int, int], _Keys | None] = {}
+
+    def equal(self, folders: Iterable[Path], content_key: str) -> Artifact | None:
+        """Return a whole artifact with this content key, or None."""
+        for folder, keys in self._known(folders):
+            if keys.content == content_key:
+                try:
+                    return verified(open_artifact(folder))
+                except StoreError:
+                    continue
+        return None
+
+    def has_kin(self, folders: Iterable[Path], recipe: Recipe) -> bool:
+        """Return whether one differs from the recipe in nothing but what its inputs are."""
+        wanted = _kin(recipe.identity())
+        return any(
+            keys.kin == wanted and keys.content is not None for _, keys in self._known(folders)
+        )
+
+    def _known(self, folders: Iterable[Path]) -> Iterator[tuple[Path, _Keys]]:
+        for folder in folders:
+            try:
+                status = (folder / MANIFEST).lstat()
+            except OSError:
+                continue
+            # An artifact that was built again has another manifest in the same place.
+            place = folder, status.st_ino, status.st_mtime_ns
+            if place not in self._keys:
+                try:
+                    self._keys[place] = _keys(read_manifest(folder))
+                except StoreError:
+                    self._keys[place] = None
+            keys = self._keys[place]
+            if keys is not None:
+                yield folder, keys
+
+
+def link_files(source: Artifact, folder: Path) -> None:
+    """Put the files of an artifact into a folder: hard links where the disk can, else copies."""
+    for name in source.manifest.files:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(source / name, target)
+        except OSError:
+            shutil.copyfile(source / name, target)
+
+
+def _keys(manifest: Manifest) -> _Keys:
+    return _Keys(manifest.content_key, _kin(dict(manifest.identity)))
+
+
+def _kin(identity: dict[str, object]) -> str:
+    inputs = identity.get("inputs")
+    return digest({**identity, "inputs": sorted(inputs) if isinstance(inputs, dict) else []})

@@ -1,0 +1,89 @@
+"""Where an artifact was made: which code, and what kind of machine. Never a host's or user's name.
+
+Kept in manifests beside the times, shown by the page; no identity depends on it. Cost: two calls of
+git a process, some 20 ms.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from spikein import __version__
+
+CODE, MACHINE = "code", "machine"
+_ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE = 10.0
+"""Seconds that git may take."""
+
+
+def environment() -> dict[str, str]:
+    """Return what made an artifact in this process, for its manifest."""
+    return {CODE: code_version(), MACHINE: machine_kind()}
+
+
+@cache
+def code_version() -> str:
+    """Return the version of this code, with its git commit where it runs from a clone.
+
+    Such as `0.3.0, commit 1a2b3c4d5e6f`; ` with changes` follows where tracked files differ.
+    """
+    # A clone of something else around this folder says nothing about this code.
+    if _git("rev-parse", "--show-toplevel") != str(_ROOT):
+        return __version__
+    commit = _git("rev-parse", "--short=12", "HEAD")
+    if not commit:
+        return __version__
+    changes = _git("status", "--porcelain", "--untracked-files=no")
+    return f"{__version__}, commit {commit}{' with changes' if changes else ''}"
+
+
+def machine_kind() -> str:
+    """Return the processor, its cores, the GPUs that this process can use, and the system."""
+    cores = _cores()
+    parts = [_processor(), f"{cores} {'core' if cores == 1 else 'cores'}", *_gpus()]
+    release = ".".join(platform.release().split(".")[:2])
+    return ", ".join([*parts, f"{platform.system()} {release}"])
+
+
+def _git(*arguments: str) -> str:
+    """Return what git says, or nothing where there is no git or no clone."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(_ROOT), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+@cache
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    named = (line.partition(":")[2] for line in lines if line.startswith("model name"))
+    return " ".join(next(named, "").split()) or platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    """Return the cores that this process may use, which a container can restrict."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _gpus() -> list[str]:
+    # Steps that never load torch use no GPU, and loading it for its name takes seconds.
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return []
+    names = [torch.cuda.get_device_name(at) for at in range(torch.cuda.device_count())]
+    return [f"{names.count(name)} × {name}" for name in dict.fromkeys(names)]

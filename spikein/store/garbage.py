@@ -1,0 +1,201 @@
+"""Garbage: artifacts that no run folder needs, damaged ones, and what dead builders left.
+
+An artifact is needed when a run folder links to it, or when it is an input of a needed one.
+Nothing is removed while another process uses the store.
+"""
+
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import Timeout
+
+from spikein.store.artifact import Artifact, open_artifact, require_current
+from spikein.store.filesystem import delete_tree
+from spikein.store.lock_marks import read_mark
+from spikein.store.manifest import SHORT, Manifest, StoreError, read_manifest
+from spikein.store.store import Store, short_digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Garbage:
+    """One folder that goes."""
+
+    path: Path
+    size: int
+    """Bytes."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """What a collection removed (or would remove), and what it left."""
+
+    removed: tuple[Garbage, ...]
+    kept: int
+    """Artifacts that stay."""
+    dry_run: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes freed."""
+        return sum(one.size for one in self.removed)
+
+
+def collect(
+    store: Store,
+    *,
+    keep: Iterable[str] | Callable[[], Iterable[str]],
+    dry_run: bool = False,
+    shown: Collection | None = None,
+) -> Collection:
+    """Remove every artifact that is neither in `keep` nor an input of what is kept.
+
+    Args:
+        store: the store to clean.
+        keep: digests, full or their first 12 digits. A function that returns them is called
+            when nobody uses the store and nobody can begin to, so that a run published a moment
+            before loses nothing.
+        dry_run: find, but remove nothing.
+        shown: remove nothing that was not found then.
+
+    Raises:
+        StoreError: when another process uses the store.
+    """
+    agreed = None if shown is None else {one.path for one in shown.removed}
+
+    def find() -> tuple[list[Garbage], int]:
+        needed = {digest[:SHORT] for digest in (keep() if callable(keep) else keep)}
+        opened = {short_digest(folder): _opened(folder) for folder in store.artifacts()}
+        _add_inputs(needed, opened)
+        garbage, kept = [], 0
+        for folder in store.artifacts():
+            if short_digest(folder) in needed or (agreed is not None and folder not in agreed):
+                kept += 1
+            else:
+                garbage.append(_garbage(folder, "no run needs it"))
+        left = [one for one in _leftovers(store) if agreed is None or one.path in agreed]
+        return [*garbage, *left], kept
+
+    return _collect(store, find, dry_run)
+
+
+def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
+    """Hash every artifact again; remove what differs from its manifest, or was made of such.
+
+    An artifact whose inputs hold something else than it was made of goes, too. Every kind is
+    treated alike, and the next run of an experiment builds again whatever it lacks.
+
+    Raises:
+        StoreError: when another process uses the store.
+    """
+
+    def find() -> tuple[list[Garbage], int]:
+        garbage, whole = [], {}
+        manifests: dict[str, Manifest] = {}
+        for folder in store.artifacts():
+            try:
+                artifact = Artifact(path=folder, manifest=read_manifest(folder))
+                # What the manifest says holds for what was made of it, whatever the files hold.
+                manifests[artifact.digest] = artifact.manifest
+                store.verify(artifact)
+                whole[folder] = artifact
+            except StoreError as error:
+                garbage.append(_garbage(folder, f"{error.where}: {error.problem}"))
+        for folder, artifact in list(whole.items()):
+            named = artifact.manifest.inputs.items()
+            found = {name: manifests[given] for name, given in named if given in manifests}
+            try:
+                require_current(artifact, found)
+            except StoreError as error:
+                garbage.append(_garbage(folder, error.problem))
+                whole.pop(folder)
+        return sorted(garbage, key=lambda one: one.path), len(whole)
+
+    return _collect(store, find, dry_run)
+
+
+def _collect(
+    store: Store, find: Callable[[], tuple[list[Garbage], int]], dry_run: bool
+) -> Collection:
+    if not store.root.is_dir():
+        return Collection(removed=(), kept=0, dry_run=dry_run)
+    if dry_run:
+        garbage, kept = find()
+        return Collection(removed=tuple(garbage), kept=kept, dry_run=True)
+    try:
+        with store.collecting_lock().acquire(timeout=0):
+            if users := store.users():
+                raise busy(store, users)
+            garbage, kept = find()
+            removed = [one for one in garbage if _remove(store, one.path)]
+    except Timeout:
+        raise busy(store, []) from None
+    return Collection(removed=tuple(removed), kept=kept, dry_run=False)
+
+
+def busy(store: Store, users: list[Path]) -> StoreError:
+    """Return the error that says which processes use the store.
+
+    Args:
+        store: the store.
+        users: their marks; none where another `gc` holds the store's lock.
+    """
+    count = max(len(users), 1)
+    marks = [(path, read_mark(path)) for path in users]
+    named = "; ".join(str(mark) for _, mark in marks if mark)
+    elsewhere = [path for path, mark in marks if mark and mark.host != socket.gethostname()]
+    hint = "Wait until it has finished, then run `spikein gc` again."
+    if elsewhere:
+        hint += (
+            " Whether a process on another host still runs cannot be told from here; if it does "
+            f"not, delete {', '.join(str(path) for path in elsewhere)}."
+        )
+    return StoreError(
+        f"{count} other process{'es use' if count > 1 else ' uses'} the store"
+        + (f": {named}" if named else ""),
+        where=str(store.root),
+        hint=hint,
+    )
+
+
+def _remove(store: Store, path: Path) -> bool:
+    if path.name.startswith(".") or path.parent.name.startswith("."):
+        delete_tree(path)
+        return True
+    return store.remove(path, digest12=short_digest(path))
+
+
+def _opened(folder: Path) -> Artifact | None:
+    try:
+        return open_artifact(folder)
+    except StoreError:
+        return None
+
+
+def _add_inputs(needed: set[str], opened: dict[str, Artifact | None]) -> None:
+    waiting = list(needed)
+    while waiting:
+        artifact = opened.get(waiting.pop())
+        inputs = artifact.manifest.inputs.values() if artifact else ()
+        for short in {digest[:SHORT] for digest in inputs} - needed:
+            needed.add(short)
+            waiting.append(short)
+
+
+def _leftovers(store: Store) -> list[Garbage]:
+    # Nobody uses the store, so whoever was building these is dead.
+    half_built = [*store.root.glob("*/.*.tmp"), *store.root.glob(".unfinished/*")]
+    return [
+        _garbage(folder, "left by a run that died")
+        for folder in sorted(half_built)
+        if folder.is_dir()
+    ]
+
+
+def _garbage(folder: Path, reason: str) -> Garbage:
+    # A link costs nothing, and what it leads to is not the store's.
+    inside = () if folder.is_symlink() else folder.rglob("*")
+    size = sum(path.lstat().st_size for path in inside if path.is_file())
+    return Garbage(path=folder, size=size, reason=reason)

@@ -1,0 +1,389 @@
+"""The content-addressed store: artifacts that are whole, read-only and built once.
+
+`<root>/<kind>/<label>-<digest12>/` holds one artifact. It is built in a hidden sibling under a
+lease (one lock file a digest), flushed to disk with its manifest last, made read-only, then
+renamed. A kill at any moment leaves at most a hidden folder, which the next holder of the lease
+removes. The label is for people only; the digest is what counts. Parts that a build wants to find
+again after a kill lie in `<root>/.unfinished/` until the artifact is published.
+
+Cost beyond the build itself: one reading of the files to hash them, one fsync a file.
+"""
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from inject.errors import InputError
+from inject.files import fsync
+from spikein.store.adoption import ContentIndex, link_files
+from spikein.store.artifact import Artifact, open_artifact, require_current, verified
+from spikein.store.environment import environment
+from spikein.store.filesystem import delete_tree, disk_full, free_space, settle, unwritable
+from spikein.store.folder_check import CHANGE_STORE, writing
+from spikein.store.lock_marks import clear_mark, living_uses, mark_use, read_mark, write_mark
+from spikein.store.manifest import (
+    SHORT,
+    ContentRead,
+    Manifest,
+    Reading,
+    Recipe,
+    StoreError,
+    content_digest,
+    file_records,
+)
+from spikein.store.verification import require_strong, require_structure
+
+Notice = Callable[[str], None]
+
+_POLL_SECONDS = 0.1
+_ARTIFACT_NAME = re.compile(rf"(?P<label>.+)-(?P<short>[0-9a-f]{{{SHORT}}})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Obtained:
+    """An artifact, and whether this call built it."""
+
+    artifact: Artifact
+    built: bool
+    adopted: Artifact | None = None
+    """The artifact whose files this call took over, as everything it read was the same."""
+    seconds: float
+    """How long this call took, waiting included."""
+
+
+class Store:
+    """A folder of artifacts. Several processes may use one store at once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(root)
+        self._index = ContentIndex()
+
+    def find(
+        self, digest: str, *, kind: str | None = None, verify: bool = False
+    ) -> Artifact | None:
+        """Return the artifact with this digest, or None.
+
+        Its manifest and the names, kinds and sizes of its files are checked.
+
+        Args:
+            digest: the full digest, or at least its first 12 digits.
+            kind: the folder to look in; all of them when None.
+            verify: check the contents, too, as before any reading of them.
+
+        Raises:
+            StoreError: when it is damaged, naming the file.
+        """
+        for folder in self._folders(kind or "*", digest[:SHORT]):
+            artifact = open_artifact(folder)
+            if artifact.digest.startswith(digest):
+                return verified(artifact) if verify else artifact
+        return None
+
+    def equal(self, kind: str, content_key: str) -> Artifact | None:
+        """Return a whole artifact that was made of the same content in the same way, or None."""
+        return self._index.equal(self._folders(kind, "*"), content_key)
+
+    def has_kin(self, recipe: Recipe) -> bool:
+        """Return whether an artifact differs from the recipe in nothing but its inputs."""
+        return self._index.has_kin(self._folders(recipe.kind, "*"), recipe)
+
+    def artifacts(self) -> Iterator[Path]:
+        """Yield the folder of every artifact, finished or damaged, in the order of names."""
+        yield from self._folders("*", "*")
+
+    def obtain(
+        self,
+        recipe: Recipe,
+        build: Callable[[Path], None],
+        *,
+        label: str,
+        volatile: tuple[str, ...] = (),
+        protected: bool = False,
+        notice: Notice | None = None,
+        inputs: Mapping[str, Artifact] | None = None,
+        reads: Mapping[str, Reading] | None = None,
+        facets: Mapping[str, Callable[[Path], str]] | None = None,
+    ) -> Obtained:
+        """Return the artifact of `recipe`, verified, building it if nobody has a whole one.
+
+        Args:
+            recipe: its identity.
+            build: writes the files into the (empty, existing) folder it is given.
+            label: for people; made safe as a folder name.
+            volatile: patterns of files that may differ between builds.
+            protected: the artifact holds texts that must not be shared.
+            notice: told when this call has to wait for another process, and what was damaged.
+            inputs: the artifacts it is made of.
+            reads: what is read of an input, where that is less than everything.
+            facets: parts of the content that later steps may read alone: name to their digest.
+
+        Raises:
+            StoreError: when the disk is full or the store cannot be written; nothing is left.
+        """
+        started = time.monotonic()
+        name = f"{recipe.kind}/{safe_label(label)}-{recipe.digest[:SHORT]}"
+        given = {key: one.manifest for key, one in (inputs or {}).items()}
+        adopted = None
+        artifact = self._whole(recipe, given, None)
+        if artifact is not None:
+            return Obtained(artifact=artifact, built=False, seconds=time.monotonic() - started)
+        read = {
+            key: one.content_read((reads or {}).get(key, Reading())) for key, one in given.items()
+        }
+        with self._writing(name), self._lease(recipe.digest, name, notice):
+            artifact = self._whole(recipe, given, notice or (lambda _: None))
+            built = artifact is None
+            if artifact is None and (adopted := self.equal(recipe.kind, recipe.content_key(read))):
+                built = False
+                artifact = self._adopt(recipe, adopted, name, label, read, protected)
+            if artifact is None:
+                artifact = self._build(
+                    recipe, build, name, label, volatile, protected, read, facets or {}
+                )
+        return Obtained(
+            artifact=artifact, built=built, adopted=adopted, seconds=time.monotonic() - started
+        )
+
+    def unfinished(self, recipe: Recipe) -> Path:
+        """Return the folder for parts of an artifact that survive a kill of its build."""
+        return self.root / ".unfinished" / f"{recipe.kind}-{recipe.digest[:SHORT]}"
+
+    def verify(self, artifact: Artifact) -> None:
+        """Look at the folder and hash every file with SHA-256, whatever is known of it.
+
+        Raises:
+            StoreError: naming the first file that is missing, changed, or not in the manifest.
+        """
+        require_structure(artifact.path, artifact.manifest)
+        require_strong(artifact.path, artifact.manifest)
+
+    def remove(self, folder: Path, *, digest12: str) -> bool:
+        """Delete one artifact, all at once to a reader's eye; False if it is being built."""
+        lock = self._lock(digest12)
+        try:
+            with lock.acquire(timeout=0):
+                self._drop(folder)
+                Path(lock.lock_file).unlink(missing_ok=True)
+        except Timeout:
+            return False
+        return True
+
+    @contextmanager
+    def in_use(self, *, required: bool = True) -> Iterator[None]:
+        """Mark the store as used by this process, so that `gc` elsewhere waits its turn.
+
+        Args:
+            required: False where nothing may have to be built. A store that cannot be written
+                then needs no mark, as nothing can be removed from it either.
+        """
+        mark = self._use_mark(required)
+        try:
+            yield
+        finally:
+            if mark is not None:
+                mark.release()
+                Path(mark.lock_file).unlink(missing_ok=True)
+
+    def users(self) -> list[Path]:
+        """Return the marks of the processes that use the store; those of dead ones are removed."""
+        return living_uses(self._leases())
+
+    def collecting_lock(self) -> FileLock:
+        """Return the lock that keeps new users out while garbage is collected."""
+        self._leases().mkdir(parents=True, exist_ok=True)
+        return FileLock(self._leases() / "collect.lock")
+
+    def _whole(
+        self, recipe: Recipe, inputs: Mapping[str, Manifest], notice: Notice | None
+    ) -> Artifact | None:
+        """Return the artifact where it is whole; with `notice`, say what is not and remove it."""
+        for folder in self._folders(recipe.kind, recipe.digest[:SHORT]):
+            try:
+                artifact = verified(open_artifact(folder))
+                if artifact.digest != recipe.digest:
+                    continue
+                require_current(artifact, inputs)
+            except StoreError as error:
+                if notice is not None:
+                    notice(f"{error.where} {error.problem}; it is built again.")
+                    self._drop(folder)
+                continue
+            return artifact
+        return None
+
+    def _build(
+        self,
+        recipe: Recipe,
+        build: Callable[[Path], None],
+        name: str,
+        label: str,
+        volatile: tuple[str, ...],
+        protected: bool,
+        read: Mapping[str, ContentRead],
+        facets: Mapping[str, Callable[[Path], str]],
+    ) -> Artifact:
+        started = time.monotonic()
+
+        def fill(hidden: Path) -> Manifest:
+            build(hidden)
+            files = file_records(hidden)
+            return Manifest(
+                kind=recipe.kind,
+                label=label,
+                digest=recipe.digest,
+                identity=recipe.identity(),
+                inputs=dict(recipe.inputs),
+                files=files,
+                volatile=volatile,
+                content=content_digest(files, volatile),
+                seconds=round(time.monotonic() - started, 3),
+                created=_now(),
+                libraries=dict(recipe.libraries),
+                protected=protected,
+                environment=environment(),
+                input_content=read,
+                content_key=recipe.content_key(read),
+                facets={facet: digest(hidden) for facet, digest in facets.items()},
+            )
+
+        return self._published(recipe, name, fill)
+
+    def _adopt(
+        self,
+        recipe: Recipe,
+        same: Artifact,
+        name: str,
+        label: str,
+        read: Mapping[str, ContentRead],
+        protected: bool,
+    ) -> Artifact:
+        """Make the artifact of `recipe` out of the files of one that read the same."""
+
+        def fill(hidden: Path) -> Manifest:
+            link_files(same, hidden)
+            return replace(
+                same.manifest,
+                label=label,
+                digest=recipe.digest,
+                identity=recipe.identity(),
+                inputs=dict(recipe.inputs),
+                created=_now(),
+                libraries=dict(recipe.libraries),
+                protected=protected,
+                input_content=read,
+                same_as=same.digest,
+            )
+
+        return verified(self._published(recipe, name, fill))
+
+    def _published(self, recipe: Recipe, name: str, fill: Callable[[Path], Manifest]) -> Artifact:
+        """Fill a hidden folder, flush it with its manifest, and give it its name."""
+        final = self.root / name
+        short = recipe.digest[:SHORT]
+        for stale in final.parent.glob(f".{short}.*.tmp"):
+            delete_tree(stale)
+        hidden = self._hidden(final.parent, short)
+        hidden.mkdir(parents=True)
+        try:
+            manifest = fill(hidden)
+            settle(hidden, manifest)
+            hidden.rename(final)
+        except BaseException:
+            delete_tree(hidden)
+            raise
+        fsync(final.parent)
+        delete_tree(self.unfinished(recipe))
+        return Artifact(path=final, manifest=manifest)
+
+    def _drop(self, folder: Path) -> None:
+        """Delete an artifact whose lease is held; of a link, the link alone."""
+        if folder.is_symlink():
+            folder.unlink()
+            return
+        hidden = self._hidden(folder.parent, short_digest(folder))
+        folder.rename(hidden)
+        delete_tree(hidden)
+
+    @contextmanager
+    def _lease(self, digest: str, name: str, notice: Notice | None) -> Iterator[None]:
+        lock = self._lock(digest[:SHORT])
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            if notice:
+                mark = read_mark(Path(lock.lock_file))
+                who = f" ({mark})" if mark else ""
+                notice(f"another run is building {name}{who}; waiting for it")
+            lock.acquire(poll_interval=_POLL_SECONDS)
+        write_mark(lock)
+        try:
+            yield
+        finally:
+            clear_mark(lock)
+            lock.release()
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        """Turn a full or unwritable disk into an error that says where and how much is free."""
+        try:
+            yield
+        except Exception as error:
+            if disk_full(error):
+                raise StoreError(
+                    f"the disk is full: {free_space(self.root)} left while building {name}",
+                    where=str(self.root),
+                    hint="Free some space (`spikein gc --dry-run` shows what no run needs), or "
+                    "give another --store; what was finished is kept.",
+                ) from error
+            if unwritable(error, self.root):
+                raise StoreError(
+                    "cannot be written", where=str(self.root), hint="Give another --store."
+                ) from error
+            raise
+
+    def _folders(self, kind: str, short: str) -> Iterator[Path]:
+        for folder in sorted(self.root.glob(f"{kind}/*-{short}")):
+            hidden = folder.name.startswith(".") or folder.parent.name.startswith(".")
+            if not hidden and _ARTIFACT_NAME.fullmatch(folder.name):
+                yield folder
+
+    def _lock(self, short: str) -> FileLock:
+        self._leases().mkdir(parents=True, exist_ok=True)
+        return FileLock(self._leases() / f"{short}.lock")
+
+    def _use_mark(self, required: bool) -> FileLock | None:
+        try:
+            what = "a mark that it is used"
+            with writing(self.root, CHANGE_STORE, what), self.collecting_lock():
+                return mark_use(self._leases())
+        except InputError:
+            if required:
+                raise
+        return None
+
+    def _leases(self) -> Path:
+        return self.root / ".leases"
+
+    def _hidden(self, parent: Path, short: str) -> Path:
+        return parent / f".{short}.{secrets.token_hex(4)}.tmp"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def safe_label(text: str) -> str:
+    """Return a text as part of a folder's name: no separators, no leading dot, at most 80."""
+    return re.sub(r"[^A-Za-z0-9._=+,-]+", "-", text).strip(".-,")[:80].rstrip(".-,") or "unnamed"
+
+
+def short_digest(folder: Path) -> str:
+    """Return the 12 digits at the end of an artifact folder's name."""
+    return folder.name.rpartition("-")[2]

@@ -1,0 +1,130 @@
+"""Is an artifact what was built? Checked before anything reads it, once a process and file.
+
+A file that was replaced by a link, that is extra, missing or of another size is found by a look
+at the folder. Its content is hashed with XXH3 (SHA-256 where the manifest is older than that), at
+the speed of reading: `python -m scripts.bench.verifying`. Within one process a file is not hashed
+again while its inode, size and times stay as they were; its change time is set by the kernel at
+every write, so that keeping the modification time hides nothing.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from spikein.store.manifest import (
+    DAMAGE_HINT,
+    MANIFEST,
+    FileRecord,
+    Manifest,
+    StoreError,
+    matching,
+)
+
+_BLOCK = 1 << 20
+_SETTLED_NS = 100_000_000
+"""A file written as recently as this may be written again without a change of its times."""
+
+_Stamp = tuple[int, int, int, int, int]
+_checked: dict[str, tuple[_Stamp, FileRecord]] = {}
+"""Path to what the file looked like when this process found its content to be the recorded."""
+
+
+def require_structure(folder: Path, manifest: Manifest) -> None:
+    """Look at the folder: every file there, plain, of its size, and no other.
+
+    Raises:
+        StoreError: naming the first file that is not as it was built.
+    """
+    if folder.is_symlink():
+        raise _damaged("is a link, and an artifact is a folder of its own", folder)
+    found: dict[str, os.stat_result] = {}
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(place, name)
+            status = path.lstat()
+            if stat.S_ISLNK(status.st_mode):
+                raise _damaged("was replaced by a link", path)
+            if not stat.S_ISDIR(status.st_mode):
+                found[path.relative_to(folder).as_posix()] = status
+    for name, record in manifest.files.items():
+        if name not in found:
+            raise _damaged("is missing", folder / name)
+        status = found[name]
+        if not stat.S_ISREG(status.st_mode):
+            raise _damaged("is no plain file", folder / name)
+        if status.st_size != record.size:
+            raise _damaged(f"has {status.st_size} bytes instead of {record.size}", folder / name)
+    extra = sorted(set(found) - set(manifest.files) - {MANIFEST})
+    if extra:
+        raise _damaged("is not part of the artifact", folder / extra[0])
+
+
+def require_content(folder: Path, manifest: Manifest, files: Iterable[str] = ("*",)) -> None:
+    """Hash the files that match the patterns, but for those that are known not to have changed.
+
+    Raises:
+        StoreError: naming the first file whose content is not what was built.
+    """
+    for name, record in sorted(matching(manifest.files, files).items()):
+        path = folder / name
+        try:
+            before = _stamp(path)
+            known = _checked.get(str(path.absolute()))
+            if known == (before, record):
+                continue
+            same = quick_digest(path) == record.xxh3 if record.xxh3 else _strong(path, record)
+            after = _stamp(path)
+        except OSError as error:
+            raise _damaged(f"cannot be read ({error.strerror})", path) from error
+        if not same or before != after:
+            raise _damaged("changed since it was built", path)
+        if time.time_ns() - max(after[-2:]) > _SETTLED_NS:
+            _checked[str(path.absolute())] = (after, record)
+
+
+def require_strong(folder: Path, manifest: Manifest) -> None:
+    """Hash every file again with SHA-256, whatever is known of it.
+
+    Raises:
+        StoreError: naming the first file whose content is not what was built.
+    """
+    for name, record in sorted(manifest.files.items()):
+        if not _strong(folder / name, record):
+            raise _damaged("changed since it was built", folder / name)
+
+
+def quick_digest(path: Path) -> str:
+    """Return the XXH3 (128 bits, hex) of a file's content."""
+    state = xxhash.xxh3_128()
+    buffer = bytearray(_BLOCK)
+    view = memoryview(buffer)
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(buffer):
+            state.update(view[:count])
+    return state.hexdigest()
+
+
+def _strong(path: Path, record: FileRecord) -> bool:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == record.sha256
+
+
+def _stamp(path: Path) -> _Stamp:
+    status: Any = path.lstat()
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
+
+
+def _damaged(problem: str, path: Path) -> StoreError:
+    return StoreError(problem, where=str(path), hint=DAMAGE_HINT)

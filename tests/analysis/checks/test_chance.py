@@ -1,0 +1,86 @@
+"""The rule of the checks, against simulations whose truth is known: no bias, or one of a size."""
+
+import numpy as np
+import pytest
+
+from analysis.checks.chance import CHECKS, off_chance, reach, within_margin
+from analysis.intervals import auc_interval, draw_weights
+from analysis.metrics_table import Cell
+from inject.keyed import Stream, generator, item_key
+
+SETTINGS = 8
+"""Settings of one check, as correlated as detectors of one model are."""
+REPLICATES = 200
+
+
+def check_of(seed: int, members: int, nonmembers: int, shift: float = 0.0) -> list[Cell]:
+    """Return one check's cells: scores that share most of their noise, members shifted."""
+    random = generator(seed, Stream.BOOTSTRAP, item_key(f"check {members} {nonmembers}"))
+    n = members + nonmembers
+    shared = random.normal(size=(n, 1))
+    scores = 0.8 * shared + 0.6 * random.normal(size=(n, SETTINGS))
+    scores[:members] += shift
+    weights = draw_weights(
+        ["member"] * members + ["nonmember"] * nonmembers,
+        [str(row) for row in range(n)],
+        replicates=REPLICATES,
+        seed=seed,
+    )
+    cells = []
+    for column in scores.T:
+        found = auc_interval(
+            column[:members], column[members:], weights[:members], weights[members:]
+        )
+        cells.append(
+            Cell(
+                setting=str(len(cells)),
+                value=found.value,
+                low=found.low,
+                high=found.high,
+                n_members=members,
+                n_nonmembers=nonmembers,
+                n_seeds=1,
+            )
+        )
+    return cells
+
+
+def failures(members: int, nonmembers: int, count: int, shift: float = 0.0) -> int:
+    return sum(
+        bool(off_chance(check_of(seed, members, nonmembers, shift))) for seed in range(count)
+    )
+
+
+@pytest.mark.parametrize(("members", "nonmembers"), [(9, 9), (14, 28), (112, 210)])
+def test_without_any_bias_a_check_fails_so_seldom_that_one_page_in_twenty_does(members, nonmembers):
+    count = 400
+    rate = 0.05 / CHECKS
+    allowed = count * rate + 3 * np.sqrt(count * rate * (1 - rate))
+    assert failures(members, nonmembers, count) <= allowed
+
+
+def test_a_rule_that_looks_at_each_interval_alone_would_not_do():
+    """What was there before: of eight settings shown, some interval misses 0.5 all the time."""
+    alone = [any(not cell.contains(0.5) for cell in check_of(seed, 14, 28)) for seed in range(200)]
+    assert np.mean(alone) > 0.1
+
+
+def test_a_bias_as_large_as_a_leak_makes_is_found():
+    """Scores that differ by one standard deviation: an AUC of 0.76."""
+    assert failures(60, 120, 60, shift=1.0) >= 57
+
+
+def test_many_rows_without_a_bias_pass_and_few_never_do():
+    def passes(members: int, nonmembers: int) -> float:
+        found = [check_of(seed, members, nonmembers) for seed in range(40)]
+        return np.mean([all(within_margin(reach(cell)) for cell in cells) for cells in found])
+
+    assert passes(9, 9) == 0
+    assert passes(1_500, 1_500) > 0.95
+
+
+def test_a_bias_larger_than_the_margin_does_not_pass():
+    """Members shifted by 0.45 standard deviations: an AUC of 0.62 that no page may call chance."""
+    cells = [check_of(seed, 300, 300, shift=0.45) for seed in range(60)]
+    passed = [all(within_margin(reach(cell)) for cell in same) for same in cells]
+    assert np.mean(passed) <= 0.05

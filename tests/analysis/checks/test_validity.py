@@ -1,0 +1,249 @@
+from dataclasses import replace
+
+from analysis.arm import Cohort
+from analysis.checks.validity import check_validity
+from analysis.metrics_table import Cell, Key, MetricsOf
+from analysis.page.background import background_audit
+from analysis.summary import summary_sentences
+from analysis.tables import TREND
+from inject.overlap.filter import OverlapFacts
+from inject.overlap.index import Unchecked
+from inject.stream.exposures import CopyName, FedCopies
+
+
+def cell(value, half=0.05, setting="default"):
+    return Cell(
+        setting=setting,
+        value=value,
+        low=value - half,
+        high=value + half,
+        n_members=400,
+        n_nonmembers=480,
+        n_seeds=1,
+    )
+
+
+def table(model, axes=(), **cells):
+    """Cells by `detector__copies`; both selections, one dataset."""
+    found = {}
+    for name, value in cells.items():
+        detector, _, rest = name.partition("__")
+        metric = TREND if rest == "trend" else "auc"
+        copies = {"": "all", "trend": "all", "high": "4+"}.get(rest, rest)
+        for dataset in ("all", "news"):
+            for selection in ("default", "tuned"):
+                found[Key(dataset, detector, selection, copies, "all", metric)] = value
+    return MetricsOf(cohort=Cohort(tuple(axes), model), cells=found)
+
+
+def verdicts(tables, audits=None):
+    return [check.verdict for check in check_validity(tables, audits or {})]
+
+
+def test_everything_at_chance_passes():
+    base = table("base", blind=cell(0.51), loss=cell(0.48), min_k=cell(0.53))
+    arm = table("contaminated", blind=cell(0.7), loss=cell(0.8), loss__0=cell(0.52))
+    checks = check_validity([base, arm], {"arm": {"passed": True, "members": 1200}})
+    assert [check.verdict for check in checks] == ["passed"] * 4
+    assert ("members", "1,200") in checks[0].facts
+    assert "2 of 2 contain 0.5" in checks[2].sentence
+    assert "within the 0.4 to 0.6 asked for" in checks[2].sentence
+
+
+def test_each_check_can_fail():
+    base = table("base", blind=cell(0.65), loss=cell(0.35))
+    arm = table("contaminated", loss=cell(0.8), loss__0=cell(0.65))
+    assert verdicts([base, arm], {"arm": {"passed": False}}) == ["failed"] * 4
+
+
+def test_the_base_check_looks_at_every_setting_that_is_shown():
+    """The default loss is at chance, a tuned setting far from it: that fails, and is named."""
+    base = table("base", loss=cell(0.5), min_k=cell(0.5))
+    cells = dict(base.cells)
+    cells[Key("all", "min_k", "tuned", "all", "all", "auc")] = cell(0.3, setting="k=0.9")
+    check = check_validity([MetricsOf(cohort=base.cohort, cells=cells)], {})[2]
+    assert check.verdict == "failed"
+    assert "the farthest is min_k (k=0.9), AUC 0.30 [0.25, 0.35]" in check.sentence
+    assert any(row.label == "min_k (k=0.9)" for row in check.rows)
+
+
+def test_each_dataset_alone_can_fail_the_check():
+    base = table("base", loss=cell(0.5))
+    cells = dict(base.cells)
+    for selection in ("default", "tuned"):
+        for name in ("news", "books"):
+            value = cell(0.9) if name == "books" else cell(0.5)
+            cells[Key(name, "loss", selection, "all", "all", "auc")] = value
+    check = check_validity([MetricsOf(cohort=base.cohort, cells=cells)], {})[2]
+    assert check.verdict == "failed"
+    assert "books" in check.sentence
+
+
+def test_one_interval_off_among_many_is_chance_and_no_failure():
+    names = [f"d{at}" for at in range(12)]
+    base = table("base", **{name: cell(0.57 if name == "d3" else 0.5) for name in names})
+    assert not base.get("d3").contains(0.5)
+    check = check_validity([base], {})[2]
+    assert check.verdict == "cannot tell", "nor is it a proof that nothing is there"
+    assert "11 of 12 contain 0.5" in check.sentence
+
+
+def test_nine_and_nine_rows_cannot_pass():
+    few = replace(cell(0.5, 0.05), n_members=9, n_nonmembers=9)
+    base = table("base", blind=few, loss=few)
+    arm = table("contaminated", loss=cell(0.8), loss__0=few)
+    checks = check_validity([base, arm], {})
+    assert [check.verdict for check in checks[1:]] == ["cannot tell"] * 3
+    assert "9 members and 9 non-members" in checks[2].sentence
+    # What could have been missed: the reach of a rank-sum test on nine and nine rows.
+    assert "AUCs from 0.23 to 0.77 remain possible" in checks[2].sentence
+
+
+def test_altered_copies_fail_and_missing_ones_are_told():
+    name = CopyName("ab12", "news", 3, "whole")
+    good = FedCopies(planned=10, whole=7, altered=0, partly=1, never=2, first_altered=())
+    bad = FedCopies(planned=10, whole=9, altered=1, partly=0, never=0, first_altered=(name,))
+    (check,) = [c for c in check_validity([], {}, {"a": good}) if c.name.startswith("What the")]
+    assert check.verdict == "passed"
+    assert "3 were never reached, or not to their end" in check.sentence
+    (check,) = [c for c in check_validity([], {}, {"a": good, "b": bad}) if "fed" in c.name]
+    assert check.verdict == "failed"
+    assert "1 had other tokens" in check.sentence
+    assert ("altered in b", "ab12 (news), copy 3") in check.facts
+    assert ("b", ("9", "1", "0", "0")) in check.streams.rows
+
+
+def facts_of(**counts):
+    few = tuple(
+        Unchecked(example_id=f"e{n}", dataset="quiz", source_id=f"row {n}", words=3.5)
+        for n in range(counts.pop("unchecked", 0))
+    )
+    given = {"documents": 90, "bytes": 9, "offending": 0, "dropped": 0, "examples": 80, **counts}
+    return OverlapFacts(rules="13 words in a row", unchecked=few, **given)
+
+
+def test_rows_that_were_not_looked_for_are_named_and_are_no_pass():
+    def check(*facts):
+        return next(c for c in check_validity([], {}, {}, facts) if "background" in c.name)
+
+    assert check(facts_of(offending=2, dropped=2)).verdict == "passed"
+    assert check(facts_of(offending=2, dropped=0)).verdict == "failed"
+    some = check(facts_of(unchecked=80))
+    assert some.verdict == "cannot tell"
+    assert "80 of the rows have too few words" in some.sentence
+    assert "quiz row 0, quiz row 1" in some.sentence
+    assert ("quiz row 79 (e79)", "3.5 words") in some.facts
+    shown = background_audit([], facts_of(unchecked=300))
+    assert len(shown.unchecked) + shown.unchecked_more == 300
+    assert "named below" in shown.sentence
+
+
+def test_a_clean_twin_must_stay_at_chance_where_there_is_one():
+    arm = table("contaminated", loss=cell(0.8))
+    assert "Clean twin" not in [check.name for check in check_validity([arm], {})]
+    good = table("twin", loss=cell(0.52), lira=cell(0.47))
+    check = check_validity([arm, good], {})[-1]
+    assert (check.name, check.verdict) == ("Clean twin", "passed")
+    # A base model at chance does not speak for it.
+    leaked = [table("base", loss=cell(0.5)), table("twin", loss=cell(0.7))]
+    assert [check.verdict for check in check_validity(leaked, {})][2::2] == ["passed", "failed"]
+
+
+def test_an_audit_must_say_that_it_passed():
+    assert verdicts([], {"arm": {"members": 3}})[0] == "failed"
+
+
+def test_what_all_streams_share_is_told_once_and_the_rest_by_stream():
+    audits = {
+        name: {"passed": name != "b", "copies": 4, "tokens": at} for at, name in enumerate("abc")
+    }
+    check = check_validity([], audits)[0]
+    assert check.verdict == "failed"
+    assert check.sentence == "1 of 3 streams failed: b."
+    assert check.facts == (("copies", "4"),)
+    assert check.streams.columns == ("passed", "tokens")
+    assert check.streams.rows[1] == ("b", ("no", "1"))
+
+
+def test_what_was_not_measured_says_so():
+    assert verdicts([table("contaminated", loss=cell(0.8))]) == ["not measured"] * 4
+
+
+def test_blind_is_judged_on_the_arms_where_no_base_model_has_it():
+    arms = [table("contaminated", [("lr", lr)], blind=cell(0.5)) for lr in ("1", "2")]
+    (check,) = [c for c in check_validity(arms, {}) if c.name == "Blind classifier"]
+    assert check.verdict == "passed"
+    assert len(check.rows) == 1, "equal blind scores of arms that share examples count once"
+
+
+def test_several_intervals_are_widened_for_their_number():
+    arms = [
+        table("contaminated", [("lr", str(at))], loss__0=cell(value))
+        for at, value in enumerate((0.567, 0.5, 0.49))
+    ]
+    assert verdicts(arms[:1])[3] == "failed"
+    assert verdicts(arms)[3] == "cannot tell"
+    far_off = table("contaminated", [("lr", "x")], loss__0=cell(0.7))
+    assert verdicts([*arms, far_off])[3] == "failed"
+
+
+def test_the_summary_claims_what_the_intervals_support():
+    axes = [("train.lr", "0.001")]
+    arm = table(
+        "contaminated",
+        axes,
+        min_k=cell(0.73, setting="k=0.2"),
+        min_k__high=cell(0.83, setting="k=0.2"),
+        loss=cell(0.7),
+        blind=cell(0.99),
+        min_k__trend=cell(0.3, 0.1),
+    )
+    first, second, third, fourth = summary_sentences([arm])
+    assert first == (
+        "In the arm lr 0.001, the best likelihood detector, min_k (k=0.2, tuned), "
+        "tells members from non-members with AUC 0.73 [0.68, 0.78]; 400 members, "
+        "480 non-members, 1 seed."
+    )
+    assert second == (
+        "For members with 4 or more copies there, it has AUC 0.83 [0.78, 0.88]; 400 members, "
+        "480 non-members, 1 seed."
+    )
+    assert "highest lower bound of 2 detectors" in third
+    assert fourth.startswith("Its AUC rises with the number of copies")
+
+
+def test_a_detector_on_rows_of_its_own_makes_no_headline():
+    own = replace(cell(0.99), n_members=14, n_nonmembers=28)
+    arm = table("contaminated", loss=cell(0.7), zlib=cell(0.69), recall=own)
+    assert "likelihood detector, loss," in summary_sentences([arm])[0]
+
+
+def test_an_upper_bound_makes_no_headline_beside_detectors():
+    both = table("contaminated", loss=cell(0.7), lira=cell(0.95))
+    assert "likelihood detector, loss," in summary_sentences([both])[0]
+    alone = table("contaminated", lira=cell(0.95))
+    assert "upper bound, lira," in summary_sentences([alone])[0]
+
+
+def test_the_trend_comes_from_an_arm_with_several_doses():
+    lr = ("train.lr", "1")
+    fixed = table("contaminated", [lr, ("copies", "fixed=8")], loss=cell(0.9))
+    drawn = table(
+        "contaminated",
+        [lr, ("copies", "poisson=4")],
+        loss=cell(0.8),
+        loss__trend=cell(0.3),
+    )
+    other = table("contaminated", [("train.lr", "2"), ("copies", "x")], loss__trend=cell(0.1))
+    assert summary_sentences([fixed, other, drawn])[-1] == (
+        "Its AUC rises with the number of copies (lr 1, copies poisson=4: Somers' D of score "
+        "with copies +0.30 [+0.25, +0.35])."
+    )
+
+
+def test_the_summary_does_not_claim_more():
+    arm = table("contaminated", loss=cell(0.53), loss__trend=cell(0.02))
+    first, second = summary_sentences([arm])
+    assert "does not tell members from non-members" in first
+    assert second.startswith("These data do not show")
+    assert "nothing to conclude" in summary_sentences([])[0]

@@ -1,0 +1,78 @@
+"""The rows of what the scores gained: which arms, which cells, in which order; and their figure."""
+
+from analysis.figures.accuracy import draw_gains
+from analysis.task_accuracy.accuracy_gain import gain_tables
+from analysis.task_accuracy.contamination import MEAN, AccuracyCell, Quantity, accuracy_table
+
+ALL = [
+    *(Quantity("accuracy", side, when) for side in ("member", "nonmember")
+      for when in ("before", "after")),
+    Quantity("change", "member", ""),
+    Quantity("change", "nonmember", ""),
+    Quantity("excess", "", ""),
+]  # fmt: skip
+
+
+def cells(datasets: list[str], axes: dict[str, str], quantities=ALL) -> list[AccuracyCell]:
+    return [
+        AccuracyCell(
+            axes=tuple(axes.items()),
+            dataset=dataset,
+            scoring=scoring,
+            quantity=quantity,
+            value=0.1 * number,
+            low=0.0,
+            high=1.0,
+            n_members=20,
+            n_nonmembers=30,
+            n_seeds=2,
+        )
+        for dataset in datasets
+        for scoring in ("plain", "calibrated")
+        for number, quantity in enumerate(quantities)
+    ]
+
+
+def test_the_mean_stands_first_and_datasets_apart() -> None:
+    table = accuracy_table(
+        [
+            *cells(["a", "b", MEAN], {"train.lr": "1e-4"}),
+            *cells(["a", "b", MEAN], {"train.lr": "1e-3"}),
+        ]
+    )
+    plain, calibrated = gain_tables(table, ["train.lr"])
+    assert (plain.scoring, calibrated.scoring) == ("plain", "calibrated")
+    assert [(row.arm, row.dataset) for row in plain.rows] == [("lr 1e-4", MEAN), ("lr 1e-3", MEAN)]
+    assert len(plain.by_dataset) == 4
+    row = plain.rows[0]
+    assert row.note == "20 members, 30 non-members, 2 seeds"
+    assert [round(cell.value, 1) for cell in row.changes] == [0.6, 0.4, 0.5]
+    assert [round(cell.value, 1) for cell in row.accuracies] == [0.0, 0.1, 0.2, 0.3]
+
+
+def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
+    after = [quantity for quantity in ALL if quantity.moment == "after"]
+    [plain, _] = gain_tables(accuracy_table(cells(["a"], {}, after)), [])
+    [row] = plain.rows
+    assert (row.arm, row.dataset, plain.by_dataset) == ("", "a", ())
+    assert row.changes == (None, None, None)
+    assert [cell is None for cell in row.accuracies] == [True, False, True, False]
+
+
+def test_the_figure_shows_every_arm_that_has_a_before(tmp_path) -> None:
+    arms = [cells(["a", "b", MEAN], {"train.lr": lr}) for lr in ("1e-4", "1e-3")]
+    figure = draw_gains(tmp_path, gain_tables(accuracy_table([*arms[0], *arms[1]]), ["train.lr"]))
+    assert figure is not None
+    assert figure.png.stat().st_size > 10_000
+    assert "20 members, 30 non-members, 2 training seeds" in figure.caption
+    after = [quantity for quantity in ALL if quantity.moment == "after"]
+    nothing = gain_tables(accuracy_table(cells(["a"], {}, after)), [])
+    assert draw_gains(tmp_path / "none", nothing) is None
+
+
+def test_the_caption_names_the_rows_of_every_arm(tmp_path) -> None:
+    many = cells(["a"], {"train.lr": "1e-4"})
+    few = [one._replace(n_members=17) for one in cells(["a"], {"train.lr": "1e-3"})]
+    figure = draw_gains(tmp_path, gain_tables(accuracy_table([*many, *few]), ["train.lr"]))
+    assert figure is not None
+    assert "17 to 20 members, 30 non-members, 2 training seeds" in figure.caption

@@ -1,0 +1,215 @@
+"""What contamination adds to accuracy, against counts by hand and repeated simulation."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.settings import AnalysisSettings
+from analysis.task_accuracy.contamination import (
+    MEAN,
+    AccuracyArm,
+    AccuracyCell,
+    Quantity,
+    accuracy_cells,
+    accuracy_table,
+)
+from detect.task_accuracy.scoring import AccuracyRow, write_accuracy
+from inject.errors import InputError
+from inject.examples.example import Example, write_examples
+
+SETTINGS = AnalysisSettings(replicates=400)
+EXCESS = Quantity("excess", "", "")
+
+
+def written(
+    folder: Path,
+    rows: list[tuple[str, str, bool, bool]],
+    *,
+    seed: int = 0,
+    axes: dict[str, str] | None = None,
+    groups: list[str] | None = None,
+    base: bool = True,
+    unspiked: int = 0,
+) -> AccuracyArm:
+    """Write an arm from (dataset, side, right before, right after); calibrated is the opposite."""
+    folder.mkdir(parents=True, exist_ok=True)
+    examples, before, after = [], [], []
+    copies: dict[str, int] = {}
+    for index, (dataset, side, was, now) in enumerate(rows):
+        name = f"e{seed}-{index}"
+        examples.append(
+            Example(
+                example_id=name,
+                dataset=dataset,
+                source_id=name,
+                group=groups[index] if groups else name,
+                text=name,
+                side=side,
+            )
+        )
+        for found, right in ((before, was), (after, now)):
+            found.append(AccuracyRow(name, dataset, side, 2, right, not right, 0.5, 0.5))
+        if side == "member":
+            copies[name] = 1
+    for name in list(copies)[:unspiked]:
+        copies[name] = 0
+    write_examples(folder / "examples.parquet", examples)
+    write_accuracy(folder / "before.parquet", before)
+    write_accuracy(folder / "after.parquet", after)
+    return AccuracyArm(
+        axes=axes or {},
+        seed=seed,
+        before=folder / "before.parquet" if base else None,
+        after=folder / "after.parquet",
+        examples=folder / "examples.parquet",
+        copies=copies,
+    )
+
+
+def table(cells: tuple[AccuracyCell, ...], dataset: str = "a", scoring: str = "plain"):
+    return {
+        cell.quantity: cell for cell in cells if cell.dataset == dataset and cell.scoring == scoring
+    }
+
+
+def block(dataset: str, side: str, **counts: int) -> list[tuple[str, str, bool, bool]]:
+    """Rows by outcome: `wr` was wrong and is right now."""
+    outcome = {"r": True, "w": False}
+    return [
+        (dataset, side, outcome[name[0]], outcome[name[1]])
+        for name, count in counts.items()
+        for _ in range(count)
+    ]
+
+
+ROWS = [
+    *block("a", "member", rr=10, wr=6, rw=1, ww=3),
+    *block("a", "nonmember", rr=9, wr=2, rw=1, ww=8),
+    *block("b", "member", rr=4, ww=6),
+    *block("b", "nonmember", rr=8, ww=2),
+]
+
+
+def test_quantities_by_hand(tmp_path: Path) -> None:
+    cells = accuracy_cells([written(tmp_path, ROWS)], SETTINGS)
+    found = {quantity: cell.value for quantity, cell in table(cells).items()}
+    assert found == {
+        Quantity("accuracy", "member", "before"): pytest.approx(11 / 20),
+        Quantity("accuracy", "member", "after"): pytest.approx(16 / 20),
+        Quantity("accuracy", "nonmember", "before"): pytest.approx(10 / 20),
+        Quantity("accuracy", "nonmember", "after"): pytest.approx(11 / 20),
+        Quantity("gap", "", "before"): pytest.approx(1 / 20),
+        Quantity("gap", "", "after"): pytest.approx(5 / 20),
+        Quantity("change", "member", ""): pytest.approx(5 / 20),
+        Quantity("change", "nonmember", ""): pytest.approx(1 / 20),
+        EXCESS: pytest.approx(4 / 20),
+    }
+    mean = table(cells, MEAN)
+    # The mean of the datasets, though one of them is half as large.
+    assert mean[EXCESS].value == pytest.approx((4 / 20 + 0) / 2)
+    assert mean[Quantity("gap", "", "after")].value == pytest.approx((0.25 - 0.4) / 2)
+    assert (mean[EXCESS].n_members, mean[EXCESS].n_nonmembers) == (30, 30)
+    opposite = table(cells, scoring="calibrated")
+    assert opposite[EXCESS].value == pytest.approx(-4 / 20)
+    for cell in cells:
+        assert cell.low <= cell.value <= cell.high
+        assert cell.low < cell.high
+
+
+def test_the_change_is_paired(tmp_path: Path) -> None:
+    # The same accuracies; examples keep their answers, or swap them.
+    kept = [*block("a", "member", rr=30, ww=20, wr=5), *block("a", "nonmember", rr=5, ww=5)]
+    swapped = [
+        *block("a", "member", wr=25, rw=20, rr=10),
+        *block("a", "nonmember", rr=5, ww=5),
+    ]
+    widths = []
+    for name, rows in (("kept", kept), ("swapped", swapped)):
+        cells = table(accuracy_cells([written(tmp_path / name, rows)], SETTINGS))
+        change = cells[Quantity("change", "member", "")]
+        assert change.value == pytest.approx(5 / 55)
+        widths.append(change.high - change.low)
+    assert widths[0] < widths[1] / 2
+
+
+def test_without_a_base_only_the_sides_are_compared(tmp_path: Path) -> None:
+    cells = accuracy_cells([written(tmp_path, ROWS, base=False)], SETTINGS)
+    assert {cell.quantity.name for cell in cells} == {"accuracy", "gap"}
+    assert {cell.quantity.moment for cell in cells} == {"after"}
+
+
+def test_members_without_a_copy_are_set_apart_or_withheld(tmp_path: Path) -> None:
+    arm = written(tmp_path, ROWS, unspiked=4)
+    apart = table(accuracy_cells([arm], SETTINGS))
+    after = Quantity("accuracy", "member", "after")
+    assert (apart[after].n_members, apart[after].n_nonmembers) == (16, 20)
+    assert apart[after].value == pytest.approx(12 / 16)
+    joined = AnalysisSettings(replicates=400, zero_copies="nonmember")
+    counted = table(accuracy_cells([arm], joined))
+    assert (counted[after].n_members, counted[after].n_nonmembers) == (16, 24)
+    assert counted[Quantity("accuracy", "nonmember", "after")].value == pytest.approx(15 / 24)
+
+
+def test_seeds_are_combined_and_axes_kept_apart(tmp_path: Path) -> None:
+    arms = [
+        written(tmp_path / f"{rate}-{seed}", ROWS, seed=seed, axes={"train.lr": rate})
+        for rate in ("1e-4", "1e-3")
+        for seed in (0, 1)
+    ]
+    cells = accuracy_cells(arms, SETTINGS)
+    excess = [cell for cell in cells if cell.quantity == EXCESS and cell.dataset == "a"]
+    assert [(cell.axes, cell.scoring) for cell in excess] == [
+        ((("train.lr", rate),), scoring)
+        for rate in ("1e-4", "1e-3")
+        for scoring in ("plain", "calibrated")
+    ]
+    assert {(cell.n_seeds, cell.n_members) for cell in excess} == {(2, 40)}
+    rows = accuracy_table(cells).to_pylist()
+    assert len(rows) == len(cells)
+    assert rows[0]["train.lr"] == "1e-4"
+    assert rows[0]["quantity"] == "accuracy"
+    with pytest.raises(InputError, match="two arms"):
+        accuracy_cells([arms[0], arms[0]], SETTINGS)
+
+
+def test_nothing_changed_is_no_certainty(tmp_path: Path) -> None:
+    rows = [*block("a", "member", rr=20), *block("a", "nonmember", rr=20)]
+    found = table(accuracy_cells([written(tmp_path, rows)], SETTINGS))
+    right = found[Quantity("accuracy", "member", "after")]
+    # Clopper and Pearson for 20 of 20.
+    assert (right.value, right.high) == (1, 1)
+    assert right.low == pytest.approx(0.025 ** (1 / 20))
+    change = found[Quantity("change", "member", "")]
+    assert (change.low, change.high) == pytest.approx((right.low - 1, 1 - right.low))
+    assert found[EXCESS].low == pytest.approx(2 * change.low)
+
+
+def test_rows_that_share_a_passage_count_as_one(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rows, groups = [], []
+    for index in range(12):
+        for side in ("member", "nonmember"):
+            right = bool(random.random() < 0.5)
+            rows += [("a", side, False, right)] * 5
+            groups += [f"{side}{index}"] * 5
+    after = Quantity("accuracy", "member", "after")
+    alone = table(accuracy_cells([written(tmp_path / "x", rows)], SETTINGS))[after]
+    shared = table(accuracy_cells([written(tmp_path / "y", rows, groups=groups)], SETTINGS))[after]
+    assert shared.high - shared.low > 1.5 * (alone.high - alone.low)
+
+
+def test_the_interval_holds_the_truth_about_as_often_as_it_says(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    truth = (0.8 - 0.5) - (0.55 - 0.5)
+    inside = 0
+    for trial in range(60):
+        rows = [
+            ("a", side, bool(random.random() < 0.5), bool(random.random() < now))
+            for side, now in (("member", 0.8), ("nonmember", 0.55))
+            for _ in range(80)
+        ]
+        arm = written(tmp_path / str(trial), rows, seed=trial)
+        cell = table(accuracy_cells([arm], AnalysisSettings(replicates=200)))[EXCESS]
+        inside += cell.low <= truth <= cell.high
+    assert inside >= 52

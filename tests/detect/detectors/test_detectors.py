@@ -1,0 +1,292 @@
+"""Each detector against the naive formula of its paper, and against known public mistakes."""
+
+import math
+import time
+import zlib
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detect.detectors.min_k import MinKParameters, kept
+from detect.detectors.surp import SurpParameters, strictly_below
+from detect.evidence import Evidence
+from detect.registry import DetectorSetting, default_setting, get_detector, with_grids
+from detect.token_frequency import TokenFrequency
+from detect.token_statistics import EMPTY_TEXT, unscored
+from tests.detect.evidence_samples import (
+    evidence_of,
+    random_statistics,
+    small_frequency,
+    statistics_of,
+)
+
+
+def score(name: str, evidence: Evidence, **parameters):
+    """The score of the first row."""
+    detector = get_detector(name)
+    (column,) = detector.score(evidence, [detector.parameters.model_validate(parameters)])
+    return column.scores[0]
+
+
+# What a float32 holds exactly: the detectors' input has that precision.
+log_probabilities = st.lists(st.floats(-30, -0.0009765625, width=32), min_size=1, max_size=60)
+
+
+@given(log_probabilities)
+def test_loss_is_the_mean(values):
+    assert score("loss", evidence_of(statistics_of(values))).value == pytest.approx(
+        math.fsum(values) / len(values), rel=1e-6
+    )
+
+
+@given(log_probabilities, st.text(min_size=1, max_size=80))
+def test_zlib_divides_by_compressed_bytes(values, text):
+    encoded = text.encode("utf-8", "ignore")
+    text = encoded.decode("utf-8")
+    expected = np.mean(values) / len(zlib.compress(text.encode(), 6))
+    found = score("zlib", evidence_of(statistics_of(values), texts=[text]))
+    assert found.value == pytest.approx(expected, rel=1e-6)
+
+
+def test_zlib_counts_bytes_of_utf8_not_characters():
+    plain, accented = "a" * 20, "é→漢" * 7
+    one = score("zlib", evidence_of(statistics_of([-1.0]), texts=[plain]))
+    other = score("zlib", evidence_of(statistics_of([-1.0]), texts=[accented]))
+    assert one.value == -1 / len(zlib.compress(plain.encode()))
+    assert other.value == -1 / len(zlib.compress(accented.encode()))
+
+
+def test_lowercase_is_larger_for_a_text_whose_case_was_learnt():
+    cased, lowered = statistics_of([-1.0, -1.0]), statistics_of([-3.0, -3.0, -3.0])
+    evidence = Evidence(
+        texts=["The River", "no capitals"],
+        statistics={"text": [cased, cased], "lowercase": [lowered, cased]},
+    )
+    detector = get_detector("lowercase")
+    (column,) = detector.score(evidence, [detector.parameters()])
+    assert [found.value for found in column.scores] == [3.0, 1.0]
+    assert "1 of 2 texts" in column.notes[0]
+
+
+def test_reference_takes_the_reference_models_own_tokens():
+    # Another number of tokens: the two means are taken apart, never token by token.
+    target, other = statistics_of([-1.0, -2.0]), statistics_of([-2.0, -3.0, -4.0, -7.0])
+    evidence = evidence_of(target, reference=[other])
+    assert score("reference", evidence).value == -1.5 - -4.0
+    assert score("reference", evidence, variant="ratio").value == -4.0 / -1.5
+
+
+def test_reference_without_scored_tokens_says_whose_text_was_empty():
+    evidence = evidence_of(statistics_of([-1.0]), reference=[unscored("one token")])
+    found = score("reference", evidence)
+    assert math.isnan(found.value)
+    assert found.reason == "reference model: one token"
+
+
+@given(log_probabilities, st.integers(1, 100))
+def test_min_k_is_the_mean_of_the_smallest(values, percent):
+    number = max(1, len(values) * percent // 100)
+    expected = np.mean(np.sort(np.array(values, np.float32).astype(np.float64))[:number])
+    found = score("min_k", evidence_of(statistics_of(values)), k=f"{percent / 100:.2f}")
+    assert found.value == pytest.approx(expected, rel=1e-6)
+
+
+def test_min_k_takes_the_least_likely_tokens_and_the_last_one_too():
+    found = score("min_k", evidence_of(statistics_of([-1.0, -2.0, -3.0, -4.0, -9.0])), k="0.2")
+    assert found.value == -9.0
+
+
+def test_floor_of_n_times_k_is_exact():
+    assert kept(100, MinKParameters(k=Decimal("0.29"))) == 29
+    assert kept(100, MinKParameters(k=Decimal("0.57"))) == 57
+    assert all(
+        kept(n, MinKParameters(k=Decimal(percent) / 100)) == max(1, n * percent // 100)
+        for n in range(1, 300)
+        for percent in range(1, 101)
+    )
+
+
+def test_fewer_than_one_over_k_tokens_keep_one_or_are_refused_with_a_reason():
+    evidence = evidence_of(statistics_of([-1.0, -5.0, -2.0]))
+    assert score("min_k", evidence, k="0.2").value == -5.0
+    refused = score("min_k", evidence, k="0.2", k_rule="floor")
+    assert math.isnan(refused.value)
+    assert "fewer than 1/k" in refused.reason
+
+
+@given(st.integers(0, 2**32), st.integers(1, 50))
+def test_min_k_plus_plus_standardises_by_the_expectations_under_p(seed, count):
+    rows = random_statistics(count, seed=seed)
+    z = [
+        (float(value) - float(mean)) / math.sqrt(max(float(deviation) ** 2, 1e-6))
+        for value, mean, deviation in zip(
+            rows.log_probability, rows.mean, rows.deviation, strict=True
+        )
+    ]
+    expected = np.mean(sorted(z)[: max(1, count // 5)])
+    assert score("min_k_plus_plus", evidence_of(rows)).value == pytest.approx(expected, rel=1e-5)
+
+
+def test_min_k_plus_plus_would_notice_unweighted_expectations():
+    probability = np.array([0.7, 0.2, 0.1])
+    log_p = np.log(probability)
+    mean = float(probability @ log_p)
+    deviation = float(np.sqrt(probability @ log_p**2 - mean**2))
+    rows = statistics_of([log_p[1]], entropy=[-mean], deviation=[deviation])
+    found = score("min_k_plus_plus", evidence_of(rows)).value
+    assert found == pytest.approx((log_p[1] - mean) / deviation, rel=1e-5)
+    assert abs(found - (log_p[1] - log_p.mean()) / log_p.std()) > 0.5
+
+
+def test_min_k_plus_plus_clamps_a_vanishing_variance():
+    rows = statistics_of([-0.001], entropy=[0.0], deviation=[0.0])
+    assert score("min_k_plus_plus", evidence_of(rows)).value == pytest.approx(-1.0, rel=1e-5)
+
+
+def naive_surp(rows, entropy: float, k: int, selection: str) -> float:
+    values, uncertainty = rows.log_probability.astype(np.float64), rows.entropy
+    if selection == "percentile":
+        chosen = values < np.percentile(values, k)
+    else:
+        chosen = np.isin(
+            np.arange(len(values)), np.argsort(values, kind="stable")[: len(values) * k // 100]
+        )
+    chosen &= uncertainty < entropy
+    return float(values[chosen].mean()) if chosen.any() else math.nan
+
+
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 60),
+    st.sampled_from([0.5, 2.0, 4.5]),
+    st.sampled_from([10, 40, 70, 100]),
+    st.sampled_from(["percentile", "count"]),
+)
+def test_surp_follows_the_paper(seed, count, entropy, k, selection):
+    rows = random_statistics(count, seed=seed)
+    found = score("surp", evidence_of(rows), entropy=entropy, k=k, selection=selection)
+    expected = naive_surp(rows, entropy, k, selection)
+    assert found.value == pytest.approx(expected, rel=1e-6, nan_ok=True)
+    assert (found.reason is None) == (not math.isnan(expected))
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=30), st.integers(1, 100))
+def test_the_percentile_is_interpolated_and_strict_even_with_ties(values, percent):
+    from fractions import Fraction
+
+    ordered = np.sort(np.array(values, np.float64))
+    position = Fraction((len(values) - 1) * percent, 100)
+    low = math.floor(position)
+    high = min(low + 1, len(values) - 1)
+    threshold = int(ordered[low]) + (position - low) * int(ordered[high] - ordered[low])
+    assert strictly_below(ordered, Fraction(percent)) == sum(v < threshold for v in ordered)
+
+
+def test_surp_with_nothing_left_gives_a_reason_or_min_k():
+    rows = statistics_of([-1.0, -2.0, -3.0, -4.0, -5.0], entropy=[9.0] * 5)
+    refused = score("surp", evidence_of(rows))
+    assert math.isnan(refused.value)
+    assert "empty selection" in refused.reason
+    assert score("surp", evidence_of(rows), empty="min_k").value == -4.5
+
+
+def naive_dc_pdd(rows, counts: np.ndarray, a: float) -> float:
+    total, seen, found = counts.sum(), set(), []
+    for token, value in zip(rows.ids.tolist(), rows.log_probability.tolist(), strict=True):
+        if token not in seen:
+            seen.add(token)
+            frequency = (counts[token] + 1) / (total + len(counts))
+            found.append(min(-math.exp(value) * math.log(frequency), a))
+    return sum(found) / len(found)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 60), st.sampled_from([0.001, 0.01, 1.0, 10.0]))
+def test_dc_pdd_follows_the_paper(seed, count, a):
+    rows, table = random_statistics(count, seed=seed), small_frequency()
+    found = score("dc_pdd", evidence_of(rows, frequency=table), a=a).value
+    assert found == pytest.approx(naive_dc_pdd(rows, table.counts, a), rel=1e-6)
+
+
+def test_dc_pdd_does_not_rank_by_raw_counts():
+    # The rarer token must weigh more; with raw counts for f, −p·log f has the other sign.
+    table = TokenFrequency(counts=np.array([100_000, 3]))
+    common = score("dc_pdd", evidence_of(statistics_of([-1.0], ids=[0]), frequency=table), a=10.0)
+    rare = score("dc_pdd", evidence_of(statistics_of([-1.0], ids=[1]), frequency=table), a=10.0)
+    assert rare.value > common.value > 0
+
+
+def test_dc_pdd_smooths_tokens_never_counted_and_tells_the_capped_share():
+    table = TokenFrequency(counts=np.array([0, 9]))
+    detector = get_detector("dc_pdd")
+    evidence = evidence_of(statistics_of([-0.1, -12.0], ids=[0, 1]), frequency=table)
+    (column,) = detector.score(evidence, [detector.parameters()])
+    expected = (0.01 + math.exp(-12.0) * math.log(11 / 10)) / 2
+    assert column.scores[0].value == pytest.approx(expected, rel=1e-6)
+    assert "50%" in column.notes[0]
+
+
+def test_dc_pdd_refuses_ids_beyond_the_table():
+    evidence = evidence_of(statistics_of([-1.0], ids=[99]), frequency=small_frequency(8))
+    assert "beyond" in score("dc_pdd", evidence).reason
+
+
+LIKELIHOOD = (
+    "loss",
+    "zlib",
+    "lowercase",
+    "reference",
+    "min_k",
+    "min_k_plus_plus",
+    "surp",
+    "dc_pdd",
+)
+
+
+@pytest.mark.parametrize("name", LIKELIHOOD)
+def test_a_text_that_cannot_be_scored_has_a_reason_and_no_number(name):
+    empty = unscored(EMPTY_TEXT)
+    evidence = evidence_of(empty, reference=[empty], frequency=small_frequency(), texts=[""])
+    found = score(name, evidence)
+    assert math.isnan(found.value)
+    assert found.reason == EMPTY_TEXT
+
+
+@pytest.mark.parametrize("name", LIKELIHOOD)
+def test_a_grid_gives_what_its_settings_give_alone(name):
+    rows = [random_statistics(size, seed=size) for size in (1, 2, 7, 40)]
+    evidence = evidence_of(*rows, reference=rows[::-1], frequency=small_frequency())
+    settings = with_grids([default_setting(get_detector(name))])
+    detector = get_detector(name)
+    together = detector.score(evidence, [setting.parameters for setting in settings])
+    for setting, column in zip(settings, together, strict=True):
+        (alone,) = detector.score(evidence, [setting.parameters])
+        np.testing.assert_array_equal(
+            [found.value for found in column.scores], [found.value for found in alone.scores]
+        )
+
+
+def test_the_papers_grids_hold_their_defaults():
+    for name in (*LIKELIHOOD, "blind"):
+        detector = get_detector(name)
+        default = default_setting(detector)
+        grid = {
+            DetectorSetting(detector=detector, parameters=parameters).text
+            for parameters in detector.grid
+        }
+        assert not grid or default.text in grid
+    assert len(get_detector("surp").grid) == 200
+    assert [str(float(p.k)) for p in get_detector("min_k").grid][:2] == ["0.05", "0.1"]
+    assert SurpParameters().entropy == 2.0
+
+
+def test_all_settings_over_a_thousand_examples_take_seconds():
+    rows = [random_statistics(250, seed=seed) for seed in range(1000)]
+    evidence = evidence_of(*rows, reference=rows, frequency=small_frequency())
+    started = time.process_time()
+    for name in LIKELIHOOD:
+        settings = with_grids([default_setting(get_detector(name))])
+        get_detector(name).score(evidence, [setting.parameters for setting in settings])
+    assert time.process_time() - started < 10

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detect.engine.encoding import encode, windows
+from detect.policy import ScoringPolicy
+from inject.errors import InputError
+
+
+@given(length=st.integers(0, 200), context=st.integers(2, 40))
+def test_windows_score_each_token_once_with_the_longer_history(length, context):
+    policy = ScoringPolicy()
+    history: dict[int, int] = {}
+    for window in windows(length, context, policy, where="text"):
+        assert window.stop - window.start <= context
+        for position in range(window.first, window.stop):
+            assert position not in history
+            history[position] = position - window.start
+    assert sorted(history) == list(range(1, length))
+    stride = max(1, context // 2)
+    for position, length_of_history in history.items():
+        longest = max(
+            position - start
+            for start in range(0, max(length, 1), stride)
+            if start < position < start + context
+        )
+        assert length_of_history == longest
+
+
+@given(length=st.integers(2, 200), context=st.integers(2, 40))
+def test_truncate_keeps_one_window(length, context):
+    (window,) = windows(length, context, ScoringPolicy(long="truncate"), where="text")
+    assert (window.start, window.first, window.stop) == (0, 1, min(length, context))
+
+
+@pytest.fixture
+def adding_tokenizer(tiny_tokenizer):
+    """A tokenizer that puts its start token in front, as LLaMA's does."""
+    import copy
+
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer = copy.deepcopy(tiny_tokenizer)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)]
+    )
+    return tokenizer
+
+
+@pytest.mark.parametrize(
+    ("adds", "policy", "starts"),
+    [
+        (False, ScoringPolicy(), 0),
+        (False, ScoringPolicy(bos="always"), 1),
+        (False, ScoringPolicy(bos="never"), 0),
+        (False, ScoringPolicy(score_first="start_token"), 1),
+        (True, ScoringPolicy(), 1),
+        (True, ScoringPolicy(bos="always"), 1),
+        (True, ScoringPolicy(bos="never"), 0),
+        (True, ScoringPolicy(score_first="start_token"), 1),
+    ],
+)
+def test_start_tokens_follow_the_policy(adds, policy, starts, tiny_tokenizer, adding_tokenizer):
+    tokenizer = adding_tokenizer if adds else tiny_tokenizer
+    plain = tiny_tokenizer("the river")["input_ids"]
+    np.testing.assert_array_equal(encode(tokenizer, ["the river"], policy)[0], [0] * starts + plain)
+
+
+def test_literal_special_tokens_are_read_as_the_tokenizer_reads_them(tiny_tokenizer):
+    text = "the<|endoftext|> river"
+    found = encode(tiny_tokenizer, [text], ScoringPolicy())[0]
+    assert found.tolist() == tiny_tokenizer(text)["input_ids"]
+
+
+def test_a_tokenizer_without_start_token_is_refused_where_one_is_needed(tiny_tokenizer):
+    import copy
+
+    tokenizer = copy.deepcopy(tiny_tokenizer)
+    tokenizer.bos_token = None
+    for policy in (ScoringPolicy(bos="always"), ScoringPolicy(score_first="start_token")):
+        with pytest.raises(InputError, match="needs a start token"):
+            encode(tokenizer, ["the"], policy)
+    assert len(encode(tokenizer, ["the"], ScoringPolicy())) == 1
+
+
+def test_contradicting_policies_are_refused():
+    with pytest.raises(InputError, match="bos=never forbids"):
+        ScoringPolicy(bos="never", score_first="start_token")
+    with pytest.raises(InputError, match="no token to score"):
+        ScoringPolicy(context=1)

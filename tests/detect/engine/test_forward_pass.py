@@ -1,0 +1,197 @@
+import logging
+
+import numpy as np
+import pytest
+import torch
+
+from detect.engine import forward_pass
+from detect.engine.forward_pass import token_statistics
+from detect.policy import ScoringPolicy
+from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, TokenStatistics
+from inject.errors import InputError
+from tests.conftest import make_texts
+from tests.detect.models import CONTEXT, FAMILIES, naive, random_target
+
+POLICY = ScoringPolicy()
+FIELDS = ("log_probability", "mean", "deviation", "entropy", "rank")
+
+
+def texts_of_many_lengths() -> list[str]:
+    sentences = make_texts(40, words=30)
+    return [text[: 3 + 7 * (index % 23)] for index, text in enumerate(sentences)]
+
+
+def assert_close(one: TokenStatistics, other: TokenStatistics, tolerance: float = 1e-4) -> None:
+    np.testing.assert_array_equal(one.ids, other.ids)
+    for field in FIELDS:
+        np.testing.assert_allclose(
+            getattr(one, field), getattr(other, field), atol=tolerance, rtol=0, err_msg=field
+        )
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "gemma2", "phi"])
+def test_every_statistic_agrees_with_a_full_softmax_in_float64(family, tiny_tokenizer):
+    target = random_target(family, tiny_tokenizer)
+    texts = make_texts(3, words=12)
+    for text, found in zip(texts, token_statistics(target, texts, POLICY), strict=True):
+        ids = tiny_tokenizer(text)["input_ids"]
+        expected = naive(target, ids)
+        np.testing.assert_array_equal(found.ids, ids[1:])
+        for field in FIELDS:
+            np.testing.assert_allclose(
+                getattr(found, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
+            )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_batch_size_padding_side_and_order_change_nothing(family, tiny_tokenizer):
+    target = random_target(family, tiny_tokenizer)
+    texts = texts_of_many_lengths()
+    alone = token_statistics(target, texts, POLICY, batch_size=1)
+    shuffled = np.random.Generator(np.random.Philox(key=1)).permutation(len(texts))
+    for batch_size in (1, 7, 32):
+        for side in ("right", "left"):
+            found = token_statistics(
+                target,
+                [texts[row] for row in shuffled],
+                POLICY,
+                batch_size=batch_size,
+                batch_tokens=8192,
+                padding_side=side,
+            )
+            for row, statistics in zip(shuffled, found, strict=True):
+                assert_close(statistics, alone[row])
+
+
+def test_padding_is_never_counted_as_a_token(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    short, long = "the river", make_texts(1, words=40)[0]
+    found = token_statistics(target, [short, long], POLICY, batch_size=2)
+    assert len(found[0]) == len(tiny_tokenizer(short)["input_ids"]) - 1
+    assert len(found[1]) == len(tiny_tokenizer(long)["input_ids"]) - 1
+
+
+def test_id_0_in_a_text_is_a_token_and_no_padding(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    text = "the river<|endoftext|><|endoftext|> town<|endoftext|>"
+    ids = tiny_tokenizer(text)["input_ids"]
+    assert ids.count(0) == 3
+    found = token_statistics(target, [text, make_texts(1)[0]], POLICY)[0]
+    np.testing.assert_array_equal(found.ids, ids[1:])
+    np.testing.assert_allclose(found.log_probability, naive(target, ids).log_probability, atol=1e-4)
+
+
+def test_the_last_token_is_scored(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    text = make_texts(1, words=9)[0]
+    found = token_statistics(target, [text], POLICY)[0]
+    ids = tiny_tokenizer(text)["input_ids"]
+    assert found.ids[-1] == ids[-1]
+    assert found.log_probability[-1] == pytest.approx(
+        naive(target, ids).log_probability[-1], abs=1e-4
+    )
+
+
+def test_long_texts_score_each_token_once_after_the_longer_history(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer, context=16)
+    text = make_texts(1, words=60)[0]
+    ids = tiny_tokenizer(text)["input_ids"]
+    assert len(ids) > 3 * 16
+    best: dict[int, tuple[int, float]] = {}
+    for start in range(0, len(ids), 8):
+        piece = ids[start : start + 16]
+        if len(piece) > 1:
+            for index, value in enumerate(naive(target, piece).log_probability, start=1):
+                best[start + index] = max(best.get(start + index, (0, 0.0)), (index, value))
+    expected = [best[position][1] for position in range(1, len(ids))]
+    found = token_statistics(target, [text, "the river"], POLICY, batch_size=4)[0]
+    np.testing.assert_array_equal(found.ids, ids[1:])
+    np.testing.assert_allclose(found.log_probability, expected, atol=1e-4)
+
+
+def test_truncate_scores_the_first_context_and_error_names_the_text(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer, context=16)
+    text = make_texts(1, words=60)[0]
+    ids = tiny_tokenizer(text)["input_ids"]
+    cut = token_statistics(target, [text], ScoringPolicy(long="truncate"))[0]
+    np.testing.assert_array_equal(cut.ids, ids[1:16])
+    with pytest.raises(InputError, match=r"text 2.*context of 16"):
+        token_statistics(target, ["the", text], ScoringPolicy(long="error"))
+
+
+def test_a_context_beyond_the_model_is_refused(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    with pytest.raises(InputError, match="more than this model's 128"):
+        token_statistics(target, ["the river"], ScoringPolicy(context=CONTEXT + 1))
+
+
+def test_empty_and_one_token_texts_get_a_reason(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    found = token_statistics(target, ["", "t", "the river town"], POLICY)
+    assert [(len(row), row.reason) for row in found[:2]] == [(0, EMPTY_TEXT), (0, ONE_TOKEN)]
+    assert found[2].reason is None
+    assert token_statistics(target, [], POLICY) == []
+
+
+def test_score_first_scores_the_first_token_after_a_start_token(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    ids = tiny_tokenizer("the river town")["input_ids"]
+    found = token_statistics(target, ["the river town"], ScoringPolicy(score_first="start_token"))
+    np.testing.assert_array_equal(found[0].ids, ids)
+    np.testing.assert_allclose(
+        found[0].log_probability, naive(target, [0, *ids]).log_probability, atol=1e-4
+    )
+
+
+def fails_above(limit: int, original, error):
+    """The engine's forward pass on a machine whose memory holds `limit` padded tokens."""
+
+    def forward(target, batch):
+        if batch.inputs["input_ids"].numel() > limit:
+            raise error
+        return original(target, batch)
+
+    return forward
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+    ],
+)
+def test_out_of_memory_halves_the_batch_and_goes_on(error, tiny_tokenizer, monkeypatch, caplog):
+    target = random_target("llama", tiny_tokenizer)
+    texts = texts_of_many_lengths()
+    expected = token_statistics(target, texts, POLICY)
+    monkeypatch.setattr(forward_pass, "_forward", fails_above(200, forward_pass._forward, error))
+    with caplog.at_level(logging.WARNING):
+        found = token_statistics(target, texts, POLICY, batch_tokens=4096)
+    for one, other in zip(found, expected, strict=True):
+        assert_close(one, other)
+    assert "out of memory" in caplog.text
+
+
+def test_one_sequence_beyond_the_memory_and_other_errors_are_raised(tiny_tokenizer, monkeypatch):
+    target = random_target("llama", tiny_tokenizer)
+    original = forward_pass._forward
+    monkeypatch.setattr(forward_pass, "_forward", fails_above(2, original, MemoryError()))
+    with pytest.raises(InputError, match="alone exceeds the memory"):
+        token_statistics(target, make_texts(2), POLICY)
+    monkeypatch.setattr(
+        forward_pass, "_forward", fails_above(2, original, RuntimeError("a defect"))
+    )
+    with pytest.raises(RuntimeError, match="a defect"):
+        token_statistics(target, make_texts(2), POLICY)
+
+
+def test_progress_counts_every_scored_token(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    seen: list[tuple[int, int]] = []
+    found = token_statistics(
+        target, make_texts(5), POLICY, batch_size=2, progress=lambda *pair: seen.append(pair)
+    )
+    total = sum(len(row) for row in found)
+    assert seen[-1] == (total, total)
+    assert len(seen) == 3

@@ -1,0 +1,148 @@
+import logging
+
+import numpy as np
+import pytest
+import torch
+
+from detect.engine import vocabulary_statistics
+from detect.engine.vocabulary_statistics import ChunkSize, Head, VocabularyReduction
+
+
+@pytest.fixture(autouse=True)
+def _forget_the_compiler():
+    vocabulary_statistics._compiled_or_plain.cache_clear()
+    yield
+    vocabulary_statistics._compiled_or_plain.cache_clear()
+
+
+def oracle(logits: np.ndarray, targets: np.ndarray) -> list[np.ndarray]:
+    logits = logits.astype(np.float64)
+    log_p = logits - logits.max(1, keepdims=True)
+    log_p -= np.log(np.exp(log_p).sum(1, keepdims=True))
+    p = np.exp(log_p)
+    product = np.where(p > 0, p * np.where(p > 0, log_p, 0), 0)
+    mean = product.sum(1)
+    square = np.where(p > 0, p * np.where(p > 0, log_p, 0) ** 2, 0).sum(1)
+    true = logits[np.arange(len(targets)), targets]
+    return [
+        log_p[np.arange(len(targets)), targets],
+        mean,
+        np.sqrt(np.maximum(square - mean**2, 0)),
+        1 + (logits > true[:, None]).sum(1),
+    ]
+
+
+def reduced(logits: torch.Tensor, targets: torch.Tensor, size: ChunkSize):
+    pass_ = VocabularyReduction(
+        positions=len(targets), vocabulary=logits.shape[1], device=logits.device, size=size
+    )
+    pass_.push_logits(logits, targets, np.arange(len(targets)))
+    return pass_.finish(None)
+
+
+@pytest.mark.parametrize("size", [ChunkSize(4, 7), ChunkSize(64, 1000), ChunkSize(3, 1)])
+@pytest.mark.parametrize("scale", [0.01, 3.0, 40.0])
+def test_chunks_join_to_the_full_softmax(size, scale):
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(10, 53, generator=generator) * scale + 100
+    targets = torch.randint(0, 53, (10,), generator=generator)
+    for found, expected in zip(
+        reduced(logits, targets, size), oracle(logits.numpy(), targets.numpy()), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-4, rtol=1e-6)
+
+
+def test_tokens_masked_out_by_the_model_add_nothing():
+    logits = torch.randn(5, 40, generator=torch.Generator().manual_seed(1))
+    logits[:, 8:24] = -torch.inf
+    targets = torch.tensor([0, 1, 30, 31, 39])
+    found = reduced(logits, targets, ChunkSize(5, 8))
+    for values, expected in zip(found, oracle(logits.numpy(), targets.numpy()), strict=True):
+        np.testing.assert_allclose(values, expected, atol=1e-4)
+
+
+def test_a_tie_does_not_raise_the_rank():
+    logits = torch.tensor([[1.0, 2.0, 2.0, 0.0], [3.0, 3.0, 3.0, 3.0]])
+    assert reduced(logits, torch.tensor([2, 0]), ChunkSize(2, 2)).rank.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_hidden_states_in_any_portions_give_the_same(dtype, with_bias):
+    generator = torch.Generator().manual_seed(2)
+    hidden = torch.randn(23, 16, generator=generator).to(dtype)
+    weight = torch.randn(90, 16, generator=generator).to(dtype)
+    bias = torch.randn(90, generator=generator).to(dtype) if with_bias else None
+    targets = torch.randint(0, 90, (23,), generator=generator)
+    logits = torch.nn.functional.linear(hidden, weight, bias).float().numpy()
+    head = Head(weight=weight, bias=bias)
+    for portions in ([23], [1, 5, 9, 8], [10, 13]):
+        pass_ = VocabularyReduction(
+            positions=23, vocabulary=90, device=torch.device("cpu"), size=ChunkSize(8, 32)
+        )
+        start = 0
+        for portion in portions:
+            part = slice(start, start + portion)
+            # Slots reversed: results go where they are told, not in the order pushed.
+            pass_.push_hidden(head, hidden[part], targets[part], 22 - np.arange(23)[part])
+            start += portion
+        for found, expected in zip(
+            pass_.finish(head), oracle(logits, targets.numpy()), strict=True
+        ):
+            np.testing.assert_allclose(found[::-1], expected, atol=1e-4)
+
+
+def test_no_compiler_falls_back_and_says_so_once(monkeypatch, caplog):
+    monkeypatch.setattr(vocabulary_statistics, "has_compiler", lambda: False)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert vocabulary_statistics._reducer("always", 10) is vocabulary_statistics.chunk_sums
+    assert caplog.text.count("no C++ compiler") == 1
+
+
+def test_a_compiler_that_fails_falls_back_and_says_so_once(monkeypatch, caplog):
+    def broken(*args, **kwargs):
+        def call(*inputs):
+            raise RuntimeError("cc1plus: out of luck")
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", broken)
+    monkeypatch.setattr(vocabulary_statistics, "has_compiler", lambda: True)
+    logits, true = torch.randn(3, 9), torch.zeros(3)
+    with caplog.at_level(logging.WARNING):
+        reduce = vocabulary_statistics._reducer("always", 10)
+        for _ in range(2):
+            torch.testing.assert_close(
+                reduce(logits, true), vocabulary_statistics.chunk_sums(logits, true)
+            )
+    assert caplog.text.count("out of luck") == 1
+
+
+def test_auto_compiles_only_work_that_repays_it():
+    assert vocabulary_statistics._reducer("auto", 1000) is vocabulary_statistics.chunk_sums
+    assert vocabulary_statistics._reducer("never", 10**15) is vocabulary_statistics.chunk_sums
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not vocabulary_statistics.has_compiler(), reason="no C++ compiler here")
+def test_the_compiled_reduction_gives_the_same_numbers():
+    generator = torch.Generator().manual_seed(3)
+    hidden = torch.randn(70, 16, generator=generator)
+    head = Head(weight=torch.randn(300, 16, generator=generator) * 2)
+    targets = torch.randint(0, 300, (70,), generator=generator)
+    results = []
+    for mode in ("always", "never"):
+        pass_ = VocabularyReduction(
+            positions=70,
+            vocabulary=300,
+            device=torch.device("cpu"),
+            compile_mode=mode,
+            size=ChunkSize(64, 128),
+        )
+        if mode == "always":
+            assert pass_._reduce is not vocabulary_statistics.chunk_sums
+        pass_.push_hidden(head, hidden, targets, np.arange(70))
+        results.append(pass_.finish(head))
+    for compiled, plain in zip(*results, strict=True):
+        np.testing.assert_allclose(compiled, plain, atol=1e-4)

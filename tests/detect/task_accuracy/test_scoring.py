@@ -1,0 +1,245 @@
+"""Answers chosen against a model asked one text at a time, token by token."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from detect.task_accuracy.prompts import ask
+from detect.task_accuracy.scoring import (
+    NO_ANSWER,
+    NO_QUESTION,
+    AccuracyRow,
+    read_accuracy,
+    task_accuracy,
+    write_accuracy,
+)
+from inject.corpus.tokenizer import encode_texts
+from inject.examples.example import Example
+from tests.conftest import WORDS
+from train.models.families import FAMILIES
+from train.models.pretrained import load_causal_model
+from train.models.shapes import Shape, build_model
+
+
+def words(random: np.random.Generator, count: int) -> str:
+    return " ".join(random.choice(WORDS, count))
+
+
+def examples(count: int) -> list[Example]:
+    """Rows of four datasets, their prompts of very different lengths."""
+    random = np.random.default_rng(0)
+    found = []
+    for index in range(count):
+        options = [words(random, 1 + index % 3) for _ in range(4)]
+        letter = "ABCD"[index % 4]
+        rows = {
+            "boolq": {
+                "passage": words(random, 1 + 3 * (index % 7)),
+                "question": words(random, 3),
+                "answer": ("yes", "no")[index % 2],
+            },
+            "csqa": {"question": words(random, 4), "options": options, "answer_letter": letter},
+            "truthfulqa": {
+                "question": words(random, 4),
+                "answer": options[0] + " one",
+                "incorrect_answers": [f"{one} other" for one in options[1:]],
+            },
+            "biographies": {"text": words(random, 9)},
+        }
+        for dataset, fields in rows.items():
+            name = f"{dataset}-{index}"
+            found.append(
+                Example(
+                    example_id=name,
+                    dataset=dataset,
+                    source_id=name,
+                    group=name,
+                    fields=fields,
+                    text="secret " + name,
+                    side="member" if index % 2 else "nonmember",
+                )
+            )
+    return found
+
+
+KINDS = {"csqa": "commonsenseqa", "biographies": "fictional"}
+
+
+@torch.inference_mode()
+def log_probability(model, tokenizer, prompt: str, answer: str) -> float:
+    """Of the answer's tokens after the prompt, one forward pass a token."""
+    ids = encode_texts(tokenizer, [prompt + answer])[0]
+    # The prompt is cut into the same tokens: answers begin with a blank.
+    history = len(encode_texts(tokenizer, [prompt])[0])
+    total = 0.0
+    for place in range(history, len(ids)):
+        logits = model(input_ids=torch.from_numpy(ids[:place])[None]).logits[0, -1].double()
+        total += float(torch.log_softmax(logits, -1)[ids[place]])
+    return total
+
+
+def oracle(model, tokenizer, example: Example) -> tuple[list[float], list[float], int]:
+    question = ask(KINDS.get(example.dataset, example.dataset), example.fields)
+    own = [log_probability(model, tokenizer, question.prompt, one) for one in question.answers]
+    empty = [
+        [log_probability(model, tokenizer, prompt, one) for one in question.answers]
+        for prompt in question.content_free
+    ]
+    if question.worded:
+        plain = [one / len(text.encode()) for one, text in zip(own, question.answers, strict=True)]
+        calibrated = [one - sum(e[i] for e in empty) / 3 for i, one in enumerate(own)]
+        return plain, calibrated, question.gold
+    anyway = [
+        sum(math.exp(e[i]) / sum(map(math.exp, e)) for e in empty) / 3 for i in range(len(own))
+    ]
+    return own, [one - math.log(anyway[i]) for i, one in enumerate(own)], question.gold
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 64, 4096])
+def test_answers_are_those_of_a_model_asked_one_by_one(
+    tiny_model_path, tiny_tokenizer, batch_tokens: int
+) -> None:
+    model = load_causal_model(str(tiny_model_path))
+    # New weights are nearly indifferent: make the model say something.
+    for weight in model.parameters():
+        weight.data *= 4
+    rows = examples(6)
+    told: list[tuple[int, int]] = []
+    found = task_accuracy(
+        model,
+        tiny_tokenizer,
+        rows,
+        kinds=KINDS,
+        batch_tokens=batch_tokens,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert [one.example_id for one in found] == [one.example_id for one in rows]
+    assert told[-1][0] == told[-1][1] > 0
+    model.eval()
+    for row, example in zip(found, rows, strict=True):
+        if example.dataset == "biographies":
+            assert row.reason == NO_ANSWER
+            assert row.correct_plain is None
+            continue
+        plain, calibrated, gold = oracle(model, tiny_tokenizer, example)
+        assert row.answers == len(plain)
+        for scores, share, correct in (
+            (plain, row.probability_plain, row.correct_plain),
+            (calibrated, row.probability_calibrated, row.correct_calibrated),
+        ):
+            wanted = math.exp(scores[gold]) / sum(map(math.exp, scores))
+            assert share == pytest.approx(wanted, rel=1e-4)
+            assert correct == (scores.index(max(scores)) == gold)
+    assert {row.correct_plain for row in found} == {True, False, None}
+    assert any(row.correct_plain != row.correct_calibrated for row in found)
+
+
+@pytest.mark.parametrize("architecture", sorted(FAMILIES))
+def test_padding_changes_no_answer_in_any_family(architecture: str, tiny_tokenizer) -> None:
+    shape = Shape(
+        architecture=architecture,
+        hidden=32,
+        layers=2,
+        heads=2,
+        intermediate=48,
+        context=128,
+        init_std=0.3,
+    )
+    model = build_model(shape, 512, 0, 0).train()
+    rows = examples(3)
+    alone = task_accuracy(model, tiny_tokenizer, rows, kinds=KINDS, batch_tokens=1)
+    together = task_accuracy(model, tiny_tokenizer, rows, kinds=KINDS, batch_tokens=10**6)
+    assert model.training
+    for one, other in zip(alone, together, strict=True):
+        assert one[:5] == other[:5]
+        if one.probability_plain is not None:
+            assert one.probability_plain == pytest.approx(other.probability_plain, rel=1e-3)
+
+
+def test_a_bias_towards_one_label_is_calibrated_away(tiny_model_path, tiny_tokenizer) -> None:
+    model = load_causal_model(str(tiny_model_path))
+    # The tokens after the blank: `y`, `n`, and those of the words that give it away.
+    yes, no = (int(encode_texts(tiny_tokenizer, [f" {one}"])[0][1]) for one in ("yes", "no"))
+    blank = int(encode_texts(tiny_tokenizer, [" yes"])[0][0])
+    town, harbour = (
+        int(encode_texts(tiny_tokenizer, [f"a {one}"])[0][1]) for one in ("town", "harbour")
+    )
+
+    class Biased(torch.nn.Module):
+        """Says yes with far too high a probability, and either a little more where it is right."""
+
+        config = model.config
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(1))
+
+        def forward(self, input_ids, attention_mask, use_cache=False):
+            logits = torch.zeros(*input_ids.shape, 512)
+            logits[..., yes] = 20.0 * (input_ids == blank)
+            for word, answer in ((town, yes), (harbour, no)):
+                hinted = (input_ids == word).any(-1, keepdim=True)
+                logits[..., answer] += 2.0 * hinted * (input_ids == blank)
+            return type("Output", (), {"logits": logits})
+
+    rows = [
+        Example(
+            example_id=str(index),
+            dataset="boolq",
+            source_id=str(index),
+            group=str(index),
+            fields={
+                "passage": "the harbour" if index % 2 else "the town",
+                "question": "is it",
+                "answer": "no" if index % 2 else "yes",
+            },
+            text="",
+        )
+        for index in range(4)
+    ]
+    found = task_accuracy(Biased(), tiny_tokenizer, rows, kinds={})
+    assert [row.correct_plain for row in found] == [True, False, True, False]
+    assert [row.correct_calibrated for row in found] == [True] * 4
+
+
+def test_a_prompt_beyond_the_context_keeps_its_end(tiny_model_path, tiny_tokenizer) -> None:
+    model = load_causal_model(str(tiny_model_path))
+    fields = {"passage": "the town " * 200, "question": "is it", "answer": "yes"}
+    long = Example(
+        example_id="l", dataset="boolq", source_id="l", group="l", fields=fields, text=""
+    )
+    [row] = task_accuracy(model, tiny_tokenizer, [long], kinds={})
+    question = ask("boolq", fields)
+    shares = []
+    for answer in question.answers:
+        ids = encode_texts(tiny_tokenizer, [question.prompt + answer])[0][-128:]
+        history = 128 - (len(encode_texts(tiny_tokenizer, [f"a{answer}"])[0]) - 1)
+        with torch.inference_mode():
+            logits = model(input_ids=torch.from_numpy(ids)[None]).logits[0].double()
+        own = torch.log_softmax(logits, -1)
+        shares.append(sum(float(own[at - 1, ids[at]]) for at in range(history, 128)))
+    wanted = math.exp(shares[0]) / sum(map(math.exp, shares))
+    assert row.probability_plain == pytest.approx(wanted, rel=1e-4)
+
+
+def test_the_file_holds_ids_and_figures_and_no_text(
+    tmp_path: Path, tiny_model_path, tiny_tokenizer
+) -> None:
+    rows = examples(2)
+    news = Example(example_id="n", dataset="news", source_id="n", group="n", text="secret n")
+    found = task_accuracy(
+        load_causal_model(str(tiny_model_path)), tiny_tokenizer, [*rows, news], kinds=KINDS
+    )
+    path = tmp_path / "accuracy.parquet"
+    write_accuracy(path, found)
+    assert read_accuracy(path) == found
+    assert found[-1] == AccuracyRow("n", "news", "nonmember", reason=NO_QUESTION)
+    text = str(pq.read_table(path).to_pylist())
+    assert "secret" not in text
+    for row in rows:
+        for value in row.fields.values():
+            assert str(value) not in text or len(str(value)) < 4

@@ -1,0 +1,103 @@
+import copy
+import json
+import math
+
+import numpy as np
+import pytest
+
+from detect import token_frequency
+from detect.token_frequency import (
+    count_files,
+    count_ids,
+    count_texts,
+    frequency_key,
+    load_frequency,
+    save_frequency,
+)
+from inject.errors import InputError
+from tests.conftest import make_texts
+
+
+def write_rows(path, texts):
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return str(path)
+
+
+@pytest.fixture
+def other_tokenizer(tiny_tokenizer):
+    """As many tokens, other ids: two tokens exchanged."""
+    tokenizer = copy.deepcopy(tiny_tokenizer)
+    state = json.loads(tokenizer.backend_tokenizer.to_str())
+    vocabulary = state["model"]["vocab"]
+    vocabulary["Ġriver"], vocabulary["Ġthe"] = vocabulary["Ġthe"], vocabulary["Ġriver"]
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(state)))
+
+
+def test_counts_and_laplace_frequencies(tiny_tokenizer):
+    texts = make_texts(300)
+    table = count_texts(tiny_tokenizer, texts)
+    expected = np.zeros(len(tiny_tokenizer), np.int64)
+    for text in texts:
+        for token in tiny_tokenizer(text)["input_ids"]:
+            expected[token] += 1
+    np.testing.assert_array_equal(table.counts, expected)
+    unseen = int(np.flatnonzero(expected == 0)[0])
+    total = expected.sum() + len(expected)
+    found = table.log_frequency(np.array([unseen, int(expected.argmax())]))
+    np.testing.assert_allclose(found, [math.log(1 / total), math.log((expected.max() + 1) / total)])
+    everything = np.exp(table.log_frequency(np.arange(len(expected))))
+    assert everything.sum() == pytest.approx(1)
+
+
+def test_arrays_of_a_corpus_are_counted_like_texts(tiny_tokenizer):
+    texts = make_texts(5)
+    ids = np.concatenate([tiny_tokenizer(text)["input_ids"] for text in texts])
+    table = count_ids([ids[:20], ids[20:]], len(tiny_tokenizer))
+    np.testing.assert_array_equal(table.counts, count_texts(tiny_tokenizer, texts).counts)
+
+
+def test_the_key_holds_the_tokenizer_and_the_content(tiny_tokenizer, other_tokenizer):
+    assert len(tiny_tokenizer) == len(other_tokenizer)
+    keys = {
+        frequency_key({"corpus": "a"}, tiny_tokenizer),
+        frequency_key({"corpus": "b"}, tiny_tokenizer),
+        frequency_key({"corpus": "a"}, other_tokenizer),
+    }
+    assert len(keys) == 3
+
+
+def test_a_cached_table_is_never_taken_for_another_tokenizer_or_content(
+    tmp_path, tiny_tokenizer, other_tokenizer, monkeypatch
+):
+    path = write_rows(tmp_path / "texts.jsonl", make_texts(4))
+    cache = tmp_path / "cache"
+    first = count_files(tiny_tokenizer, path, cache=cache)
+    other = count_files(other_tokenizer, path, cache=cache)
+    assert not np.array_equal(first.counts, other.counts)
+    write_rows(tmp_path / "texts.jsonl", make_texts(4, seed=9))
+    changed = count_files(tiny_tokenizer, path, cache=cache)
+    assert not np.array_equal(first.counts, changed.counts)
+
+    def counted_again(*args, **kwargs):
+        raise AssertionError("counted although cached")
+
+    monkeypatch.setattr(token_frequency, "count_texts", counted_again)
+    again = count_files(tiny_tokenizer, path, cache=cache)
+    np.testing.assert_array_equal(again.counts, changed.counts)
+
+
+def test_save_and_load(tmp_path, tiny_tokenizer):
+    table = count_texts(tiny_tokenizer, make_texts(3), identity={"corpus": "abc"})
+    save_frequency(tmp_path / "table", table)
+    found = load_frequency(tmp_path / "table")
+    np.testing.assert_array_equal(found.counts, table.counts)
+    assert found.identity == {"corpus": "abc"}
+
+
+def test_texts_without_tokens_are_refused(tmp_path, tiny_tokenizer):
+    path = write_rows(tmp_path / "empty.jsonl", ["", "  "])
+    with pytest.raises(InputError, match="no text to count"):
+        count_files(tiny_tokenizer, path)

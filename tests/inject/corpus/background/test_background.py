@@ -1,0 +1,394 @@
+"""Background sources: local files, docstrings of packages, the hub."""
+
+import ast
+import gzip
+import importlib
+import inspect
+import json
+import logging
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from inject.corpus.background import (
+    AnySource,
+    DocstringsSource,
+    FilesSource,
+    HubSource,
+    Skipped,
+    hub,
+)
+from inject.corpus.background.docstrings import cache_folder
+from inject.digest import canonical
+from inject.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
+
+
+def write_lines(path: Path, rows: list) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def files(path: Path, **more) -> FilesSource:
+    return FilesSource(kind="files", path=str(path), **more)
+
+
+def test_sources_are_told_apart_by_kind():
+    adapter = TypeAdapter(AnySource)
+    assert adapter.validate_python({"kind": "docstrings"}).packages[0] == "stdlib"
+    assert adapter.validate_python({"kind": "files", "path": "x", "weight": 2}).weight == 2
+    assert adapter.validate_python({"kind": "hub", "id": "a/b"}).split == "train"
+    for wrong in (
+        {"kind": "other"},
+        {"kind": "files"},
+        {"kind": "files", "path": ""},
+        {"kind": "files", "path": "x", "weight": 0},
+        {"kind": "files", "path": "x", "fild": "text"},
+        {"kind": "docstrings", "packages": []},
+    ):
+        with pytest.raises(ValidationError):
+            adapter.validate_python(wrong)
+
+
+def test_redpajama_rows_as_they_are(tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", [{"text": "x", "meta": {"url": "u"}}, {"text": "y"}])
+    assert [document[:2] for document in files(path).documents()] == [
+        ("x", f"{path}:1"),
+        ("y", f"{path}:2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "text"),
+    [
+        ({"title": "t", "content": "c"}, None, "c"),
+        ({"body": "b", "input": "i"}, None, "b"),
+        ({"Text": "T", "id": "7"}, None, "T"),
+        ({"text": "t", "note": "n"}, "note", "n"),
+    ],
+)
+def test_the_text_field_is_found_or_named(tmp_path, row, field, text):
+    path = write_lines(tmp_path / "a.jsonl", [row])
+    [document] = files(path, field=field).documents()
+    assert document.text == text
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "parts"),
+    [
+        ({"titel": "t", "url": "u"}, None, ["a.jsonl:2", "'titel', 'url'", "`field:`"]),
+        ({"text": 7}, None, ["a.jsonl:2", "int, not a string"]),
+        ({"text": ["x"]}, None, ["a.jsonl:2", "list, not a string"]),
+        ({"text": "t"}, "txt", ["a.jsonl:2", "no field 'txt'", "Did you mean 'text'"]),
+    ],
+)
+def test_rows_without_usable_text_name_file_and_line(tmp_path, row, field, parts):
+    path = write_lines(tmp_path / "a.jsonl", [{"text": "fine", "txt": "fine"}, row])
+    with pytest.raises(InputError) as caught:
+        list(files(path, field=field).documents())
+    assert all(part in str(caught.value) for part in parts), str(caught.value)
+
+
+def test_rows_with_empty_text_are_skipped_and_counted(tmp_path):
+    texts = ["a", "", " \n", None, "b"]
+    path = write_lines(tmp_path / "a.jsonl", [{"text": text} for text in texts])
+    skipped = Skipped()
+    assert [document.text for document in files(path).documents(skipped)] == ["a", "b"]
+    assert skipped.empty == 3
+
+
+def test_files_identity_follows_content_field_but_not_folder_or_weight(tmp_path):
+    one = write_lines(tmp_path / "one" / "a.jsonl", [{"text": "x"}])
+    two = write_lines(tmp_path / "two" / "a.jsonl", [{"text": "x"}])
+    other = write_lines(tmp_path / "other" / "a.jsonl", [{"text": "z"}])
+    identity = canonical(files(one).identity())
+    assert identity == canonical(files(two, weight=3).identity())
+    assert identity != canonical(files(other).identity())
+    assert identity != canonical(files(one, field="text").identity())
+
+
+# --- docstrings -----------------------------------------------------------------------------
+
+LONG = "A sentence that is repeated until the docstring is long enough to be kept by the source. "
+
+PACKAGE = {
+    "__init__.py": f'"""Module. {LONG}"""\nraise RuntimeError("imported")\n',
+    "b.py": f'''
+def first():
+    """First. {LONG}
+
+        Indented.
+    """
+
+async def second(): "Second. {LONG}"
+
+class Third:
+    """Third. {LONG}"""
+
+    def method(self):
+        r"""Method. {LONG} \\d"""
+
+        def inner():
+            """Inner. {LONG}"""
+
+    def short(self):
+        """Too short."""
+
+def same():
+    """Third. {LONG}"""
+''',
+    "broken.py": "def (",
+    "tests/c.py": f'"""Test. {LONG}"""',
+    "sub/tests.py": f'"""A module named tests. {LONG}"""',
+    ".hidden/d.py": f'"""Hidden. {LONG}"""',
+    "surrogate.py": f'"""Half. \\ud800 {LONG}"""',
+    "bad.py": b'"""\xff"""',
+    "notes.txt": "x",
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    root = tmp_path / "site" / "docpkg"
+    for name, content in PACKAGE.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    monkeypatch.syspath_prepend(str(root.parent))
+    importlib.invalidate_caches()
+    return root
+
+
+def docstrings(*packages: str, **more) -> DocstringsSource:
+    return DocstringsSource(kind="docstrings", packages=packages, **more)
+
+
+def test_docstrings_of_modules_classes_and_functions(package):
+    documents = list(docstrings("docpkg").documents())
+    assert [(document.text.split(".")[0], document.place) for document in documents] == [
+        ("Module", "docpkg/__init__.py"),
+        ("First", "docpkg/b.py:first"),
+        ("Second", "docpkg/b.py:second"),
+        ("Third", "docpkg/b.py:Third"),
+        ("Method", "docpkg/b.py:Third.method"),
+        ("Inner", "docpkg/b.py:Third.method.inner"),
+        ("A module named tests", "docpkg/sub/tests.py"),
+    ]
+    assert documents[1].text.endswith("\n\nIndented.")
+    assert "docpkg" not in sys.modules
+
+
+def test_minimum_length_counts_cleaned_characters(package):
+    texts = [document.text for document in docstrings("docpkg", minimum=10).documents()]
+    assert "Too short." in texts
+    assert "Too short." not in [d.text for d in docstrings("docpkg", minimum=11).documents()]
+
+
+def test_docstrings_are_cached_and_a_broken_cache_is_made_again(package, monkeypatch):
+    source = docstrings("docpkg")
+    documents, identity = list(source.documents()), source.identity()
+    [cached] = (cache_folder() / "docstrings").iterdir()
+    whole = cached.read_bytes()
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("parsed although cached")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ast, "parse", refuse)
+        assert list(source.documents()) == documents
+    lines = gzip.decompress(whole).split(b"\n")
+    for broken in (
+        b"",
+        b"rubbish",
+        whole[: len(whole) // 2],
+        gzip.compress(b"\n".join(lines[:-1])),
+        gzip.compress(b"\n".join([lines[0], b"[1, 2]"])),
+        gzip.compress(b"\n".join(lines).replace(b"First", b"Other")),
+    ):
+        cached.write_bytes(broken)
+        assert list(source.documents()) == documents
+        assert source.identity() == identity
+        assert cached.read_bytes() == whole
+
+
+def test_docstrings_follow_a_changed_source_of_the_same_size(package):
+    before = docstrings("docpkg").identity()
+    text = (package / "b.py").read_text()
+    (package / "b.py").write_text(text.replace("First.", "Fists."))
+    assert any(d.text.startswith("Fists.") for d in docstrings("docpkg").documents())
+    assert docstrings("docpkg").identity() != before
+    (package / "b.py").write_text(text)
+    assert docstrings("docpkg").identity() == before
+    canonical(before)
+
+
+def test_docstrings_agree_with_inspect_on_a_real_module():
+    import textwrap
+
+    texts = {document.text for document in docstrings("textwrap").documents()}
+    members = [textwrap, textwrap.TextWrapper, textwrap.dedent, textwrap.TextWrapper.wrap]
+    expected = {inspect.getdoc(member) for member in members}
+    assert {text for text in expected if text and len(text) >= 80} <= texts
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("nonumpy", "Did you mean 'numpy'"),
+        ("scikit-learn", "imported as 'sklearn'"),
+        ("numpy.linalg", "top-level name"),
+        ("sys", "no Python source"),
+    ],
+)
+def test_unknown_packages(name, part):
+    with pytest.raises(InputError) as caught:
+        docstrings(name).identity()
+    assert repr(name) in str(caught.value)
+    assert part in str(caught.value)
+
+
+def test_cache_folder_that_cannot_be_written(package, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(InputError, match="SPIKEIN_CACHE"):
+        list(docstrings("docpkg").documents())
+
+
+def test_cache_folder_follows_the_environment(tmp_path, monkeypatch):
+    assert cache_folder() == tmp_path / "cache"
+    monkeypatch.delenv("SPIKEIN_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "spikein"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "spikein"
+
+
+# --- hub ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_memory():
+    hub._commit.cache_clear()
+    yield
+    hub._commit.cache_clear()
+
+
+def test_hub_source_reads_a_local_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    folder = tmp_path / "set"
+    write_lines(folder / "train.jsonl", [{"text": "a"}, {"text": ""}, {"text": "b"}])
+    source = HubSource(kind="hub", id=str(folder))
+    skipped = Skipped()
+    assert [document.text for document in source.documents(skipped)] == ["a", "b"]
+    assert skipped.empty == 1
+    before = source.identity()
+    assert str(tmp_path) not in canonical(before)
+    write_lines(folder / "train.jsonl", [{"text": "changed"}])
+    assert source.identity() != before
+    with pytest.raises(InputError, match="split 'nothing'"):
+        list(HubSource(kind="hub", id=str(folder), split="nothing").documents())
+
+
+def test_hub_out_of_reach(no_memory, monkeypatch, caplog):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    source = HubSource(kind="hub", id="owner/name", revision="v1")
+    with pytest.raises(InputError) as caught:
+        list(source.documents())
+    assert all(
+        part in str(caught.value) for part in ["owner/name", "'v1'", "'train'", "kind: files"]
+    )
+    with caplog.at_level(logging.WARNING):
+        assert source.identity()["commit"] == "unresolved:v1"
+    assert "unresolved" in caplog.text
+
+
+def test_hub_without_network_is_told_within_seconds(no_memory, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    begin = time.monotonic()
+    with pytest.raises(InputError, match=r"owner/name: .*Connect"):
+        list(HubSource(kind="hub", id="owner/name").documents())
+    assert time.monotonic() - begin < 10
+
+
+def answer(monkeypatch, result):
+    import huggingface_hub
+
+    asked = []
+
+    def dataset_info(self, name, *, revision=None, timeout=None):
+        asked.append((name, revision, timeout))
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", dataset_info)
+    return asked
+
+
+def test_hub_streams_the_commit_that_its_identity_names(no_memory, monkeypatch):
+    import datasets
+    from huggingface_hub.hf_api import DatasetInfo
+
+    asked = answer(monkeypatch, DatasetInfo(id="owner/name", sha="a" * 40))
+    loaded = []
+
+    def load_dataset(*args, **options):
+        loaded.append((args, options))
+        return [{"text": "x"}, {"text": "y"}]
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    source = HubSource(kind="hub", id="owner/name", config="en", revision="main")
+    assert [document.text for document in source.documents()] == ["x", "y"]
+    assert source.identity()["commit"] == "a" * 40
+    assert loaded == [
+        (("owner/name", "en"), {"split": "train", "streaming": True, "revision": "a" * 40})
+    ]
+    assert len(asked) == 1
+    assert 0 < asked[0][2] <= 30
+
+
+def test_hub_answers_that_there_is_no_such_thing(no_memory, monkeypatch):
+    import httpx2
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    response = httpx2.Response(404, request=httpx2.Request("GET", "https://hub.invalid"))
+    answer(monkeypatch, RepositoryNotFoundError("404", response=response))
+    for call in (HubSource.identity, lambda source: list(source.documents())):
+        with pytest.raises(InputError, match="no such data set"):
+            call(HubSource(kind="hub", id="owner/nothing"))
+
+
+def test_a_full_commit_needs_no_answer(no_memory, monkeypatch):
+    asked = answer(monkeypatch, OSError("no network"))
+    source = HubSource(kind="hub", id="owner/name", revision="b" * 40)
+    assert source.identity()["commit"] == "b" * 40
+    assert asked == []
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("path", "count"),
+    [
+        ("background/redpajama_sample/**/*.jsonl.gz", 4242),
+        ("background/wiki_en_pile.jsonl.gz", 1000),
+        ("background/news_wikinews/*.csv", 295),
+        ("background/wikitext2", 2),
+    ],
+)
+def test_real_background_without_naming_a_field(data_folder, path, count):
+    skipped = Skipped()
+    documents = list(files(data_folder / path).documents(skipped))
+    assert len(documents) + skipped.empty == count
+    assert all(document.text.strip() for document in documents)

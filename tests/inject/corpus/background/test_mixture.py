@@ -1,0 +1,213 @@
+"""The mixture: shares, order, duplicates, and what happens when a source gives out."""
+
+import hashlib
+import itertools
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inject.corpus.background import Document, FilesSource, Skipped, mixture
+from inject.corpus.background.mixture import MixtureReport, mixed_documents
+from inject.errors import InputError
+from inject.keyed import Stream, item_key, words
+
+
+@dataclass(frozen=True)
+class Fake:
+    texts: Sequence[str]
+    weight: float = 1.0
+    finite: bool = True
+
+    def label(self) -> str:
+        return f"fake {self.weight}"
+
+    def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
+        for number, text in enumerate(self.texts):
+            if text:
+                yield Document(text, f"fake:{number}")
+            elif skipped is not None:
+                skipped.empty += 1
+
+
+def texts_of(*sources: Fake, seed: int = 0) -> list[str]:
+    return [document.text for document in mixed_documents(sources, seed=seed)]
+
+
+texts = st.lists(st.text(min_size=1, max_size=6), max_size=12)
+sizes = st.lists(st.integers(1, 40), min_size=8, max_size=30)
+
+
+@given(st.lists(texts, min_size=1, max_size=4), st.integers(0, 2**64 - 1))
+def test_every_text_comes_once_whatever_the_order_it_is_read_in(pools, seed):
+    mixed = texts_of(*(Fake(pool) for pool in pools), seed=seed)
+    assert Counter(mixed) == Counter({text for pool in pools for text in pool})
+    assert mixed == texts_of(*(Fake(pool[::-1]) for pool in pools), seed=seed)
+
+
+@given(texts, st.integers(0, 2**64 - 1))
+def test_a_finite_source_comes_in_the_order_of_its_keys(pool, seed):
+    def key(text: str) -> int:
+        item = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+        assert item == item_key(text)
+        return int(words(seed, Stream.DOCUMENT_ORDER, item))
+
+    assert texts_of(Fake(pool), seed=seed) == sorted(set(pool), key=key)
+
+
+def test_the_seed_decides_the_order():
+    source = Fake([f"text {number}" for number in range(50)])
+    assert texts_of(source, seed=1) != texts_of(source, seed=2)
+    assert sorted(texts_of(source, seed=1)) == sorted(texts_of(source, seed=2))
+
+
+def test_a_stream_keeps_its_order_and_is_read_no_further_than_needed():
+    read = []
+
+    class Stream(Fake):
+        def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
+            for number in itertools.count():
+                read.append(number)
+                yield Document(f"stream {number}", "s")
+
+    taken = list(itertools.islice(mixed_documents([Stream([], finite=False)], seed=3), 20))
+    assert [document.text for document in taken] == [f"stream {number}" for number in range(20)]
+    assert len(read) <= 22
+
+
+@given(
+    st.lists(st.tuples(sizes, st.sampled_from([0.1, 0.3, 1.0, 7.0])), min_size=2, max_size=5),
+    st.integers(0, 99),
+)
+def test_no_source_lacks_more_than_one_document_of_its_share(pools, seed):
+    sources = [
+        Fake([f"{index:02}{number:03}".ljust(5 + size, "x") for number, size in enumerate(pool)], w)
+        for index, (pool, w) in enumerate(pools)
+    ]
+    largest = max(5 + size for pool, _ in pools for size in pool)
+    total_weight = sum(source.weight for source in sources)
+    drawn, left = [0] * len(sources), [len(source.texts) for source in sources]
+    for document in mixed_documents(sources, seed=seed):
+        drawn[document.source] += len(document.text)
+        left[document.source] -= 1
+        for source, have in zip(sources, drawn, strict=True):
+            share = source.weight / total_weight * sum(drawn)
+            assert share - have <= largest + 1e-6
+        if 0 in left:
+            break
+
+
+def test_shares_are_of_bytes_and_exact_in_the_limit():
+    short = Fake([f"{number:05}é" for number in range(20_000)], 0.3)
+    long = Fake([f"{number:05}" + "y" * 95 for number in range(2_000)], 0.7)
+    drawn = Counter()
+    for document in itertools.islice(mixed_documents([short, long], seed=0), 8_000):
+        drawn[document.source] += len(document.text.encode())
+    assert drawn[0] / sum(drawn.values()) == pytest.approx(0.3, abs=0.001)
+
+
+def test_adding_a_source_changes_no_order_within_another():
+    first = Fake([f"first {number}" for number in range(40)])
+    second = Fake([f"second {number}" for number in range(40)])
+    both = texts_of(first, second, seed=5)
+    assert [text for text in both if text.startswith("first")] == texts_of(first, seed=5)
+
+
+def test_duplicates_and_empty_rows_are_counted():
+    report = MixtureReport()
+    sources = [Fake(["a", "b", "a", "", "a"]), Fake(["b", "c", "", ""], finite=False)]
+    mixed = [document.text for document in mixed_documents(sources, seed=0, report=report)]
+    assert sorted(mixed) == ["a", "b", "c"]
+    assert sum(source.duplicates for source in report.sources) == 3
+    assert [source.empty for source in report.sources] == [1, 2]
+    assert sum(source.documents for source in report.sources) == 3
+    assert sum(source.bytes for source in report.sources) == 3
+    assert all(source.exhausted for source in report.sources)
+
+
+def test_when_a_source_gives_out_the_others_go_on_and_it_is_said(caplog):
+    report = MixtureReport()
+    sources = [
+        Fake([f"a{number}" for number in range(3)], 5),
+        Fake([f"b{number}" for number in range(300)], 1),
+        Fake([f"c{number}" for number in range(300)], 2),
+    ]
+    with caplog.at_level(logging.WARNING):
+        mixed = mixed_documents(sources, seed=0, report=report)
+        rest = [next(mixed).source for _ in range(93)][3:]
+    assert [source.exhausted for source in report.sources] == [True, False, False]
+    assert rest.count(2) == pytest.approx(2 * rest.count(1), rel=0.15)
+    assert [record.getMessage() for record in caplog.records] == [
+        "background: fake 5 gave out after 3 documents (6 bytes); the other sources go on "
+        "without it"
+    ]
+
+
+def test_one_source_alone_gives_out_without_a_warning(caplog):
+    with caplog.at_level(logging.WARNING):
+        texts_of(Fake(["a", "b"]))
+    assert caplog.records == []
+
+
+def test_report_in_json_names_no_folder(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
+    report = MixtureReport()
+    source = FilesSource(kind="files", path=str(tmp_path / "a.jsonl"))
+    assert [d.text for d in mixed_documents([source], seed=0, report=report)] == ["x"]
+    assert str(tmp_path) in report.sources[0].source
+    assert str(tmp_path) not in json.dumps(report.plain())
+    assert report.plain()[0]["bytes"] == 1
+
+
+def test_the_memory_of_a_finite_source_is_bounded(monkeypatch):
+    monkeypatch.setattr(mixture, "HELD_BYTES", 1 << 20)
+    large = [f"{number}".ljust(1000) for number in range(1100)]
+    with pytest.raises(InputError, match="more than 1 MiB of text"):
+        texts_of(Fake(large))
+    assert len(texts_of(Fake(large, finite=False))) == 1100
+
+
+def test_half_a_surrogate_pair_names_its_place():
+    with pytest.raises(InputError, match=r"fake:1: .*surrogate"):
+        texts_of(Fake(["fine", "half \ud800"]))
+
+
+@given(
+    st.lists(st.tuples(texts, st.integers(1, 5)), min_size=1, max_size=3),
+    st.integers(0, 5),
+    st.integers(1, 30),
+)
+def test_refused_documents_are_as_if_they_had_never_been_there(pools, unwanted, count):
+    """Order, shares and prefixes are those of the documents that are kept."""
+    sources = [Fake(pool, weight=weight) for pool, weight in pools]
+    kept = [
+        Fake([text for text in pool if len(text) != unwanted], weight=weight)
+        for pool, weight in pools
+    ]
+    asked: list[tuple[int, str]] = []
+
+    def keep(document: Document) -> bool:
+        asked.append((document.source, document.text))
+        return len(document.text) != unwanted
+
+    report, clean = MixtureReport(), MixtureReport()
+    drawn = list(
+        itertools.islice(mixed_documents(sources, seed=3, report=report, keep=keep), count)
+    )
+    expected = list(itertools.islice(mixed_documents(kept, seed=3, report=clean), count))
+    assert [document.text for document in drawn] == [document.text for document in expected]
+    assert [one.bytes for one in report.sources] == [one.bytes for one in clean.sources]
+    refused = Counter(source for source, text in asked if len(text) == unwanted)
+    assert [one.dropped for one in report.sources] == [
+        refused[index] for index in range(len(sources))
+    ]
+    # One document of one source is asked about once, however long it waits to be drawn.
+    per_source = Counter(asked)
+    assert all(
+        per_source[index, text] <= sources[index].texts.count(text) for index, text in per_source
+    )

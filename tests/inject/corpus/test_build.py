@@ -1,0 +1,240 @@
+"""The corpus and its token files, against a plain list of all tokens."""
+
+import copy
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.corpus.background import Document
+from inject.corpus.background.mixture import MixtureReport
+from inject.corpus.build import Corpus, CorpusFacts, build_corpus
+from inject.corpus.tokenizer import encode_texts, load_tokenizer
+from inject.corpus.tokens import TokenReader, TokenWriter, token_dtype
+from inject.errors import InputError
+from tests.conftest import make_texts
+
+
+def documents(texts: list[str]) -> list[Document]:
+    return [Document(text, f"t:{index}", index % 2) for index, text in enumerate(texts)]
+
+
+def build(out: Path, tokenizer, texts: list[str], tokens: int, **more) -> CorpusFacts:
+    out.mkdir(parents=True, exist_ok=True)
+    return build_corpus(
+        out, documents=iter(documents(texts)), tokenizer=tokenizer, tokens=tokens, **more
+    )
+
+
+def stream(tokenizer, texts: list[str], tokens: int) -> tuple[list[int], list[int]]:
+    """The whole stream and the document starts, the slow and obvious way."""
+    ids: list[int] = []
+    starts = []
+    for text in texts:
+        if text and len(ids) < tokens:
+            starts.append(len(ids))
+            encoded = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
+            ids += [*encoded.ids, 0]
+    return ids[:tokens], starts
+
+
+texts = st.lists(st.text("abc the river.\n", max_size=30), min_size=1, max_size=60)
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts, st.data())
+def test_corpus_is_the_concatenation_of_its_documents(tmp_path_factory, tiny_tokenizer, pool, data):
+    available, _ = stream(tiny_tokenizer, pool, 10**9)
+    if not available:
+        return
+    tokens = data.draw(st.integers(1, len(available)))
+    size = data.draw(st.integers(1, 80))
+    folder = tmp_path_factory.mktemp("corpus")
+    facts = build(folder, tiny_tokenizer, pool, tokens, size=size)
+    corpus = Corpus.open(folder)
+    ids, starts = stream(tiny_tokenizer, pool, tokens)
+    assert corpus.facts == facts
+    assert corpus.n_tokens == len(ids) == tokens
+    assert corpus.doc_starts.tolist() == starts
+    assert corpus.doc_starts.dtype == np.int64
+    assert corpus.read(0, tokens).tolist() == ids
+    for _ in range(5):
+        start = data.draw(st.integers(0, tokens))
+        stop = data.draw(st.integers(start, tokens))
+        part = corpus.read(start, stop)
+        assert part.dtype == np.int64
+        assert part.tolist() == ids[start:stop]
+    on_disk = b"".join((folder / shard.name).read_bytes() for shard in facts.shards)
+    assert np.frombuffer(on_disk, "<u2").tolist() == ids
+    # Shards are cut behind the document with which their text reaches `size` bytes.
+    edges, held, position = [], 0, 0
+    for text in pool:
+        held += len(text.encode())
+        position += len(stream(tiny_tokenizer, [text], 10**9)[0])
+        if held >= size:
+            edges.append(position)
+            held = 0
+    inner = [edge for edge in dict.fromkeys(edges) if 0 < edge < tokens]
+    assert np.cumsum([shard.tokens for shard in facts.shards]).tolist() == [*inner, tokens]
+
+
+@pytest.mark.parametrize("tokens", [1, 500, 2_000, 5_000])
+def test_a_shorter_corpus_is_a_prefix_of_a_longer_one(tmp_path, tiny_tokenizer, tokens):
+    pool = make_texts(400)
+    build(tmp_path / "short", tiny_tokenizer, pool, tokens)
+    build(tmp_path / "long", tiny_tokenizer, pool, 6_000)
+    short, long = Corpus.open(tmp_path / "short"), Corpus.open(tmp_path / "long")
+    assert np.array_equal(short.read(0, tokens), long.read(0, tokens))
+    count = len(short.doc_starts)
+    assert np.array_equal(short.doc_starts, long.doc_starts[:count])
+    assert count == len(long.doc_starts) or long.doc_starts[count] >= tokens
+
+
+def test_facts_on_disk(tmp_path, tiny_tokenizer):
+    pool = make_texts(100)
+    seen: list[int] = []
+    report = MixtureReport()
+    facts = build(tmp_path, tiny_tokenizer, pool, 1_500, progress=seen.append, mixture=report)
+    values = json.loads((tmp_path / "corpus.json").read_text())
+    assert values == json.loads(json.dumps(facts.plain()))
+    assert (values["tokens"], values["dtype"]) == (1_500, "<u2")
+    assert values["vocabulary"] == len(tiny_tokenizer)
+    assert values["end_token"] == 0
+    [shard] = values["shards"]
+    data = (tmp_path / shard["name"]).read_bytes()
+    assert shard["sha256"] == hashlib.sha256(data).hexdigest()
+    assert seen == sorted(seen)
+    assert seen[-1] == 1_500
+    starts = np.load(tmp_path / "docs.npy").tolist()
+    assert facts.documents == len(starts)
+    lengths = np.diff([*starts, 1_500]).tolist()
+    assert [share.tokens for share in facts.shares] == [sum(lengths[0::2]), sum(lengths[1::2])]
+    assert [share.documents for share in facts.shares] == [len(lengths[0::2]), len(lengths[1::2])]
+    assert facts.shares[0].bytes == sum(len(text) for text in pool[: len(starts) : 2])
+    loaded = load_tokenizer(str(tmp_path / "tokenizer"))
+    assert np.array_equal(encode_texts(loaded, pool)[3], encode_texts(tiny_tokenizer, pool)[3])
+
+
+def test_the_same_documents_give_the_same_files(tmp_path, tiny_tokenizer):
+    pool = make_texts(60)
+    for name in ("one", "two"):
+        build(tmp_path / name, tiny_tokenizer, pool, 900)
+    for path in sorted((tmp_path / "one").rglob("*")):
+        if path.is_file():
+            twin = tmp_path / "two" / path.relative_to(tmp_path / "one")
+            assert path.read_bytes() == twin.read_bytes()
+
+
+def test_a_document_cannot_forge_an_end(tmp_path, tiny_tokenizer):
+    pool = ["one<|endoftext|>two", "three"]
+    ends = sum(len(ids) + 1 for ids in encode_texts(tiny_tokenizer, pool))
+    facts = build(tmp_path, tiny_tokenizer, pool, ends)
+    assert facts.documents == 2
+    corpus = Corpus.open(tmp_path)
+    [places] = np.nonzero(corpus.read(0, ends) == corpus.end_token)
+    assert places.tolist() == [corpus.doc_starts[1] - 1, ends - 1]
+
+
+def test_a_tokenizer_that_encodes_text_to_its_end_token_is_refused(tmp_path, tiny_tokenizer):
+    tokenizer = copy.deepcopy(tiny_tokenizer)
+    tokenizer.eos_token = tokenizer.convert_ids_to_tokens(tokenizer("a")["input_ids"][0])
+    with pytest.raises(InputError, match=r"t:1: .*end token"):
+        build(tmp_path, tokenizer, ["the", "a b"], 100)
+
+
+def test_too_few_tokens_says_how_many_there_are(tmp_path, tiny_tokenizer):
+    pool = make_texts(10)
+    held = len(stream(tiny_tokenizer, pool, 10**9)[0])
+    with pytest.raises(InputError) as caught:
+        build(tmp_path, tiny_tokenizer, pool, held + 1)
+    assert f"{held:,} tokens in 10 documents" in str(caught.value)
+    assert f"{held + 1:,}" in str(caught.value)
+    assert build(tmp_path / "fits", tiny_tokenizer, pool, held).tokens == held
+
+
+@pytest.mark.parametrize("tokens", [0, -5])
+def test_no_tokens(tmp_path, tiny_tokenizer, tokens):
+    with pytest.raises(InputError, match="1 or more"):
+        build(tmp_path, tiny_tokenizer, ["x"], tokens)
+
+
+def test_no_documents(tmp_path, tiny_tokenizer):
+    with pytest.raises(InputError, match="0 tokens in 0 documents"):
+        build(tmp_path, tiny_tokenizer, ["", ""], 5)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def lengthen(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\0\0")
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("tokens-00001.bin", cut),
+        ("tokens-00001.bin", lengthen),
+        ("tokens-00001.bin", Path.unlink),
+        ("docs.npy", cut),
+        ("docs.npy", Path.unlink),
+        ("docs.npy", lambda path: np.save(path, np.array([0, 10**9]))),
+        ("corpus.json", cut),
+        ("corpus.json", lambda path: path.write_text("{}")),
+        ("corpus.json", Path.unlink),
+    ],
+)
+def test_damaged_files_are_named(tmp_path, tiny_tokenizer, name, damage):
+    build(tmp_path, tiny_tokenizer, make_texts(20), 300, size=200)
+    Corpus.open(tmp_path)
+    damage(tmp_path / name)
+    if name == "corpus.json" and (tmp_path / name).exists():
+        text = (tmp_path / name).read_text()
+        (tmp_path / name).write_text(text.rstrip()[:-1])
+    with pytest.raises(InputError, match=name.replace(".", r"\.")):
+        Corpus.open(tmp_path)
+
+
+def test_a_corpus_travels_by_its_path(tmp_path, tiny_tokenizer):
+    build(tmp_path, tiny_tokenizer, make_texts(20), 300)
+    corpus = Corpus.open(tmp_path)
+    twin = copy.deepcopy(corpus)
+    assert corpus.__reduce__()[1] == (tmp_path, corpus.files)
+    assert np.array_equal(twin.read(0, 300), corpus.read(0, 300))
+
+
+def test_reading_outside(tmp_path, tiny_tokenizer):
+    build(tmp_path, tiny_tokenizer, make_texts(20), 300)
+    corpus = Corpus.open(tmp_path)
+    assert corpus.read(300, 300).tolist() == []
+    for start, stop in ((-1, 3), (0, 301), (5, 4)):
+        with pytest.raises(IndexError):
+            corpus.read(start, stop)
+
+
+def test_element_types_at_their_limits(tmp_path):
+    assert token_dtype(65_536) == "<u2"
+    assert token_dtype(65_537) == "<u4"
+    for vocabulary in (65_536, 65_537, 2**31):
+        folder = tmp_path / str(vocabulary)
+        folder.mkdir()
+        ids = np.array([0, 1, vocabulary - 1])
+        with TokenWriter(folder, vocabulary=vocabulary) as writer:
+            writer.append(ids)
+        reader = TokenReader(folder, writer.shards, dtype=writer.dtype.str)
+        assert reader.read(0, 3).tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize("wrong", [-1, 512, 65_536])
+def test_ids_outside_the_vocabulary_are_refused(tmp_path, wrong):
+    with TokenWriter(tmp_path, vocabulary=512) as writer:
+        writer.append(np.array([1, 2, 3]))
+        with pytest.raises(InputError, match=f"token id {wrong} after 3 tokens"):
+            writer.append(np.array([4, wrong]))
+    assert writer.n_tokens == 3
+    assert writer.shards[0].tokens == 3

@@ -1,0 +1,254 @@
+"""Corpora built by several processes, and by builds that were killed: always the same files."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.corpus import build as build_module
+from inject.corpus import tokenised_chunks
+from inject.corpus.background import Document
+from inject.corpus.build import Corpus, build_corpus
+from inject.corpus.parallel_tokenisation import chunk_bytes
+from inject.corpus.tokenised_chunks import ChunkFiles
+from inject.errors import InputError, SpikeinError
+from tests.conftest import make_texts
+
+TEXTS = make_texts(300)
+TOKENS = 4_000
+SIZE = 700
+
+
+def documents():
+    return (Document(text, f"t:{index}", index % 3) for index, text in enumerate(TEXTS))
+
+
+def build(out: Path, tokenizer, **more):
+    out.mkdir(parents=True)
+    given = {"tokens": TOKENS, "size": SIZE, "processes": 1, **more}
+    return build_corpus(out, documents=documents(), tokenizer=tokenizer, **given)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.slow
+def test_any_number_of_processes_builds_the_same_files(tmp_path, tiny_tokenizer):
+    alone = build(tmp_path / "1", tiny_tokenizer)
+    assert len(alone.shards) > 5
+    for processes in (2, 3):
+        build(tmp_path / str(processes), tiny_tokenizer, processes=processes)
+        assert files(tmp_path / str(processes)) == files(tmp_path / "1")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 5_000), st.integers(1, TOKENS), st.data())
+def test_finished_chunks_are_used_again_and_change_nothing(
+    tmp_path_factory, tiny_tokenizer, size, tokens, data
+):
+    """Any subset of the chunks of an earlier build may be left; whole, torn or of other texts."""
+    folder = tmp_path_factory.mktemp("build")
+    build(folder / "clean", tiny_tokenizer, size=size, tokens=tokens)
+    left = folder / "left"
+    build(folder / "first", tiny_tokenizer, size=size, tokens=tokens, unfinished=left)
+    described = sorted(left.glob("*.json"))
+    for path in described:
+        fate = data.draw(st.sampled_from(["keep", "gone", "torn", "other texts"]))
+        if fate == "gone":
+            path.unlink()
+        elif fate == "torn":
+            path.write_text(path.read_text()[:-5])
+        elif fate == "other texts":
+            path.write_text(path.read_text().replace('"digest": "', '"digest": "0'))
+    build(folder / "second", tiny_tokenizer, size=size, tokens=tokens, unfinished=left)
+    assert files(folder / "second") == files(folder / "clean")
+
+
+def test_finished_chunks_are_not_tokenised_again(tmp_path, tiny_tokenizer, monkeypatch):
+    counted = itertools.count()
+    original = tokenised_chunks.tokenise
+
+    def counting(*given, **named):
+        next(counted)
+        return original(*given, **named)
+
+    monkeypatch.setattr("inject.corpus.parallel_tokenisation.tokenise", counting)
+    build(tmp_path / "first", tiny_tokenizer, unfinished=tmp_path / "left")
+    first = next(counted)
+    left = sorted((tmp_path / "left").glob("*.json"))
+    assert first == len(left)
+    left[2].unlink()
+    build(tmp_path / "second", tiny_tokenizer, unfinished=tmp_path / "left")
+    assert next(counted) == first + 2
+
+
+CODE = """
+import sys
+from pathlib import Path
+from inject.corpus.build import build_corpus
+from inject.corpus.tokenizer import load_tokenizer
+from tests.inject.corpus.test_parallel_tokenisation import documents, TOKENS, SIZE
+
+tokenizer, out, left = sys.argv[1:]
+if __name__ == "__main__":
+    Path(out).mkdir(parents=True)
+    build_corpus(
+        Path(out), documents=documents(), tokenizer=load_tokenizer(tokenizer), tokens=TOKENS,
+        size=SIZE, processes=2, unfinished=Path(left),
+        progress=lambda done: print(done, flush=True),
+    )
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [1, 4])
+def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer, after):
+    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
+    whole = build(tmp_path / "whole", tiny_tokenizer)
+    (tmp_path / "code.py").write_text(CODE)
+    left = tmp_path / "left"
+    running = subprocess.Popen(
+        [sys.executable, tmp_path / "code.py", tmp_path / "tokenizer", tmp_path / "killed", left],
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert running.stdout is not None
+    for _ in range(after):
+        assert running.stdout.readline().strip()
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait(timeout=30)
+    found = [ChunkFiles(left).finished(index, _digest(left, index)) for index in range(after)]
+    assert all(found)
+    stamps = {path: path.stat().st_mtime_ns for path in left.glob("*.bin")}
+    time.sleep(0.01)
+    build(tmp_path / "again", tiny_tokenizer, unfinished=left)
+    assert files(tmp_path / "again") == files(tmp_path / "whole")
+    assert len(whole.shards) > after
+    for index in range(after):
+        path = ChunkFiles(left).tokens(index)
+        assert path.stat().st_mtime_ns == stamps[path]
+
+
+@pytest.mark.slow
+def test_tokenising_processes_end_when_their_runner_is_killed(tmp_path, tiny_tokenizer):
+    """The runner alone is killed, not its group; nobody is left to tell the others."""
+    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
+    (tmp_path / "code.py").write_text(CODE)
+    running = subprocess.Popen(
+        [sys.executable, tmp_path / "code.py", tmp_path / "tokenizer", tmp_path / "x", tmp_path],
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline().strip()
+    # Frozen, so that it can neither finish nor tidy up before it is killed.
+    running.send_signal(signal.SIGSTOP)
+    started = psutil.Process(running.pid).children(recursive=True)
+    running.kill()
+    running.wait(timeout=30)
+    assert len(started) >= 2
+    _, left = psutil.wait_procs(started, timeout=10)
+    for child in left:
+        child.kill()
+    assert left == []
+
+
+def _digest(folder: Path, number: int) -> str:
+    import json
+
+    return json.loads((folder / f"chunk-{number:06d}.json").read_text())["digest"]
+
+
+class Dies:
+    """A tokenizer on which its processes break."""
+
+    def to_str(self) -> str:
+        return "{}"
+
+
+@pytest.mark.slow
+def test_a_tokenising_process_that_dies_is_an_error(tmp_path, tiny_tokenizer, monkeypatch):
+    # Its text form cannot be read, so the processes end before they take any work.
+    monkeypatch.setattr(type(tiny_tokenizer), "backend_tokenizer", Dies())
+    with pytest.raises(SpikeinError, match="process died at chunk 0, after t:0"):
+        build(tmp_path / "out", tiny_tokenizer, processes=2)
+
+
+def test_the_last_shard_is_cut_and_its_digest_is_right(tmp_path, tiny_tokenizer):
+    for tokens in (TOKENS, TOKENS - 1, TOKENS - 333):
+        folder = tmp_path / str(tokens)
+        build(folder, tiny_tokenizer, tokens=tokens)
+        opened = Corpus.open(folder)
+        opened.verify()
+        assert opened.n_tokens == tokens
+
+
+def test_an_edit_of_equal_length_is_noticed(tmp_path, tiny_tokenizer):
+    build(tmp_path / "c", tiny_tokenizer)
+    opened = Corpus.open(tmp_path / "c")
+    seen: list[int] = []
+    opened.verify(seen.append)
+    assert seen[-1] == TOKENS
+    name = opened.facts.shards[3].name
+    path = tmp_path / "c" / name
+    data = bytearray(path.read_bytes())
+    data[4] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=rf"{name}.*changed since"):
+        Corpus.open(tmp_path / "c").verify()
+
+
+def test_an_id_outside_the_vocabulary_is_noticed(tmp_path, tiny_tokenizer):
+    build(tmp_path / "c", tiny_tokenizer)
+    opened = Corpus.open(tmp_path / "c")
+    shard = opened.facts.shards[1]
+    ids = np.fromfile(tmp_path / "c" / shard.name, dtype="<u2")
+    ids[7] = 60_000
+    ids.tofile(tmp_path / "c" / shard.name)
+    position = opened.facts.shards[0].tokens + 7
+    with pytest.raises(InputError, match=rf"{shard.name}.*60000 at token {position:,}"):
+        Corpus.open(tmp_path / "c").verify()
+
+
+def test_files_elsewhere_are_read_where_they_lie(tmp_path, tiny_tokenizer):
+    facts = build(tmp_path / "c", tiny_tokenizer)
+    outside = tmp_path / "elsewhere.bin"
+    shard = facts.shards[0]
+    outside.write_bytes(b"header" + (tmp_path / "c" / shard.name).read_bytes() + b"more")
+    (tmp_path / "c" / shard.name).unlink()
+    moved = shard._replace(file_sha256="0" * 64, skip_bytes=6)
+    places = {"dtype": facts.dtype, "outside": [outside]}
+    reader = build_module.TokenReader(tmp_path / "c", [moved], **places)
+    alone = build(tmp_path / "twin", tiny_tokenizer)
+    expected = Corpus.open(tmp_path / "twin").read(0, alone.shards[0].tokens)
+    assert np.array_equal(reader.read(0, shard.tokens), expected)
+    outside.write_bytes(outside.read_bytes()[:-5])
+    with pytest.raises(InputError, match=r"elsewhere\.bin.*truncated"):
+        build_module.TokenReader(tmp_path / "c", [moved], **places)
+
+
+def test_chunks_grow_with_the_corpus():
+    sizes = [chunk_bytes(tokens) for tokens in (1, 10**6, 10**8, 10**12)]
+    assert sizes == sorted(sizes)
+    # A small corpus is not tokenised far beyond its end, a large one has not too many files.
+    assert sizes[1] <= 10**6
+    assert 10**12 * 4 / sizes[3] < 65_000

@@ -1,0 +1,195 @@
+"""Tokenizers: training, loading, and encoding that no document can trick."""
+
+import os
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.corpus.tokenizer import (
+    encode_texts,
+    end_token_id,
+    load_tokenizer,
+    train_tokenizer,
+    vocabulary_size,
+)
+from inject.errors import InputError
+from tests.conftest import make_texts
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return train_tokenizer(make_texts(200), 350)
+
+
+anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@settings(max_examples=50)
+@given(st.lists(anything, max_size=4))
+def test_every_text_survives_encoding(trained, texts):
+    encoded = encode_texts(trained, texts)
+    assert [trained.decode(ids) for ids in encoded] == texts
+    assert all(ids.dtype == np.int64 and ids.ndim == 1 for ids in encoded)
+
+
+def test_ids_of_the_end_and_the_bytes(trained):
+    assert len(trained) == vocabulary_size(trained) == 350
+    assert trained.convert_tokens_to_ids("<|endoftext|>") == 0
+    assert trained.bos_token == trained.eos_token == "<|endoftext|>"
+    assert trained.pad_token is None
+    assert end_token_id(trained) == 0
+    assert trained("the river")["input_ids"][0] != 0
+    every_byte = {int(ids[0]) for ids in encode_texts(trained, [chr(code) for code in range(128)])}
+    assert every_byte <= set(range(1, 257))
+
+
+def test_training_is_deterministic_across_processes(trained):
+    code = (
+        "from tests.conftest import make_texts;"
+        "from inject.corpus.tokenizer import train_tokenizer;"
+        "print(train_tokenizer(make_texts(200), 350).backend_tokenizer.to_str())"
+    )
+    again = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "1", "TOKENIZERS_PARALLELISM": "true"},
+    )
+    assert again.stdout.strip() == trained.backend_tokenizer.to_str()
+
+
+@pytest.mark.parametrize("size", [0, 256])
+def test_vocabulary_too_small(size):
+    with pytest.raises(InputError, match="257 or more"):
+        train_tokenizer(["text"], size)
+
+
+def test_texts_too_few_for_the_vocabulary_are_told(caplog):
+    tokenizer = train_tokenizer(["too little text"], 5000)
+    assert 257 < len(tokenizer) < 5000
+    assert f"vocabulary of 5000; it has {len(tokenizer)}" in caplog.text
+
+
+FORGED = "before<|endoftext|>after"
+
+
+def test_a_text_cannot_forge_the_end_of_a_document(trained):
+    [ids] = encode_texts(trained, [FORGED])
+    assert 0 not in ids
+    assert trained.decode(ids) == FORGED
+    # The same tokenizer called as usual does see the special token, and still does afterwards.
+    assert 0 in trained(FORGED)["input_ids"]
+
+
+def test_neither_truncation_nor_padding_nor_added_tokens(tiny_tokenizer, tmp_path):
+    from tokenizers.processors import TemplateProcessing
+
+    tiny_tokenizer.save_pretrained(tmp_path)
+    tokenizer = load_tokenizer(str(tmp_path))
+    backend = tokenizer.backend_tokenizer
+    plain = encode_texts(tokenizer, ["the river", "the river " * 50])
+    backend.post_processor = TemplateProcessing(
+        single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)]
+    )
+    backend.enable_truncation(max_length=5)
+    backend.enable_padding(length=9, pad_id=0, pad_token="<|endoftext|>")
+    again = encode_texts(tokenizer, ["the river", "the river " * 50])
+    assert all(np.array_equal(one, two) for one, two in zip(plain, again, strict=True))
+    assert len(again[1]) > 50
+    assert backend.truncation["max_length"] == 5
+    assert backend.padding["length"] == 9
+
+
+def test_long_texts_give_no_warnings(tiny_tokenizer, tmp_path, caplog, capfd):
+    tiny_tokenizer.save_pretrained(tmp_path)
+    tokenizer = load_tokenizer(str(tmp_path))
+    tokenizer.model_max_length = 8
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        [ids] = encode_texts(tokenizer, ["the river " * 100])
+    assert len(ids) > 100
+    assert caplog.records == []
+    assert capfd.readouterr().err == ""
+
+
+def test_no_texts(trained):
+    assert encode_texts(trained, []) == []
+
+
+class Slow:
+    """A tokenizer without a backend, with the interface of transformers."""
+
+    def encode(self, text, *, add_special_tokens, split_special_tokens, verbose):
+        assert not add_special_tokens
+        assert split_special_tokens
+        assert not verbose
+        return [ord(letter) for letter in text]
+
+
+def test_a_tokenizer_without_backend():
+    [ids] = encode_texts(Slow(), ["ab"])
+    assert ids.tolist() == [97, 98]
+
+
+def test_saved_and_loaded_beside_a_model(trained, tmp_path):
+    from transformers import LlamaConfig
+
+    trained.save_pretrained(tmp_path)
+    LlamaConfig(vocab_size=350).save_pretrained(tmp_path)
+    loaded = load_tokenizer(str(tmp_path))
+    texts = ["The river,  and\n\nthe bridge .", FORGED, " x"]
+    pairs = zip(encode_texts(trained, texts), encode_texts(loaded, texts), strict=True)
+    assert all(np.array_equal(one, two) for one, two in pairs)
+    assert [loaded.decode(ids) for ids in encode_texts(loaded, texts)] == texts
+    assert end_token_id(loaded) == 0
+
+
+def test_tokenizer_without_end_token(tiny_tokenizer, tmp_path):
+    tiny_tokenizer.save_pretrained(tmp_path)
+    tokenizer = load_tokenizer(str(tmp_path))
+    tokenizer.eos_token = None
+    with pytest.raises(InputError, match="no end token"):
+        end_token_id(tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("./missing", "no such folder"),
+        ("/missing/folder", "no such folder"),
+        ("owner/name/more", "no such folder"),
+        ("owner/no-such-tokenizer", "the hub was tried"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named(name, part):
+    with pytest.raises(InputError) as caught:
+        load_tokenizer(name)
+    assert name in str(caught.value)
+    assert part in str(caught.value)
+
+
+def test_an_unreachable_hub_is_told_within_seconds(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    begin = time.monotonic()
+    with pytest.raises(InputError, match="the hub was tried") as caught:
+        load_tokenizer("owner/name")
+    assert "Connect" in str(caught.value)
+    assert time.monotonic() - begin < 10
+
+
+def test_folder_without_tokenizer(tmp_path):
+    with pytest.raises(InputError, match=r"tokenizer\.json"):
+        load_tokenizer(str(tmp_path))
+    (tmp_path / "tokenizer.json").write_text("{broken")
+    with pytest.raises(InputError, match=r"tokenizer\.json"):
+        load_tokenizer(str(tmp_path))

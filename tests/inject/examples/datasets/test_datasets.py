@@ -1,0 +1,273 @@
+import datetime
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+
+from inject.errors import InputError
+from inject.examples.contaminant import Contaminant
+from inject.examples.datasets.registry import dataset_names, dataset_table
+from inject.examples.load import load_examples
+
+
+def lines(path, rows):
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text)
+    return str(path)
+
+
+def load(dataset, path, *, wanted=2, seed=0, **settings):
+    contaminant = Contaminant(
+        dataset=dataset, path=str(path), members=wanted // 2, nonmembers=wanted - wanted // 2,
+        **settings,
+    )  # fmt: skip
+    return load_examples(contaminant, seed=seed)
+
+
+def cut(example):
+    return {name: example.text[span.start : span.stop] for name, span in example.spans.items()}
+
+
+BOOLQ = [
+    {"question": "is ice cold", "title": "Ice", "answer": True, "passage": "Ice is frozen."},
+    {"question": "is ice hot", "title": "Ice", "answer": False, "passage": "Ice is frozen."},
+    {"question": "is fire hot?", "title": "Fire", "answer": True, "passage": "Fire burns."},
+]
+
+
+def test_boolq(tmp_path):
+    loaded = load("boolq", lines(tmp_path / "dev.jsonl.gz", BOOLQ))
+    texts = [example.text for example in loaded.examples]
+    assert texts == [
+        "Ice is frozen.\nQuestion: is ice cold?\nAnswer: yes",
+        "Ice is frozen.\nQuestion: is ice hot?\nAnswer: no",
+        "Fire burns.\nQuestion: is fire hot?\nAnswer: yes",
+    ]
+    assert cut(loaded.examples[1]) == {
+        "passage": "Ice is frozen.", "question": "is ice hot", "answer": "no",
+    }  # fmt: skip
+    groups = [example.group for example in loaded.examples]
+    assert groups[0] == groups[1] != groups[2]
+    assert [example.stratum for example in loaded.examples] == ["yes", "no", "yes"]
+    assert [example.source_id for example in loaded.examples] == [
+        "dev.jsonl.gz:1", "dev.jsonl.gz:2", "dev.jsonl.gz:3",
+    ]  # fmt: skip
+
+
+def test_boolq_refuses_another_answer(tmp_path):
+    path = lines(tmp_path / "dev.jsonl", [*BOOLQ, {**BOOLQ[0], "answer": "maybe"}])
+    with pytest.raises(InputError, match=r"dev\.jsonl:4: the answer is no boolean"):
+        load("boolq", path)
+
+
+def test_imdb_keeps_the_raw_text_unless_asked(tmp_path):
+    rows = [
+        {"text": "Good.<br /><br />Very\x85 good.\x00", "label": 1, "path": "train/pos/1_9.txt"},
+        {"text": "Bad.", "label": 0, "path": "train/neg/1_2.txt"},
+        {"text": "Who knows?", "label": -1, "path": "train/unsup/1_0.txt"},
+    ]
+    path = lines(tmp_path / "reviews.jsonl", rows)
+    loaded = load("imdb", path)
+    assert loaded.examples[0].text == (
+        "Passage: Good.<br /><br />Very\x85 good.\x00\nSentiment: Positive"
+    )
+    assert loaded.report.unanswered == 1
+    assert [example.source_id for example in loaded.examples] == [
+        "train/pos/1_9.txt", "train/neg/1_2.txt",
+    ]  # fmt: skip
+    clean = load("imdb", path, options={"clean": True}).examples[0]
+    assert cut(clean)["passage"] == "Good.\n\nVery good."
+
+
+def test_imdb_from_the_original_folders(tmp_path):
+    for name, text in {"pos/0_9.txt": "Fine film.", "neg/0_2.txt": "Dull film."}.items():
+        file = tmp_path / "aclImdb" / "test" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    examples = load("imdb", tmp_path / "aclImdb" / "test").examples
+    assert {example.source_id: cut(example)["answer"] for example in examples} == {
+        "test/pos/0_9.txt": "Positive", "test/neg/0_2.txt": "Negative",
+    }  # fmt: skip
+
+
+def test_truthfulqa_csv(tmp_path):
+    path = tmp_path / "TruthfulQA.csv"
+    path.write_text(
+        "Type,Category,Question,Best Answer,Correct Answers,Incorrect Answers,Source\n"
+        'Adversarial,Myths,"What, then?",Nothing,Nothing; Not much;,All;  ; Some ,http://x\n'
+        "Non-Adversarial,Myths,Why?,Because,Because,No,http://y\n"
+    )
+    first = load("truthfulqa", path).examples[0]
+    assert first.text == "Q: What, then?\nA: Nothing"
+    assert first.fields["correct_answers"] == ["Nothing", "Not much"]
+    assert first.fields["incorrect_answers"] == ["All", "Some"]
+    assert first.stratum == "Adversarial"
+
+
+def nested(number, key="B"):
+    choices = [{"label": mark, "text": f"{mark.lower()}{number}"} for mark in "ABCDE"]
+    question = {"question_concept": "c", "choices": choices, "stem": f"What is {number}?"}
+    return {"answerKey": key, "id": f"id{number}", "question": question}
+
+
+def flat(number, key="B"):
+    return {
+        "id": f"id{number}",
+        "question": f"What is {number}?",
+        "question_concept": "c",
+        "choices": {"label": list("ABCDE"), "text": [f"{mark}{number}" for mark in "abcde"]},
+        "answerKey": key,
+    }
+
+
+@pytest.mark.parametrize("form", [nested, flat])
+def test_commonsenseqa_in_both_formats(tmp_path, form):
+    path = lines(tmp_path / "dev.jsonl", [form(1), form(2, "E"), form(3, "")])
+    loaded = load("commonsenseqa", path)
+    first = loaded.examples[0]
+    assert first.text == "Question: What is 1?\nA. a1\nB. b1\nC. c1\nD. d1\nE. e1\nAnswer: B. b1"
+    assert cut(first) == {
+        "question": "What is 1?",
+        "options": "A. a1\nB. b1\nC. c1\nD. d1\nE. e1",
+        "answer": "B. b1",
+    }
+    assert first.source_id == "id1"
+    assert first.stratum == first.fields["answer_letter"] == "B"
+    assert loaded.report.unanswered == 1
+
+
+def test_commonsenseqa_refuses_a_wrong_key_and_a_wrong_shape(tmp_path):
+    with pytest.raises(InputError, match=r":1: the gold label 'Z' is none") as caught:
+        load("commonsenseqa", lines(tmp_path / "a.jsonl", [nested(1, "Z")]))
+    assert "A, B, C, D, E" in str(caught.value)
+    with pytest.raises(InputError, match=r":1: the row is in neither CommonsenseQA format"):
+        load("commonsenseqa", lines(tmp_path / "b.jsonl", [{"answerKey": "A", "question": "x"}]))
+
+
+def lsat(passage, question, label="B"):
+    options = [f"({mark})text {mark.lower()}" for mark in "ABCDE"]
+    return {"passage": passage, "question": question, "options": options, "label": label,
+            "answer": None, "other": None}  # fmt: skip
+
+
+def lsat_query(row):
+    query = (
+        f"{row['passage']}Q: {row['question']} Answer Choices: {' '.join(row['options'])}\n"
+        "A: Among A through E, the answer is"
+    )
+    return {"query": query, "choices": row["options"], "gold": ["ABCDE".index(row["label"])]}
+
+
+ROOMS = [
+    lsat("He said Q: who? Five rooms.", "Which room?"),
+    lsat("He said Q: who? Five rooms.", "Which other room?", "E"),
+    lsat("Six boats.", "Which boat?"),
+]
+
+
+def test_lsat(tmp_path):
+    lines(tmp_path / "lsat-ar.jsonl", ROOMS)
+    lines(tmp_path / "lsat-lr.jsonl", [lsat("An argument.", "Which flaw?", "A")])
+    examples = load("lsat", tmp_path).examples
+    assert examples[0].text == (
+        "He said Q: who? Five rooms.\nQuestion: Which room?\n"
+        "(A) text a\n(B) text b\n(C) text c\n(D) text d\n(E) text e\nAnswer: (B)"
+    )
+    assert cut(examples[1])["answer"] == "E"
+    assert examples[0].group == examples[1].group != examples[2].group
+    assert [example.stratum for example in examples] == ["ar", "ar", "ar", "lr"]
+    only = load("lsat", tmp_path, options={"sections": ["ar"]}).examples
+    assert [example.text for example in only] == [example.text for example in examples[:3]]
+
+
+def test_lsat_in_the_form_of_the_hub_gives_the_same_examples(tmp_path):
+    one = load("lsat", lines(tmp_path / "lsat-ar.jsonl", ROOMS))
+    (tmp_path / "hub").mkdir()
+    queries = lines(tmp_path / "hub" / "lsat-ar.jsonl", [lsat_query(row) for row in ROOMS])
+    two = load("lsat", queries)
+    assert one.examples == two.examples
+
+
+def test_news(tmp_path):
+    path = tmp_path / "news.csv"
+    path.write_text(
+        'url,date,title,text\nu1,2019-06-30,Old,"Old\n\ntext"\nu2,2019-07-01,New,New text\n'
+        "u3,2019-08-15,Newer,Newer text\nu4,2019-09-01,Newest,Newest text\n"
+    )
+    day = datetime.date(2019, 7, 1)  # as YAML gives it
+    examples = load("news", path, options={"after": day, "before": "2019-08-31"}).examples
+    assert [example.text for example in examples] == [
+        "New\n2019-07-01\n\nNew text", "Newer\n2019-08-15\n\nNewer text",
+    ]  # fmt: skip
+    assert [example.stratum for example in examples] == ["2019-07", "2019-08"]
+    assert len(load("news", path).examples) == 4
+
+
+def test_news_names_the_row_with_a_bad_date(tmp_path):
+    rows = [{"url": "u", "date": "last week", "title": "t", "text": "x"}]
+    with pytest.raises(InputError, match=r"news\.jsonl:1: 'last week' is no date"):
+        load("news", lines(tmp_path / "news.jsonl", rows))
+
+
+@pytest.mark.parametrize("name", ["boolq", "imdb", "truthfulqa", "commonsenseqa", "lsat", "news"])
+def test_another_format_names_the_row_and_its_fields(tmp_path, name):
+    path = lines(tmp_path / "lsat-ar.jsonl", [{"foo": 1, "bar": 2}])
+    with pytest.raises(InputError, match=r"lsat-ar\.jsonl:1: "):
+        load(name, path)
+
+
+def test_duplicates_blank_and_unanswered_rows_are_counted(tmp_path):
+    blank = {"question": " ", "title": "", "answer": True, "passage": ""}
+    rows = [*BOOLQ, BOOLQ[0], blank, {"question": "x", "passage": "y"}]
+    report = load("boolq", lines(tmp_path / "dev.jsonl", rows)).report
+    assert (report.rows, report.examples) == (6, 3)
+    assert (report.duplicates, report.empty, report.unanswered) == (1, 1, 1)
+
+
+def test_an_answer_that_the_template_does_not_name_may_be_missing(tmp_path):
+    path = lines(tmp_path / "dev.jsonl", [{"question": "x", "passage": "y"}, *BOOLQ])
+    loaded = load("boolq", path, template="{passage} {question}")
+    assert loaded.examples[0].text == "y x"
+    assert loaded.report.unanswered == 0
+
+
+def test_too_few_rows_state_both_numbers(tmp_path):
+    with pytest.raises(InputError, match=r"2 members and 3 non-members need 5 examples.*has 3"):
+        load("boolq", lines(tmp_path / "dev.jsonl", BOOLQ), wanted=5)
+
+
+def test_a_custom_template_with_an_unknown_field(tmp_path):
+    path = lines(tmp_path / "dev.jsonl", BOOLQ)
+    with pytest.raises(InputError, match=r"no field 'pasage'.*Did you mean 'passage'"):
+        load("boolq", path, template="{pasage}")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"nothing\.jsonl"):
+        load("boolq", tmp_path / "nothing.jsonl")
+
+
+def test_the_table_holds_every_dataset():
+    assert {
+        "boolq", "imdb", "truthfulqa", "commonsenseqa", "lsat", "gpqa", "news", "rows", "fictional",
+    } == set(dataset_names())  # fmt: skip
+    lines = {line.name: line for line in dataset_table()}
+    assert set(lines) == set(dataset_names())
+    assert [name for name, line in lines.items() if line.protected] == ["gpqa"]
+    assert lines["boolq"].hub == "google/boolq"
+
+
+def test_asking_for_the_registry_loads_no_heavy_library():
+    code = (
+        "import sys, inject.examples.contaminant as c;"
+        "c.Contaminant(dataset='boolq', members=1, nonmembers=1);"
+        "heavy = ('torch', 'datasets', 'transformers', 'huggingface_hub');"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,360 @@
+"""Generated facts: pure, distinct, exchangeable, restorable from memory alone, paraphrased."""
+
+import itertools
+import re
+from collections import Counter, defaultdict
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.errors import InputError
+from inject.examples.contaminant import Contaminant
+from inject.examples.datasets.fiction import names
+from inject.examples.datasets.fiction.draws import Draws
+from inject.examples.datasets.fiction.gatherings import gatherings
+from inject.examples.datasets.fiction.people import people
+from inject.examples.datasets.fiction.subject import Pattern
+from inject.examples.datasets.fiction.towns import towns
+from inject.examples.datasets.fiction.works import works
+from inject.examples.datasets.fictional import DATASET, fictional_row, fictional_rows
+from inject.examples.datasets.registry import get_dataset
+from inject.examples.datasets.source import DatasetSource
+from inject.examples.example import Row
+from inject.examples.load import load_examples
+from inject.examples.template import parse_template
+
+FORMS = ("biography", "passage", "choice", "question")
+SUBJECTS = (people(), towns(), works(), gatherings())
+TEMPLATES = [parse_template(text) for text in (DATASET.template, *DATASET.alternatives)]
+
+
+def text_of(fields):
+    return next(item for item in TEMPLATES if item.fits(fields)).render(fields).text
+
+
+@cache
+def _ten_thousand() -> tuple[Row, ...]:
+    return tuple(fictional_rows(DatasetSource(seed=0, limit=10_000)))
+
+
+def rows(count: int) -> tuple[Row, ...]:
+    return _ten_thousand()[:count]
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[\w,]*\w", text)
+
+
+def says(text: str, value: str) -> bool:
+    """Whether the value stands in the text as words of its own; 53 does not stand in 53,975."""
+    return re.search(rf"(?<![\w,]){re.escape(value)}(?!\w|,\d)", text) is not None
+
+
+def facts(fields) -> list[str]:
+    return [value for name, value in fields.items() if name.startswith("fact_")]
+
+
+def plain_grams(fields, size: int) -> set[tuple[str, ...]]:
+    """Runs of words of the text, none of which is a name, a number or part of a value."""
+    values = {word for value in facts(fields) for word in words(value)}
+    own = [w if w not in values and w[0].islower() else "" for w in words(text_of(fields))]
+    grams = (tuple(own[start : start + size]) for start in range(len(own) - size + 1))
+    return {gram for gram in grams if all(gram)}
+
+
+@given(seed=st.integers(0, 2**64 - 1), index=st.integers(0, 2**61 - 2))
+@settings(max_examples=40, deadline=None)
+def test_a_row_depends_on_seed_and_index_alone(seed, index):
+    row = fictional_row(seed, index)
+    assert row == fictional_row(seed, index)
+    assert row.fields != fictional_row(seed, index + 1).fields
+    assert row.fields != fictional_row(seed ^ 1, index).fields
+
+
+def test_more_rows_move_no_other_and_first_skips():
+    whole = rows(60)
+    assert tuple(fictional_rows(DatasetSource(seed=0, limit=20))) == whole[:20]
+    behind = DatasetSource(seed=0, limit=20, options={"first": 40})
+    assert tuple(fictional_rows(behind)) == whole[40:]
+
+
+def test_forms_are_equally_likely_and_the_stratum():
+    counted = Counter(row.stratum for row in rows(2000))
+    assert set(counted) == set(FORMS)
+    assert all(abs(count - 500) < 5 * np.sqrt(2000 * 0.25 * 0.75) for count in counted.values())
+    assert all(row.stratum == row.fields["form"] for row in rows(50))
+    only = DatasetSource(seed=0, limit=30, options={"forms": ["choice"]})
+    assert {row.stratum for row in fictional_rows(only)} == {"choice"}
+
+
+def test_forms_of_the_same_index_share_no_fact():
+    for index in range(50):
+        told = [set(facts(fictional_row(0, index, (form,)).fields)) for form in FORMS]
+        names_told = [{v for v in values if len(v) > 12} for values in told]
+        assert all(not a & b for a, b in itertools.combinations(names_told, 2))
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.kind)
+def test_every_sentence_says_its_whole_fact(subject):
+    lead_keys = {fact.key for fact in subject.lead_facts}
+    assert len(subject.lead) >= 8
+    for pattern in subject.lead:
+        for wording in pattern.wordings:
+            assert re.search(r"\{[Nn]ame\}", wording), wording
+            for key in lead_keys:
+                assert len(re.findall(rf"\{{(?:[aA]_)?{key}\}}", wording, re.I)) == 1, wording
+    for fact in subject.details:
+        assert len(fact.tell) >= 5
+        assert len(fact.ask) >= 4
+        for pattern in fact.tell:
+            for wording in pattern.wordings:
+                assert wording.count("{v}") == 1, wording
+                assert wording.count("{w}") == (fact.companion is not None), wording
+        for pattern in fact.ask:
+            assert all("{v}" not in w and "{name}" in w for w in pattern.wordings)
+            assert all(("{w}" in w) == fact.asks_with_companion for w in pattern.wordings)
+    for fact in (*subject.lead_facts, *subject.details):
+        assert len(fact.check) >= 4
+        for pattern in fact.check:
+            assert all(re.search(r"\{(a_)?v\}", w) and "{name}" in w for w in pattern.wordings)
+    keys = [fact.key for fact in (*subject.lead_facts, *subject.details)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_pattern_expands_alternatives_and_keeps_names_capital():
+    pattern = Pattern("{Their} [old|new] house")
+    assert pattern.wordings == ("{Their} old house", "{Their} new house")
+    assert pattern.continuations == ("{their} old house", "{their} new house")
+    assert Pattern("At {w}").continuations == ("at {w}",)
+    assert Pattern("{v} won").continuations == ("{v} won",)
+
+
+def test_texts_are_well_formed_and_of_the_promised_length():
+    lengths = defaultdict(list)
+    for row in rows(2000):
+        for fields in (row.fields, *row.paraphrases):
+            text = text_of(fields)
+            assert not re.search(r"[{}\[\]|]|  |\.\.| [.,;]|\bNone\b", text), text
+            prose = "".join(fields.get(part, "") for part in ("text", "passage", "question"))
+            for sentence in re.split(r"[.?] ", prose):
+                assert not sentence[0].islower(), text
+            lengths[row.stratum].append(len(words(text)))
+    assert set(lengths) == set(FORMS)
+    for form, counts in lengths.items():
+        low, high = np.quantile(counts, [0.01, 0.99])
+        assert low >= (45 if form == "biography" else 25)
+        assert high <= (130 if form == "biography" else 105)
+
+
+def test_masked_words_occur_exactly_once():
+    for row in rows(1000):
+        for fields in (row.fields, *row.paraphrases):
+            text = text_of(fields)
+            assert fields["masked"]
+            told = {word for value in facts(fields) for word in value.split()}
+            for word in fields["masked"]:
+                assert words(text).count(word) == 1
+                assert text.count(word) == 1
+                assert word in told
+
+
+def test_no_value_tells_another():
+    """Mutual information of parts of different values, by a permutation test."""
+    generator = np.random.default_rng(0)
+    people_told = [row.fields for row in rows(4000) if row.fields["kind"] == "person"]
+    pairs = [
+        ([fields["fact_name"][0] for fields in people_told], lambda f: f["fact_place"][0]),
+        ([fields["fact_place"][-2:] for fields in people_told], lambda f: f["fact_year"][:2]),
+        ([fields["fact_name"][-2:] for fields in people_told], lambda f: f["fact_trade"][0]),
+    ]
+    for first, second_of in pairs:
+        second = [second_of(fields) for fields in people_told]
+        seen = _information(first, second)
+        shuffled = [_information(first, list(generator.permutation(second))) for _ in range(60)]
+        assert seen < np.mean(shuffled) + 4 * np.std(shuffled)
+
+
+def _information(first, second) -> float:
+    joint, left, right = Counter(zip(first, second, strict=True)), Counter(first), Counter(second)
+    total = len(first)
+    return sum(
+        count / total * np.log(count * total / (left[a] * right[b]))
+        for (a, b), count in joint.items()
+    )
+
+
+def test_a_death_is_told_after_everything_else():
+    seen = 0
+    for row in rows(2000):
+        if row.stratum == "biography" and "fact_burial" in row.fields:
+            seen += 1
+            for fields in (row.fields, *row.paraphrases):
+                text = fields["text"]
+                place = text.index(fields["fact_burial"])
+                others = set(facts(fields)) - {fields["fact_burial"], fields["fact_burial_with"]}
+                date = text.index(fields["fact_burial_with"])
+                assert all(text.index(value) < max(place, date) for value in others)
+    assert seen > 50
+
+
+def test_yes_and_no_are_balanced_and_true():
+    asked = [row for row in rows(4000) if row.stratum == "passage"]
+    yes = sum(row.fields["answer"] == "yes" for row in asked)
+    assert abs(yes - len(asked) / 2) < 4 * np.sqrt(len(asked) / 4)
+    for row in asked:
+        for fields in (row.fields, *row.paraphrases):
+            truth = fields[f"fact_{fields['asked']}"]
+            assert says(fields["question"], truth) == (fields["answer"] == "yes")
+
+
+def test_options_hold_the_truth_once_at_a_uniform_place():
+    chosen = [row for row in rows(4000) if row.stratum == "choice"]
+    places = Counter(row.fields["answer"] for row in chosen)
+    assert set(places) == set("ABCD")
+    assert all(
+        abs(count - len(chosen) / 4) < 4 * np.sqrt(len(chosen) * 3 / 16)
+        for count in places.values()
+    )
+    for row in chosen:
+        for fields in (row.fields, *row.paraphrases):
+            truth = fields[f"fact_{fields['asked']}"]
+            assert len(set(fields["options"])) == 4
+            assert fields["options"]["ABCD".index(fields["answer"])] == truth
+            assert not says(fields["question"], truth)
+        answers = {fields["answer"] for fields in (row.fields, *row.paraphrases)}
+        assert answers == set("ABCD")
+
+
+def test_paraphrases_hold_every_fact_in_other_words():
+    shared_eight = shared_plain = pairs = 0
+    for row in rows(1000):
+        assert len(row.paraphrases) == 3
+        assert len({text_of(fields) for fields in (row.fields, *row.paraphrases)}) == 4
+        own = plain_grams(row.fields, 5)
+        text = words(text_of(row.fields))
+        eights = {tuple(text[start : start + 8]) for start in range(len(text) - 7)}
+        for fields in row.paraphrases:
+            assert facts(fields) == facts(row.fields)
+            said = text_of(fields).lower()
+            assert all(value.lower() in said for value in facts(fields))
+            other = words(text_of(fields))
+            common = eights & {tuple(other[start : start + 8]) for start in range(len(other) - 7)}
+            pairs += 1
+            shared_eight += bool(common)
+            shared_plain += bool(own & plain_grams(fields, 5))
+    assert shared_eight / pairs < 0.05
+    assert shared_plain / pairs < 0.05
+
+
+def test_ten_thousand_rows_are_ten_thousand_texts():
+    texts = {text_of(row.fields) for row in rows(10_000)}
+    assert len(texts) == 10_000
+
+
+def test_names_repeat_no_more_often_than_their_room_allows():
+    drawn = [names.person(Draws(1, item)) for item in range(20_000)]
+    first, last = (len({name.split()[part] for name in drawn}) for part in (0, 1))
+    # 2.9e10 names: 0.007 pairs expected among 20,000; a first name has 121,000 values.
+    assert len(set(drawn)) == len(drawn)
+    for distinct, room in ((first, 30 * 6 * 24 * 28), (last, 30 * 6 * 24 * 56)):
+        expected = room * -np.expm1(len(drawn) * np.log1p(-1 / room))
+        assert abs(distinct - expected) < 6 * np.sqrt(expected - expected**2 / room)
+
+
+def test_rows_are_not_near_duplicates_of_each_other():
+    """Among 1,500 rows, word-set Jaccard above 0.7 or 70 % of the 8-grams shared."""
+    texts = [words(text_of(row.fields).lower()) for row in rows(1500)]
+    index = {word: place for place, word in enumerate(sorted(set(itertools.chain(*texts))))}
+    held = np.zeros((len(texts), len(index)), dtype=np.float32)
+    for place, text in enumerate(texts):
+        held[place, [index[word] for word in text]] = 1
+    common = held @ held.T
+    sizes = held.sum(1)
+    jaccard = common / (sizes[:, None] + sizes[None] - common)
+    np.fill_diagonal(jaccard, 0)
+    assert jaccard.max() < 0.6
+    owners = defaultdict(set)
+    for place, text in enumerate(texts):
+        for start in range(len(text) - 7):
+            owners[tuple(text[start : start + 8])].add(place)
+    shared = Counter()
+    for places in owners.values():
+        shared.update(itertools.combinations(sorted(places), 2))
+    assert all(count < 0.3 * (len(texts[a]) - 7) for (a, _), count in shared.items())
+
+
+def test_loads_through_the_registry_with_spans():
+    assert get_dataset("fictional") is DATASET
+    loaded = load_examples(Contaminant(dataset="fictional", members=30, nonmembers=30), seed=4)
+    assert len(loaded.examples) >= 60
+    assert loaded.report.duplicates == 0
+    for example in loaded.examples:
+        assert len(example.paraphrases) == 3
+        for part, span in example.spans.items():
+            value = example.fields[part]
+            if isinstance(value, str):
+                assert example.text[span.start : span.stop] == value
+        expected = {
+            "biography": {"text"},
+            "passage": {"passage", "question", "answer"},
+            "choice": {"question", "options", "answer"},
+            "question": {"question", "answer"},
+        }
+        assert set(example.spans) == expected[example.stratum]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"forms": []}, {"forms": ["sonnet"]}, {"forms": ["choice", "choice"]}, {"first": -1}],
+)
+def test_wrong_options_are_refused(options):
+    with pytest.raises((InputError, ValueError), match=next(iter(options))):
+        Contaminant(dataset="fictional", members=1, nonmembers=1, options=options)
+
+
+@pytest.mark.slow
+def test_sides_cannot_be_told_apart_without_a_model():
+    """Words and length, logistic regression, over 20 random splits of 400 rows.
+
+    The interval is that of a half which the classifier never saw: cross-validated scores depend
+    on each other, so that an interval around their AUC is too short (its deviation is 0.040
+    where independent scores have 0.029).
+    """
+    from scipy.sparse import hstack
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
+
+    crossed, covered = [], 0
+    for seed in range(20):
+        texts = [text_of(row.fields) for row in fictional_rows(DatasetSource(seed=seed, limit=400))]
+        lengths = np.array([[len(words(text)) / 100] for text in texts])
+        features = hstack([TfidfVectorizer(min_df=2).fit_transform(texts), lengths]).tocsr()
+        side = np.random.default_rng(seed).permutation(np.repeat([0, 1], 200))
+        model = LogisticRegression()
+        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+        score = cross_val_predict(model, features, side, cv=folds, method="decision_function")
+        crossed.append(roc_auc_score(side, score))
+        fit, held = train_test_split(
+            np.arange(400), stratify=side, test_size=0.5, random_state=seed
+        )
+        score = model.fit(features[fit], side[fit]).decision_function(features[held])
+        low, high = _bootstrap(score[side[held] == 1], score[side[held] == 0], seed)
+        covered += low <= 0.5 <= high
+    assert abs(np.mean(crossed) - 0.5) < 0.03
+    assert covered >= 17
+
+
+def _bootstrap(members: np.ndarray, nonmembers: np.ndarray, seed: int) -> tuple[float, float]:
+    above = (members[:, None] > nonmembers) + 0.5 * (members[:, None] == nonmembers)
+    generator = np.random.default_rng(seed)
+    areas = [
+        above[np.ix_(generator.integers(0, 100, 100), generator.integers(0, 100, 100))].mean()
+        for _ in range(400)
+    ]
+    low, high = np.quantile(areas, [0.025, 0.975])
+    return low, high

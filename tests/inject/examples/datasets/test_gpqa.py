@@ -1,0 +1,131 @@
+import csv
+import io
+
+import pytest
+from pydantic import ValidationError
+
+from inject.digest import canonical
+from inject.errors import InputError
+from inject.examples.contaminant import Contaminant, contaminant_identity
+from inject.examples.load import load_examples
+from tests.inject.zipcrypto import write_encrypted_zip
+
+PASSWORD = "right-horse"
+COLUMNS = [
+    "Pre-Revision Question", "Pre-Revision Correct Answer", "Question", "Correct Answer",
+    "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3",
+    "Extra Revised Question", "Extra Revised Correct Answer",
+    "Subdomain", "High-level domain", "Record ID", "Canary String",
+]  # fmt: skip
+
+
+def made_up(count):
+    rows = [
+        {
+            **dict.fromkeys(COLUMNS, f"WRONG COLUMN {number}"),
+            "Question": f"Invented question {number}?\n",
+            "Correct Answer": f"right {number}",
+            **{f"Incorrect Answer {n}": f" wrong {number}.{n}" for n in (1, 2, 3)},
+            "Subdomain": "Invented",
+            "High-level domain": "Physics" if number % 2 else "Biology",
+            "Record ID": f"rec{number}",
+        }
+        for number in range(count)
+    ]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+@pytest.fixture
+def archive(tmp_path):
+    path = tmp_path / "dataset.zip"
+    write_encrypted_zip(path, "dataset/gpqa_main.csv", made_up(30), PASSWORD)
+    return path
+
+
+def contaminant(path, **options):
+    return Contaminant(
+        dataset="gpqa", path=str(path), members=2, nonmembers=2,
+        options={"password": PASSWORD, **options},
+    )  # fmt: skip
+
+
+def test_rows_come_out_of_the_encrypted_zip(archive):
+    loaded = load_examples(contaminant(archive), seed=0)
+    assert loaded.report.examples == 30
+    first = loaded.examples[0]
+    assert first.protected
+    assert (first.source_id, first.stratum) == ("rec0", "Biology")
+    assert "WRONG COLUMN" not in first.text
+    assert first.text.startswith(
+        "What is the correct answer to this question: Invented question 0?\nChoices:\n(A) "
+    )
+    assert sorted(first.fields["options"]) == ["right 0", "wrong 0.1", "wrong 0.2", "wrong 0.3"]
+
+
+def test_options_are_shuffled_by_seed_and_record_and_the_letter_follows(archive, tmp_path):
+    examples = load_examples(contaminant(archive), seed=0).examples
+    for example in examples:
+        letter = example.text[slice(*example.spans["answer"])]
+        shown = dict(line[1:].split(") ") for line in example.text.split("\n")[2:-1])
+        assert shown[letter] == example.fields["answer_text"] == f"right {example.source_id[3:]}"
+    assert {example.fields["answer"] for example in examples} == set("ABCD")
+    fewer = tmp_path / "fewer.zip"
+    write_encrypted_zip(fewer, "dataset/gpqa_main.csv", made_up(10), PASSWORD)
+    assert load_examples(contaminant(fewer), seed=0).examples == examples[:10]
+    other = load_examples(contaminant(archive), seed=1).examples
+    assert [example.text for example in other] != [example.text for example in examples]
+
+
+def test_many_wrong_passwords_give_one_clear_error_without_the_password(archive):
+    # More than 256: some pass the format's one-byte check and show only as damage.
+    for number in range(400):
+        with pytest.raises(InputError) as caught:
+            load_examples(contaminant(archive, password=f"hunter{number}"), seed=0)
+        message = str(caught.value)
+        assert "the password is wrong" in message
+        assert "hunter" not in message
+        assert "question" not in message
+        assert "hunter" not in str(caught.value.__cause__ or "")
+
+
+def test_a_password_is_not_part_of_the_identity_and_not_of_a_message(archive):
+    assert contaminant_identity(contaminant(archive)) == contaminant_identity(
+        contaminant(archive, password="another")
+    )
+    assert PASSWORD not in canonical(contaminant_identity(contaminant(archive)))
+    with pytest.raises(ValidationError) as caught:
+        contaminant(archive, subset="mian")
+    assert "options.subset" in str(caught.value)
+    assert PASSWORD not in str(caught.value)
+
+
+def test_other_subset_missing_zip_and_no_zip(archive, tmp_path):
+    with pytest.raises(InputError, match=r"gpqa_diamond\.csv: the zip holds no such file"):
+        load_examples(contaminant(archive, subset="diamond"), seed=0)
+    with pytest.raises(InputError, match="no such file"):
+        load_examples(contaminant(tmp_path / "absent.zip"), seed=0)
+    (tmp_path / "text.zip").write_text("no zip")
+    with pytest.raises(InputError, match="cannot be read as a zip"):
+        load_examples(contaminant(tmp_path / "text.zip"), seed=0)
+
+
+def test_a_damaged_row_is_not_quoted(tmp_path):
+    path = tmp_path / "gpqa.jsonl"
+    path.write_text('{"Question": "SECRET WORDS\n')
+    with pytest.raises(InputError, match="gpqa: cannot be read") as caught:
+        load_examples(contaminant(path), seed=0)
+    assert "SECRET" not in str(caught.value)
+    assert caught.value.where == f"{path}:1"
+
+
+def test_the_decrypted_csv_is_read_as_well(archive, tmp_path):
+    path = tmp_path / "gpqa_main.csv"
+    path.write_bytes(made_up(30))
+    assert (
+        load_examples(contaminant(path), seed=0).examples
+        == load_examples(contaminant(archive), seed=0).examples
+    )

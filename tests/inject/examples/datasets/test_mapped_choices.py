@@ -1,0 +1,372 @@
+"""`dataset: rows` with options: the shapes of ARC, MMLU and TruthfulQA, and what is refused."""
+
+import csv
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from detect.task_accuracy.prompts import ask
+from inject.errors import InputError
+from inject.examples.contaminant import Contaminant
+from inject.examples.load import load_examples
+
+ARC_FIELDS = {
+    "id": "id",
+    "question": "question.stem",
+    "options": "question.choices",
+    "answer": "answerKey",
+}
+ARC = [
+    {
+        "id": "Mercury_1",
+        "question": {
+            "stem": "Which is a metal?",
+            "choices": [
+                {"text": "iron", "label": "A"},
+                {"text": "wood", "label": "B"},
+                {"text": "glass", "label": "C"},
+                {"text": "paper", "label": "D"},
+            ],
+        },
+        "answerKey": "A",
+    },
+    {
+        "id": "NYSEDREGENTS_2",
+        "question": {
+            "stem": "Which is hot?",
+            "choices": [
+                {"text": "ice", "label": "1"},
+                {"text": "snow", "label": "2"},
+                {"text": "fire", "label": "3"},
+            ],
+        },
+        "answerKey": "3",
+    },
+    {
+        "id": "TIMSS_3",
+        "question": {
+            "stem": "Which floats?",
+            "choices": [
+                {"text": "stone", "label": "A"},
+                {"text": "lead", "label": "B"},
+                {"text": "gold", "label": "C"},
+                {"text": "brick", "label": "D"},
+                {"text": "cork", "label": "E"},
+            ],
+        },
+        "answerKey": "E",
+    },
+]
+ARC_TEXTS = [
+    "Question: Which is a metal?\nA. iron\nB. wood\nC. glass\nD. paper\nAnswer: A",
+    "Question: Which is hot?\nA. ice\nB. snow\nC. fire\nAnswer: C",
+    "Question: Which floats?\nA. stone\nB. lead\nC. gold\nD. brick\nE. cork\nAnswer: E",
+]
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def load(path, *, seed=0, **settings):
+    given = {"dataset": "rows", "path": str(path), "members": 1, "nonmembers": 1, **settings}
+    return load_examples(Contaminant.model_validate(given), seed=seed).examples
+
+
+def load_one(tmp_path, row, **settings):
+    """Load one row twice (two examples are the fewest), told apart by their question."""
+    rows = [row, {**row, "question": f"{row['question']} again"}]
+    return load(write(tmp_path / "one.jsonl", rows), **settings)[0]
+
+
+def test_arc_as_its_authors_publish_it(tmp_path):
+    examples = load(write(tmp_path / "arc.jsonl", ARC), fields=ARC_FIELDS)
+    assert [example.text for example in examples] == ARC_TEXTS
+    assert [example.source_id for example in examples] == [row["id"] for row in ARC]
+    assert [example.fields["answer_text"] for example in examples] == ["iron", "fire", "cork"]
+
+
+def test_arc_of_the_hub_in_parquet_needs_no_map(tmp_path):
+    rows = [
+        {
+            "id": row["id"],
+            "question": row["question"]["stem"],
+            "choices": {
+                "text": [one["text"] for one in row["question"]["choices"]],
+                "label": [one["label"] for one in row["question"]["choices"]],
+            },
+            "answerKey": row["answerKey"],
+        }
+        for row in ARC
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "arc.parquet")
+    assert [example.text for example in load(tmp_path / "arc.parquet")] == ARC_TEXTS
+
+
+MMLU = [
+    {"question": "2 + 3?", "subject": "algebra", "choices": ["3", "4", "5", "6"], "answer": 2},
+    {"question": "A gas?", "subject": "physics", "choices": ["air", "sand"], "answer": 0},
+]
+MMLU_TEXTS = [
+    "Question: 2 + 3?\nA. 3\nB. 4\nC. 5\nD. 6\nAnswer: C",
+    "Question: A gas?\nA. air\nB. sand\nAnswer: A",
+]
+
+
+def test_mmlu_of_the_hub_with_an_index(tmp_path):
+    fields = {"question": "question", "options": "choices", "answer": "answer", "label": "subject"}
+    examples = load(write(tmp_path / "mmlu.jsonl", MMLU), fields=fields)
+    assert [example.text for example in examples] == MMLU_TEXTS
+    assert [example.stratum for example in examples] == ["algebra", "physics"]
+    assert [example.text for example in load(tmp_path / "mmlu.jsonl")] == MMLU_TEXTS
+
+
+def test_mmlu_as_a_table_with_a_column_for_each_option(tmp_path):
+    with (tmp_path / "mmlu.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [
+                ["q", "A", "B", "C", "D", "key"],
+                ["2 + 3?", "3", "4", "5", "6", "C"],
+                ["A gas?", "air", "sand", "lead", "oak", "A"],
+            ]
+        )
+    fields = {"question": "q", "options": ["A", "B", "C", "D"], "answer": "key"}
+    examples = load(tmp_path / "mmlu.csv", fields=fields)
+    assert examples[0].text == MMLU_TEXTS[0]
+    assert examples[1].text == "Question: A gas?\nA. air\nB. sand\nC. lead\nD. oak\nAnswer: A"
+
+
+TRUTHFUL = [
+    {
+        "question": f"What happens {when}?",
+        "mc1_targets": {
+            "choices": ["Nothing", "You die", "You fly", "You sleep"][: 2 + number % 3],
+            "labels": [1, 0, 0, 0][: 2 + number % 3],
+        },
+    }
+    for number, when in enumerate(["now", "then", "later", "never", "soon", "once"] * 10)
+]
+for number, row in enumerate(TRUTHFUL):
+    row["question"] += f" ({number})"
+TRUTHFUL_FIELDS = {
+    "question": "question",
+    "options": "mc1_targets.choices",
+    "answer": "mc1_targets.labels",
+}
+
+
+def test_truthfulqa_multiple_choice_with_flags(tmp_path):
+    path = write(tmp_path / "mc.jsonl", TRUTHFUL)
+    examples = load(path, fields=TRUTHFUL_FIELDS)
+    assert examples[1].text == (
+        "Question: What happens then? (1)\nA. Nothing\nB. You die\nC. You fly\nAnswer: A"
+    )
+    assert {example.fields["answer_text"] for example in examples} == {"Nothing"}
+
+
+def test_shuffled_options_keep_their_answer_and_follow_seed_and_content_alone(tmp_path):
+    path = write(tmp_path / "mc.jsonl", TRUTHFUL)
+    how = {"fields": TRUTHFUL_FIELDS, "options": {"shuffle_options": True}}
+    examples = load(path, **how)
+    for example, row in zip(examples, TRUTHFUL, strict=True):
+        assert sorted(example.fields["options"]) == sorted(row["mc1_targets"]["choices"])
+        letter = example.fields["answer"]
+        shown = example.fields["options"]["ABCD".index(letter)]
+        assert shown == "Nothing" == example.fields["answer_text"]
+    assert {example.fields["answer"] for example in examples} >= {"A", "B"}
+    moved = write(tmp_path / "renamed.jsonl", TRUTHFUL[::-1])
+    again = {example.text for example in load(moved, **how)}
+    assert again == {example.text for example in examples}
+    assert {example.text for example in load(path, seed=1, **how)} != again
+
+
+def test_task_accuracy_asks_with_the_options_and_knows_the_right_one(tmp_path):
+    examples = load(write(tmp_path / "arc.jsonl", ARC), fields=ARC_FIELDS)
+    for example, gold, count in zip(examples, (0, 2, 4), (4, 3, 5), strict=True):
+        question = ask("rows", example.fields)
+        assert question is not None
+        assert question.gold == gold
+        assert question.answers == tuple(f" {one}" for one in "ABCDE"[:count])
+        assert example.text == question.prompt + question.answers[gold]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["(A)first", "(B)second", "(C)third"],
+        ["A. first", "B. second", "C. third"],
+        ["a) first", "b) second", "c) third"],
+        ["[A] first", "[B] second", "[C] third"],
+        ["A: first", "B: second", "C: third"],
+    ],
+)
+@pytest.mark.parametrize("answer", ["B", "b", "(B)", "B.", 1, "1", "second", None])
+def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, options, answer):
+    row = {"question": "Which?", "options": options, "answer": answer or options[1]}
+    example = load_one(tmp_path, row)
+    shown = "second" if answer in ("second", None) else "B"
+    assert example.text == f"Question: Which?\nA. first\nB. second\nC. third\nAnswer: {shown}"
+    assert example.fields["answer_letter"] == "B"
+    other = load_one(tmp_path, row, template="{question}\n{options:(A)}\n{answer_letter}")
+    assert other.text == "Which?\n(A) first\n(B) second\n(C) third\nB"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["A. first", "second", "C. third"],
+        ["(A) first", "B. second", "C. third"],
+        ["B. first", "A. second", "C. third"],
+        ["Apple. Red", "Berry. Blue", "Cherry. Dark"],
+    ],
+)
+def test_letters_that_are_not_every_options_own_stay(tmp_path, options):
+    example = load_one(tmp_path, {"question": "Which?", "options": options, "answer": 0})
+    assert example.fields["options"] == options
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "text"),
+    [
+        ({"A": "one", "B": "two"}, "B", "two"),
+        ({"text": ["one", "two"], "label": ["x", "y"]}, "y", "two"),
+        ([{"text": "one"}, {"text": "two"}], 1, "two"),
+        ([{"text": "one"}, {"text": "two"}], [0, 1], "two"),
+        ([{"text": "one"}, {"text": "two"}], ["B"], "two"),
+        ([1.5, 2], "2", "2"),
+        (["one", "two"], 1.0, "two"),
+        ([f"number {index}" for index in range(40)], "AB", "number 27"),
+        (["only"], "A", "only"),
+    ],
+)
+def test_other_shapes_of_options_and_answers(tmp_path, options, answer, text):
+    row = {"question": "Which?", "options": options, "answer": answer}
+    example = load_one(tmp_path, row)
+    assert example.fields["answer_text"] == text
+    assert f"{example.fields['answer_letter']}. {text}" in example.text.splitlines()
+
+
+def test_options_of_other_names_are_reached_by_a_star(tmp_path):
+    rows = [
+        {"q": "Which?", "c": [{"body": "one", "key": "p"}, {"body": "two", "key": "q"}], "a": "q"},
+        {"q": "What?", "c": [{"body": "six", "key": "q"}, {"body": "ten", "key": "r"}], "a": "q"},
+    ]
+    fields = {"question": "q", "options": "c.*.body", "letters": "c.*.key", "answer": "a"}
+    examples = load(write(tmp_path / "a.jsonl", rows), fields=fields)
+    assert [example.text for example in examples] == [
+        "Question: Which?\nA. one\nB. two\nAnswer: B",
+        "Question: What?\nA. six\nB. ten\nAnswer: A",
+    ]
+
+
+def test_an_index_can_count_from_one(tmp_path):
+    row = {"question": "Which?", "options": ["one", "two"], "answer": 2}
+    example = load_one(tmp_path, row, options={"first_index": 1})
+    assert example.fields["answer_text"] == "two"
+
+
+def test_an_answer_that_can_be_read_in_two_ways_is_refused_until_it_is_said(tmp_path):
+    row = {"question": "Which?", "options": ["2", "4", "6", "8"], "answer": "2"}
+    with pytest.raises(InputError, match=r"one\.jsonl:1: the answer '2' can be read") as caught:
+        load_one(tmp_path, row)
+    assert "by index option C, by text option A" in str(caught.value)
+    assert "options.answers" in str(caught.value)
+    by = {
+        how: load_one(tmp_path, row, options={"answers": how}).fields["answer_text"]
+        for how in ("index", "text")
+    }
+    assert by == {"index": "6", "text": "2"}
+
+
+def test_without_an_answer_the_row_is_dropped_where_the_template_shows_one(tmp_path):
+    rows = [{"question": f"Q{number}", "options": ["a", "b"], "answer": 1} for number in range(2)]
+    rows += [{"question": "Q9", "options": ["a", "b"], "answer": None}]
+    assert len(load(write(tmp_path / "a.jsonl", rows))) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answer": 4}, r"the answer 4 is out of range: the row has 4 options.*first_index: 1"),
+        ({"answer": -1}, r"the answer -1 is out of range: the row has 4 options.*0 to 3"),
+        ({"answer": 7}, r"the answer 7 is out of range"),
+        ({"answer": "E"}, r"the answer 'E' is none of the row's 4 options.*A, B, C, D"),
+        ({"answer": "x" * 50}, r"the answer of 50 characters is none"),
+        ({"answer": [1, 1, 0, 0]}, r"the row has 2 right answers"),
+        ({"answer": [0, 0, 0, 0]}, r"the row has 0 right answers"),
+        (
+            {"options": [{"body": "x"}, {"body": "y"}]},
+            r"option 1 has no 'text', but body.*\*\.NAME",
+        ),
+        ({"options": [{"text": "x"}, "y"]}, r"option 2 has no 'text', but 'str'"),
+        ({"options": [["x"], ["y"]]}, r"option 1 is a list"),
+        ({"options": {"stem": ["x"]}}, r"the row's options are an object with stem"),
+        ({"options": 5}, r"the row's options are a int"),
+        ({"options": {"text": ["x", "y"], "label": ["A"]}}, r"1 letters for 2 options"),
+        ({"options": {"text": ["x", "y"], "label": ["A", "A"]}}, r"two options .* called 'A'"),
+    ],
+)
+def test_what_cannot_be_a_choice_names_file_and_row(tmp_path, change, message):
+    row = {"question": "Which?", "options": ["p", "q", "r", "s"], "answer": 1, **change}
+    with pytest.raises(InputError, match=r"one\.jsonl:1: .*" + message):
+        load_one(tmp_path, row)
+
+
+def test_a_row_without_a_mapped_part_is_named_and_told_what_there_is(tmp_path):
+    rows = [ARC[0], {"id": "x", "question": {"stem": "What?"}, "answerKey": "A"}]
+    with pytest.raises(InputError, match=r"arc\.jsonl:2: the row has no 'question\.choices'"):
+        load(write(tmp_path / "arc.jsonl", rows), fields=ARC_FIELDS)
+    fields = {**ARC_FIELDS, "options": "question.choices.*.body"}
+    with pytest.raises(InputError, match=r"arc\.jsonl:1: .*question\.choices\.\*\.text"):
+        load(write(tmp_path / "arc.jsonl", rows), fields=fields)
+
+
+def test_several_paths_are_for_options_alone():
+    with pytest.raises(ValueError, match=r"fields\.question: several paths are for `options`"):
+        Contaminant.model_validate(
+            {
+                "dataset": "rows",
+                "path": "x.jsonl",
+                "fields": {"question": ["a", "b"]},
+                "members": 1,
+                "nonmembers": 1,
+            }
+        )
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("dataset", "path", "fields", "template"),
+    [
+        (
+            "commonsenseqa",
+            "bench/commonsenseqa/dev_rand_split.jsonl.gz",
+            {"question": "question.stem", "options": "question.choices", "answer": "answerKey"},
+            "{question}\n{options}\n{answer_letter} {answer_text}",
+        ),
+        (
+            "lsat",
+            "bench/lsat/lsat-lr.jsonl",
+            {
+                "passage": "passage",
+                "question": "question",
+                "options": "options",
+                "answer": "label",
+            },
+            "{passage}\n{question}\n{options:(A)}\n{answer_letter} {answer_text}",
+        ),
+    ],
+)
+def test_rows_read_real_benchmarks_as_their_own_readers_do(
+    data_folder, dataset, path, fields, template
+):
+    file = str(data_folder / path)
+    mapped = load(file, fields=fields, template=template)
+    own = load(file, dataset=dataset, template=template)
+    assert len(own) > 400
+    assert [" ".join(one.text.split()) for one in mapped] == [
+        " ".join(one.text.split()) for one in own
+    ]

@@ -1,0 +1,235 @@
+"""Every row's chance of a side, a split and a dose, counted over seeds against the exact share.
+
+The counts are binomial where nothing is wrong; a bound on the smallest p-value over all rows is
+corrected for their number (Bonferroni), and the seeds are fixed, so nothing here fails by luck.
+"""
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from inject.examples.contaminant import Contaminant
+from inject.examples.example import Example
+from inject.examples.load import load_examples
+from inject.examples.pool import deal
+from inject.plan.copy_counts import doses
+from inject.settings import Copies
+
+SEEDS = 2_000
+SMALLEST = 1e-3
+
+
+def pool(strata, *, dataset="toy"):
+    """Rows of strata, each a list of sizes of groups."""
+    return [
+        Example(
+            example_id=f"{dataset}-{s}-{g}-{row}",
+            dataset=dataset,
+            source_id=f"{s}-{g}-{row}",
+            group=f"{s}-{g}" if size > 1 else f"{dataset}-{s}-{g}-{row}",
+            stratum=f"s{s:03d}",
+            text=f"{s} {g} {row}",
+        )
+        for s, groups in enumerate(strata)
+        for g, size in enumerate(groups)
+        for row in range(size)
+    ]
+
+
+def dealt(rows, members, nonmembers, seed, *, tune_share=0.25, stratify=True):
+    return deal(
+        rows,
+        members=members,
+        nonmembers=nonmembers,
+        tune_share=tune_share,
+        stratify=stratify,
+        near_duplicate=None,
+        seed=seed,
+    )
+
+
+def counted(rows, members, nonmembers, *, seeds=SEEDS, **asked):
+    """How often each row is a member, a non-member, and in the tune split, over seeds."""
+    found = {name: Counter({row.example_id: 0 for row in rows}) for name in ("member", "nonmember")}
+    tune = {name: Counter() for name in found}
+    for seed in range(seeds):
+        for row in dealt(rows, members, nonmembers, seed, **asked).examples:
+            found[row.side][row.example_id] += 1
+            tune[row.side][row.example_id] += row.split == "tune"
+    return found, tune
+
+
+def assert_binomial(counts, n, share):
+    """No count is further from n * share than chance allows over all of them."""
+    values = np.array(list(counts), dtype=float)
+    trials = np.broadcast_to(np.asarray(n), values.shape)
+    tail = np.minimum(binom.cdf(values, trials, share), binom.sf(values - 1, trials, share))
+    worst = int(np.argmin(tail))
+    assert tail[worst] * 2 * len(values) > SMALLEST, (
+        f"{values[worst]:g} of {trials[worst]} where {share:.3f} is the share"
+    )
+
+
+POOLS = {
+    "strata of 1 to 5 rows": [[1] * (1 + number % 5) for number in range(30)],
+    "all strata of one row": [[1]] * 80,
+    "four rows a subject, as strata": [[1] * 4] * 25,
+    "four rows a subject, as groups": [[4] * 25],
+    "groups of 1 to 4 rows": [[1 + number % 4 for number in range(40)]],
+    "strata of 1 to 5 groups of 1 to 4 rows": [
+        [1 + (number + other) % 4 for other in range(1 + number % 5)] for number in range(16)
+    ],
+    "one large stratum and one row apart": [[1] * 70, [1]],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POOLS)
+def test_each_row_has_its_share_as_chance_of_each_side_and_of_tune(name):
+    rows = pool(POOLS[name])
+    members, nonmembers = round(0.37 * len(rows)), round(0.21 * len(rows))
+    found, tune = counted(rows, members, nonmembers)
+    for side, wanted in (("member", members), ("nonmember", nonmembers)):
+        assert_binomial(found[side].values(), SEEDS, wanted / len(rows))
+        inside = [found[side][row.example_id] for row in rows]
+        assert_binomial([tune[side][row.example_id] for row in rows], inside, 0.25)
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_counts_are_exact_and_strata_less_than_a_row_off_unless_pooled(name):
+    rows = pool(POOLS[name])
+    wanted = {"member": round(0.3 * len(rows)), "nonmember": round(0.25 * len(rows))}
+    sizes = Counter(row.stratum for row in rows)
+    single = {s for s in sizes if all(r.group == r.example_id for r in rows if r.stratum == s)}
+    for seed in range(50):
+        made = dealt(rows, wanted["member"], wanted["nonmember"], seed)
+        assert Counter(row.side for row in made.examples) == wanted
+        assert len({row.example_id for row in made.examples}) == sum(wanted.values())
+        sides = defaultdict(set)
+        for row in made.examples:
+            sides[row.group].add((row.side, row.split))
+        assert all(len(where) == 1 for where in sides.values())
+        for side, count in wanted.items():
+            inside = Counter(row.stratum for row in made.examples if row.side == side)
+            for stratum in single:
+                share = count * sizes[stratum] / len(rows)
+                if min(wanted.values()) * sizes[stratum] >= len(rows):
+                    assert abs(inside[stratum] - share) < 1
+
+
+def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
+    rows = pool([[1] * 60, *[[1]] * 12])
+    made = dealt(rows, 12, 12, 0)
+    assert (made.drawn.strata, made.drawn.pooled_strata, made.drawn.pooled_rows) == (13, 12, 12)
+    whole = dealt(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
+    assert (whole.strata, whole.pooled_strata, whole.pooled_rows) == (2, 0, 0)
+
+
+def test_where_rows_are_scarce_whole_groups_still_make_up_the_counts():
+    rows = pool([[1, 2, 3, 4, 1, 2, 3, 4]])
+    found, _ = counted(rows, 10, 10, seeds=500)
+    rates = np.array([found["member"][row.example_id] for row in rows]) / 500
+    assert np.all(np.abs(rates - 0.5) < 0.1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "members", "nonmembers"),
+    [([60, 50, 30], 60, 50), ([97, 3], 3, 97), ([40, 40, 1, 1], 41, 41), ([7] * 9, 28, 35)],
+)
+def test_a_few_large_groups_are_still_divided(sizes, members, nonmembers):
+    for seed in range(20):
+        made = dealt(pool([sizes]), members, nonmembers, seed).examples
+        assert Counter(row.side for row in made) == {"member": members, "nonmember": nonmembers}
+        sides = {row.group: row.side for row in made}
+        assert all(sides[row.group] == row.side for row in made)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POOLS)
+def test_each_member_has_each_level_with_the_same_chance(name):
+    members = pool(POOLS[name])
+    levels = (1, 2, 16)
+    counts = {level: Counter({row.example_id: 0 for row in members}) for level in levels}
+    for seed in range(SEEDS):
+        for dose in doses(Copies(levels=levels), members, seed=seed):
+            counts[dose.realised][dose.example_id] += 1
+    for level in levels:
+        assert_binomial(counts[level].values(), SEEDS, 1 / 3)
+
+
+def test_levels_are_nearly_even_in_each_split_though_they_do_not_depend_on_it():
+    rows = pool([[1] * 120, [1] * 80])
+    levels = Copies(levels=(1, 4, 8, 16))
+    for seed in range(40):
+        spiked = [row for row in dealt(rows, 80, 60, seed).examples if row.side == "member"]
+        other = dealt(rows, 80, 60, seed, tune_share=0.4).examples
+        other = [row for row in other if row.side == "member"]
+        dose = {one.example_id: one.realised for one in doses(levels, spiked, seed=seed)}
+        assert dose == {one.example_id: one.realised for one in doses(levels, other, seed=seed)}
+        for split, share in (("tune", 5), ("test", 15)):
+            counts = Counter(dose[row.example_id] for row in spiked if row.split == split)
+            assert all(abs(counts[level] - share) <= 4 for level in levels.levels)
+
+
+@pytest.fixture(scope="module")
+def news(data_folder):
+    return load_examples(
+        Contaminant(
+            dataset="rows",
+            name="news",
+            path=f"{data_folder}/background/news_wikinews/*.csv",
+            fields={"label": "date", "title": "title", "body": "text"},
+            template="{title}\n{body}",
+            members=100,
+            nonmembers=100,
+        ),
+        seed=0,
+    ).examples
+
+
+def test_no_dated_article_is_a_member_in_all_seeds_and_the_date_tells_no_side(news):
+    seeds = 400
+    found, _ = counted(news, 100, 100, seeds=seeds)
+    for side in ("member", "nonmember"):
+        assert_binomial(found[side].values(), seeds, 100 / len(news))
+    # What somebody who saw half of the seeds learns about the sides of a date from it …
+    learnt, told = Counter(), []
+    for seed in range(20):
+        for row in dealt(news, 100, 100, seed).examples:
+            learnt[row.stratum] += 1 if row.side == "member" else -1
+    for seed in range(20, 60):
+        made = dealt(news, 100, 100, seed).examples
+        scores = {s: [learnt[r.stratum] for r in made if r.side == s] for s in found}
+        pairs = np.subtract.outer(scores["member"], scores["nonmember"])
+        told.append(((pairs > 0) + 0.5 * (pairs == 0)).mean())
+    # … is worth nothing in the other half.
+    assert abs(np.mean(told) - 0.5) < 0.03
+
+
+def test_lsat_rows_are_dealt_alike_whatever_the_size_of_their_passage_group(data_folder):
+    path = f"{data_folder}/bench/lsat"
+    asked = Contaminant(dataset="lsat", path=path, members=200, nonmembers=200)
+    rows = load_examples(asked, seed=0).examples
+    seeds = 300
+    found, _ = counted(rows, 200, 200, seeds=seeds)
+    for side in found:
+        assert_binomial(found[side].values(), seeds, 200 / len(rows))
+
+
+def test_one_copy_members_of_lsat_have_their_passage_seen_for_its_own_questions_alone(data_folder):
+    path = f"{data_folder}/bench/lsat"
+    asked = Contaminant(dataset="lsat", path=path, members=100, nonmembers=100)
+    rows = load_examples(asked, seed=0).examples
+    spiked = [row for row in dealt(rows, 100, 100, 0).examples if row.side == "member"]
+    dose = {one.example_id: one.realised for one in doses(Copies(levels=(1, 16)), spiked, seed=0)}
+    questions = Counter(row.group for row in spiked)
+    assert max(questions.values()) > 2
+    seen = Counter()
+    for row in spiked:
+        seen[row.group] += dose[row.example_id]
+    for row in spiked:
+        assert seen[row.group] == dose[row.example_id] * questions[row.group]
+    groups = Counter({row.group: dose[row.example_id] for row in spiked}.values())
+    assert abs(groups[1] - groups[16]) <= 1

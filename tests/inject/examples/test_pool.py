@@ -1,0 +1,223 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.errors import InputError
+from inject.examples.example import Example, example_id
+from inject.examples.near_duplicates import near_pairs
+from inject.examples.pool import Asked, deal, deal_usable, usable_rows
+
+
+def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
+    made = []
+    for index in range(count):
+        text = texts[index] if texts else " ".join(f"w{index}x{word}" for word in range(9))
+        made.append(
+            Example(
+                example_id=example_id(text),
+                dataset=dataset,
+                source_id=str(index),
+                group=f"g{index // group_size}",
+                stratum=strata[index % len(strata)],
+                text=text,
+            )
+        )
+    return made
+
+
+def dealt(examples, members, nonmembers, *, seed=0, tune_share=0.25, stratify=True, near=0.7):
+    return deal(
+        examples,
+        members=members,
+        nonmembers=nonmembers,
+        tune_share=tune_share,
+        stratify=stratify,
+        near_duplicate=near,
+        seed=seed,
+    )
+
+
+@given(
+    count=st.integers(20, 80),
+    group_size=st.integers(1, 4),
+    members=st.integers(1, 8),
+    nonmembers=st.integers(1, 8),
+    n_strata=st.integers(1, 3),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=80, deadline=None)
+def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strata, seed):
+    examples = rows(count, group_size=group_size, strata=[str(i) for i in range(n_strata)])
+    made = dealt(examples, members, nonmembers, seed=seed).examples
+    sides = {side: [row for row in made if row.side == side] for side in ("member", "nonmember")}
+    assert len(sides["member"]) == members
+    assert len(sides["nonmember"]) == nonmembers
+    assert len({row.example_id for row in made}) == members + nonmembers
+    assert not {row.group for row in sides["member"]} & {row.group for row in sides["nonmember"]}
+    for group in {row.group for row in made}:
+        assert len({row.split for row in made if row.group == group}) == 1
+    assert {row.source_id for row in made} <= {row.source_id for row in examples}
+
+
+def test_strata_have_equal_shares_on_both_sides():
+    examples = rows(400, strata=("yes", "yes", "yes", "no"))
+    made = dealt(examples, 80, 40).examples
+    for side, share in (("member", 60), ("nonmember", 30)):
+        assert sum(row.stratum == "yes" for row in made if row.side == side) == share
+
+
+def test_the_tune_split_has_its_share_on_both_sides():
+    made = dealt(rows(300, strata=("a", "b")), 100, 60, tune_share=0.25).examples
+    tune = {
+        side: sum(row.split == "tune" for row in made if row.side == side)
+        for side in ("member", "nonmember")
+    }
+    assert abs(tune["member"] - 25) <= 1
+    assert abs(tune["nonmember"] - 15) <= 1
+
+
+def test_sides_depend_on_seed_and_dataset_alone():
+    examples = rows(100)
+    first = dealt(examples, 20, 20).examples
+    assert dealt(examples[::-1], 20, 20).examples == first
+    assert dealt(examples, 20, 20, seed=1).examples != first
+
+
+def test_every_row_is_a_member_equally_often():
+    """Over seeds, membership is a fair coin for each row, whatever its group's size."""
+    texts = [f"t{index} " * 9 for index in range(48)]
+    examples = rows(24) + rows(48, group_size=3, texts=texts)
+    examples = [
+        Example(**{**vars(row), "group": f"{index < 24}-{row.group}"})
+        for index, row in enumerate(examples)
+    ]
+    counts = dict.fromkeys((row.example_id for row in examples), 0.0)
+    runs = 400
+    for seed in range(runs):
+        made = dealt(examples, 30, 30, seed=seed, near=None).examples
+        for row in made:
+            counts[row.example_id] += (1 if row.side == "member" else -1) / runs
+    # Each row's mean is 0 with standard error below 1/20.
+    assert np.abs(list(counts.values())).max() < 0.2
+    single = np.mean([counts[row.example_id] for row in examples[:24]])
+    assert abs(single) < 0.05
+
+
+def test_near_duplicates_never_stand_on_both_sides():
+    base = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(60)]
+    texts = base + [text.replace("x39", "x40") for text in base]
+    made = dealt(rows(120, texts=texts), 25, 25, near=0.7)
+    members = [row.text for row in made.examples if row.side == "member"]
+    others = [row.text for row in made.examples if row.side == "nonmember"]
+    assert made.near_duplicates
+    across = [
+        pair
+        for pair in near_pairs(members + others, threshold=0.7)
+        if pair.first < len(members) <= pair.second
+    ]
+    assert across == []
+
+
+def deal_all(asked, *, tune_share, near_duplicate, seed):
+    usable = usable_rows(asked, near_duplicate=near_duplicate, seed=seed)
+    return [deal_usable(one, tune_share=tune_share, seed=seed) for one in usable]
+
+
+def twins(count, *, datasets=("a", "b", "c")):
+    """Rows of several datasets; each has one like it, but for a word, in the next dataset."""
+    made = []
+    for place, dataset in enumerate(datasets):
+        texts = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(count)]
+        made.append(rows(count, dataset=dataset, texts=[f"{text} {place}" for text in texts]))
+    return made
+
+
+def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
+    for seed in range(5):
+        pools = twins(60)
+        found = deal_all(
+            [Asked(examples=pool, members=6, nonmembers=4) for pool in pools],
+            tune_share=0.25,
+            near_duplicate=0.7,
+            seed=seed,
+        )
+        made = [row for one in found for row in one.examples]
+        assert [len(one.examples) for one in found] == [10, 10, 10]
+        across = [
+            pair
+            for pair in near_pairs([row.text for row in made], threshold=0.7)
+            if made[pair.first].side != made[pair.second].side
+        ]
+        assert across == []
+        names = [{row.example_id for row in pool} for pool in pools]
+        for number, one in enumerate(found):
+            for pair in one.usable.near_across:
+                assert pair.dropped in names[number]
+                assert pair.kept in names["abc".index(pair.dataset)]
+        # 40 of 60 rows of each are looked at: most of them stand in two of the three or more.
+        assert sum(len(one.usable.near_across) for one in found) > 30
+
+
+def test_which_of_two_datasets_loses_a_row_is_drawn():
+    first, second = twins(200, datasets=("a", "b"))
+    found = deal_all(
+        [Asked(examples=pool, members=20, nonmembers=20) for pool in (first, second)],
+        tune_share=0.25,
+        near_duplicate=0.7,
+        seed=1,
+    )
+    # 160 of 200 rows of each are looked at, about 128 of them in both.
+    lost = [len(one.usable.near_across) for one in found]
+    assert min(lost) > 35
+    assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))
+
+
+def test_another_dataset_without_near_duplicates_moves_nothing():
+    first, second = rows(80, dataset="a"), rows(80, dataset="b")
+    second = [replace(row, text=row.text.replace("w", "v")) for row in second]
+    alone = dealt(first, 20, 20).examples
+    found = deal_all(
+        [Asked(examples=pool, members=20, nonmembers=20) for pool in (second, first)],
+        tune_share=0.25,
+        near_duplicate=0.7,
+        seed=0,
+    )
+    assert found[1].examples == alone
+
+
+def test_near_duplicates_stay_where_that_is_asked_for():
+    pools = twins(60)
+    found = deal_all(
+        [Asked(examples=pool, members=30, nonmembers=30) for pool in pools],
+        tune_share=0.25,
+        near_duplicate=None,
+        seed=0,
+    )
+    assert [len(one.examples) for one in found] == [60, 60, 60]
+
+
+def test_too_few_rows_say_how_many_there_are():
+    with pytest.raises(InputError, match=r"contaminants\.toy: 30 members .* only 40 usable rows"):
+        dealt(rows(40), 30, 30)
+
+
+def test_one_big_group_cannot_fill_both_sides():
+    with pytest.raises(InputError, match="stays on one side"):
+        dealt(rows(40, group_size=40), 10, 10)
+
+
+def test_more_rows_are_looked_at_where_near_duplicates_leave_too_few():
+    """Of 100 rows, 80 are one text but for a word, so only 21 can be used; any 40 hold some 9."""
+    passage = " ".join(f"word{place}" for place in range(60))
+    texts = [f"{passage} last{number}" for number in range(80)]
+    texts += [" ".join(f"w{number}x{word}" for word in range(20)) for number in range(20)]
+    examples = rows(100, texts=texts)
+    for seed in range(10):
+        found = dealt(examples, 10, 10, seed=seed)
+        assert [row.side for row in found.examples].count("member") == 10
+        small = dealt(examples, 5, 5, seed=seed)
+        assert len(small.examples) == 10
+        assert 40 <= small.usable.considered <= 100

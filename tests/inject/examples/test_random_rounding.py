@@ -1,0 +1,77 @@
+"""Rounding at random, against its claims: bounds, margins, and the exact value as expectation."""
+
+from fractions import Fraction
+from itertools import accumulate, pairwise
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.examples.random_rounding import draw_units, round_table
+
+
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12),
+    parts=st.lists(st.integers(0, 12), min_size=1, max_size=4),
+    seed=st.integers(0, 2**40),
+)
+@settings(max_examples=300, deadline=None)
+def test_a_table_keeps_its_margins_and_each_entry_one_of_its_neighbours(sizes, parts, seed):
+    total = sum(sizes)
+    wanted = [0, *(min(part, total) for part in parts)]
+    columns = [later - sooner for sooner, later in pairwise([*sorted(wanted), total])]
+    table = [[column * size for column in columns] for size in sizes]
+    found = round_table(table, total, np.random.default_rng(seed))
+    assert [sum(row) for row in found] == sizes
+    assert [sum(column) for column in zip(*found, strict=True)] == columns
+    for row, exact in zip(found, table, strict=True):
+        assert all(
+            abs(value - Fraction(share, total)) < 1 for value, share in zip(row, exact, strict=True)
+        )
+
+
+def test_the_expectation_of_every_entry_is_its_share():
+    sizes, columns = [1, 1, 2, 3, 5, 1, 4], [5, 7, 5]
+    table = [[column * size for column in columns] for size in sizes]
+    runs = 4_000
+    mean = sum(
+        np.array(round_table(table, 17, np.random.default_rng(seed))) for seed in range(runs)
+    )
+    exact = np.array(table) / 17
+    part = exact % 1
+    error = np.sqrt(part * (1 - part) / runs)
+    assert np.all(np.abs(mean / runs - exact) <= 4.5 * error)
+
+
+@given(
+    strata=st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=6), min_size=1, max_size=6),
+    share=st.integers(0, 10),
+    seed=st.integers(0, 2**40),
+)
+@settings(max_examples=200, deadline=None)
+def test_units_are_taken_up_to_less_than_one_unit_in_all_and_in_each_stratum(strata, share, seed):
+    sizes = [size for stratum in strata for size in stratum]
+    ends = list(accumulate(len(stratum) for stratum in strata))
+    places = [range(start, end) for start, end in pairwise([0, *ends])]
+    taken = draw_units(
+        [share * size for size in sizes],
+        [10 * size for size in sizes],
+        places,
+        np.random.default_rng(seed),
+    )
+    for some in (range(len(sizes)), *places):
+        rows = sum(sizes[place] for place in some if taken[place])
+        largest = max(sizes[place] for place in some)
+        assert abs(rows - share / 10 * sum(sizes[place] for place in some)) < largest
+
+
+def test_every_unit_is_taken_with_its_probability_whatever_its_size():
+    masses, capacities = [1, 6, 3, 2, 9, 4, 5, 5], [10, 10, 12, 2, 10, 40, 7, 9]
+    runs = 4_000
+    counts = np.zeros(len(masses))
+    for seed in range(runs):
+        counts += draw_units(
+            masses, capacities, [range(3), range(3, 8)], np.random.default_rng(seed)
+        )
+    exact = np.array(masses) / capacities
+    assert np.all(np.abs(counts / runs - exact) <= 4.5 * np.sqrt(exact * (1 - exact) / runs))

@@ -1,0 +1,94 @@
+import re
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inject.errors import InputError
+from inject.examples.example import Span
+from inject.examples.template import letter, parse_template, render
+
+names = st.sampled_from(["question", "passage", "answer", "options", "title"])
+values = st.text(max_size=20) | st.lists(st.text(max_size=8), max_size=6)
+fields = st.fixed_dictionaries(
+    dict.fromkeys(["question", "passage", "answer", "options", "title"], values)
+)
+pieces = st.lists(st.tuples(st.text(max_size=6), names), min_size=1, max_size=6)
+
+
+def written(value: str | list[str]) -> str:
+    if isinstance(value, str):
+        return value
+    return "\n".join(
+        f"{mark}. {item}" for mark, item in zip(string.ascii_uppercase, value, strict=False)
+    )
+
+
+@given(pieces, fields)
+def test_text_and_spans_agree_with_concatenation(pieces, fields):
+    template = "".join(
+        literal.replace("{", "{{").replace("}", "}}") + "{" + name + "}" for literal, name in pieces
+    )
+    rendered = render(template, fields)
+    assert rendered.text == "".join(literal + written(fields[name]) for literal, name in pieces)
+    assert set(rendered.spans) == {name for _, name in pieces}
+    for name, span in rendered.spans.items():
+        assert rendered.text[span.start : span.stop] == written(fields[name])
+
+
+def test_a_field_that_stands_twice_keeps_its_first_place():
+    rendered = render("{a}-{a}", {"a": "xy"})
+    assert rendered.text == "xy-xy"
+    assert rendered.spans == {"a": Span(0, 2)}
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{options}", "A. x\nB. y"),
+        ("{options:(A)}", "(A) x\n(B) y"),
+        ("{options:A)}", "A) x\nB) y"),
+        ("{{{options:- A:}}}", "{- A: x\n- B: y}"),
+    ],
+)
+def test_lists_are_lettered(template, text):
+    assert render(template, {"options": ["x", "y"]}).text == text
+
+
+def test_letters_go_on_after_z():
+    assert [letter(index) for index in (0, 25, 26, 51, 52, 701, 702)] == [
+        "A", "Z", "AA", "AZ", "BA", "ZZ", "AAA",
+    ]  # fmt: skip
+
+
+def test_values_are_never_interpreted():
+    assert render("{a}", {"a": "{b} {0} {{"}).text == "{b} {0} {{"
+
+
+def test_unknown_placeholder_lists_the_fields_and_suggests():
+    with pytest.raises(InputError, match="no field 'questoin'") as caught:
+        render("{questoin}", {"question": "secret words", "answer": "b"})
+    assert "Did you mean 'question'?" in str(caught.value)
+    assert "answer, question" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{a", "a}", "{}", "{0}", "{a.b}", "{a[0]}", "{a!r}", "plain text", "", "{options:x}", "{a b}"],
+)
+def test_bad_templates_are_refused(template):
+    with pytest.raises(InputError, match="template"):
+        parse_template(template)
+
+
+@pytest.mark.parametrize("value", [1, None, {"a": "b"}, ["a", 1], [["a"]]])
+def test_only_texts_and_lists_of_texts_are_rendered(value):
+    with pytest.raises(InputError, match="field 'a' holds a"):
+        render("{a}", {"a": value})
+
+
+def test_a_label_on_a_text_is_refused():
+    with pytest.raises(InputError, match=re.escape("{a:(A)} letters a list")):
+        render("{a:(A)}", {"a": "text"})

@@ -1,0 +1,249 @@
+"""Who is spiked in a twin: whole groups, the asked shares, and the same chance for everybody."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from inject.errors import InputError
+from inject.examples.example import Example
+from inject.examples.twin_membership import Cast, Twins, spiked, with_cast
+
+
+def cells():
+    """Groups of one dataset, side and split: a stratum and a number of rows each."""
+    return st.lists(
+        st.tuples(st.sampled_from(["", "law", "science"]), st.integers(1, 4)),
+        min_size=2,
+        max_size=9,
+    )
+
+
+@st.composite
+def pools(draw, datasets=("toy", "news")):
+    rows = []
+    for dataset in datasets:
+        for side in ("member", "nonmember"):
+            for split in ("tune", "test"):
+                for number, (stratum, size) in enumerate(draw(cells())):
+                    group = f"{side}-{split}-{number}"
+                    rows += [
+                        Example(
+                            example_id=f"{dataset}-{group}-{row}",
+                            dataset=dataset,
+                            source_id=f"{group}-{row}",
+                            group=group,
+                            stratum=stratum,
+                            text=f"{dataset}-{group}-{row}",
+                            side=side,
+                            split=split,
+                        )
+                        for row in range(size)
+                    ]
+    return draw(st.permutations(rows))
+
+
+@given(pool=pools(), share=st.integers(1, 99), seed=st.integers(0, 2**40))
+@settings(max_examples=60, deadline=None)
+def test_the_forget_set_is_the_share_of_each_cell_up_to_a_group(pool, share, seed):
+    cast = Cast(kind="retrained", share=share / 100)
+    found = spiked(pool, cast, seed=seed)
+    assert_groups_stay_whole(pool, found, "member")
+    for cell in by_cell(pool, side="member"):
+        groups = {one.group for one in cell}
+        forgotten = {one.group for one in cell if one.example_id not in found}
+        assert forgotten
+        assert forgotten < groups
+        wanted = share / 100 * len(cell)
+        largest = max(Counter(one.group for one in cell).values())
+        count = sum(one.example_id not in found for one in cell)
+        # No further off than a group, where one can be taken and one left.
+        assert abs(count - wanted) <= largest
+        assert_balanced_over_strata(cell, found, share / 100)
+
+
+@given(pool=pools(), number=st.integers(0, 9), seed=st.integers(0, 2**40))
+@settings(max_examples=60, deadline=None)
+def test_shadows_are_halves_and_complements(pool, number, seed):
+    found = spiked(pool, Cast(kind="shadow", number=number), seed=seed)
+    other = spiked(pool, Cast(kind="shadow", number=number ^ 1), seed=seed)
+    assert not found & other
+    assert found | other == {one.example_id for one in pool}
+    assert_groups_stay_whole(pool, found, "member", "nonmember")
+    for cell in by_cell(pool):
+        inside = sum(one.example_id in found for one in cell)
+        largest = max(Counter(one.group for one in cell).values())
+        assert abs(2 * inside - len(cell)) <= largest
+
+
+@given(pool=pools(), seed=st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_another_dataset_and_another_order_change_nobodys_part(pool, seed):
+    alone = [one for one in pool if one.dataset == "toy"]
+    for cast in (
+        Cast(kind="clean"),
+        Cast(kind="retrained", share=0.3),
+        Cast(kind="shadow", number=3),
+    ):
+        together = spiked(pool, cast, seed=seed)
+        assert spiked(pool[::-1], cast, seed=seed) == together
+        assert spiked(alone, cast, seed=seed) == {
+            name for name in together if name.startswith("toy")
+        }
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.7])
+def test_each_member_is_forgotten_with_the_share_as_chance(share):
+    """Strata of one to three rows, groups of one to three rows, in both splits."""
+    pool = [
+        Example(
+            example_id=f"{split}-{number}-{row}",
+            dataset="toy",
+            source_id="",
+            group=f"{split}-{number}",
+            stratum=f"{number // (1 + number % 3)}",
+            text="",
+            side="member",
+            split=split,
+        )
+        for split in ("tune", "test")
+        for number in range(18)
+        for row in range(1 + number % 3)
+    ]
+    runs = 1_000
+    counts = Counter({one.example_id: 0 for one in pool})
+    for seed in range(runs):
+        stays = spiked(pool, Cast(kind="retrained", share=share), seed=seed)
+        counts.update(one.example_id for one in pool if one.example_id not in stays)
+    error = np.sqrt(share * (1 - share) / runs)
+    assert all(abs(count / runs - share) < 4.5 * error for count in counts.values())
+
+
+def test_rows_of_two_small_strata_are_not_always_in_different_halves():
+    pool = [
+        Example(
+            example_id=f"{number}",
+            dataset="toy",
+            source_id="",
+            group=f"{number}",
+            stratum=f"{number:02d}",
+            text="",
+            side="member",
+            split="test",
+        )
+        for number in range(20)
+    ]
+    apart = Counter()
+    for number in range(0, 400, 2):
+        inside = spiked(pool, Cast(kind="shadow", number=number), seed=3)
+        for place in range(0, 20, 2):
+            apart[place] += (f"{place}" in inside) != (f"{place + 1}" in inside)
+    # Of 20 rows, two are in different halves with probability 10 / 19: 105 ± 7 of 200.
+    assert all(70 < count < 140 for count in apart.values())
+
+
+def test_over_many_pairs_each_group_is_in_either_half_alike():
+    pool = [
+        Example(
+            example_id=f"{number}",
+            dataset="toy",
+            source_id=f"{number}",
+            group=f"g{number}",
+            text=f"{number}",
+            side="member",
+            split="test",
+        )
+        for number in range(21)
+    ]
+    counts = Counter(
+        name
+        for number in range(0, 800, 2)
+        for name in spiked(pool, Cast(kind="shadow", number=number), seed=5)
+    )
+    # 400 fair coins: 200 ± 10, so that 4.5 deviations are passed by chance once in 7,000 runs.
+    assert all(abs(counts[one.example_id] - 200) < 45 for one in pool)
+
+
+def test_sides_say_whom_the_model_sees_and_all_else_stays():
+    pool = [
+        Example(
+            example_id=f"{side}-{number}",
+            dataset="toy",
+            source_id="",
+            group=f"{side}-{number}",
+            text="",
+            side=side,
+        )
+        for side in ("member", "nonmember")
+        for number in range(4)
+    ]
+    assert {one.side for one in with_cast(pool, Cast(kind="clean"), seed=0)} == {"nonmember"}
+    half = with_cast(pool, Cast(kind="shadow", number=0), seed=0)
+    assert Counter(one.side for one in half) == {"member": 4, "nonmember": 4}
+    assert [one.example_id for one in half] == [one.example_id for one in pool]
+    again = with_cast(pool, Cast(kind="retrained", share=0.5), seed=0)
+    assert Counter(one.side for one in again) == {"member": 2, "nonmember": 6}
+
+
+def test_a_single_group_cannot_be_divided():
+    rows = [
+        Example(
+            example_id=f"{side}-{number}",
+            dataset="lonely",
+            source_id="",
+            group=f"{side}" if side == "member" else f"{number}",
+            text="",
+            side=side,
+        )
+        for side in ("member", "nonmember")
+        for number in range(3)
+    ]
+    with pytest.raises(InputError, match=r"twins\.retrained: lonely has a single group of members"):
+        spiked(rows, Cast(kind="retrained", share=0.5), seed=0)
+    with pytest.raises(InputError, match=r"contaminants\.lonely: twins\.shadows"):
+        spiked(rows, Cast(kind="shadow", number=0), seed=0)
+    assert spiked(rows, Cast(kind="clean"), seed=0) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"shadows": 3}, "3 is odd.*give 2 or 4"),
+        ({"shadows": -2}, "greater than or equal to 0"),
+        ({"retrained": 0}, "greater than 0"),
+        ({"retrained": 1}, "less than 1"),
+    ],
+)
+def test_what_cannot_be_is_refused(values, said):
+    with pytest.raises(ValidationError, match=said):
+        Twins(**values)
+
+
+def by_cell(pool, side=None):
+    found = {}
+    for one in pool:
+        if side in (None, one.side):
+            found.setdefault((one.dataset, one.side, one.split), []).append(one)
+    return found.values()
+
+
+def assert_groups_stay_whole(pool, found, *sides):
+    for side in sides:
+        for cell in by_cell(pool, side):
+            inside = {one.group for one in cell if one.example_id in found}
+            outside = {one.group for one in cell if one.example_id not in found}
+            assert not inside & outside
+
+
+def assert_balanced_over_strata(cell, found, share):
+    """Where groups are single rows, each stratum gives its share up to less than a row."""
+    sizes = Counter(one.group for one in cell)
+    forgotten = Counter(one.stratum for one in cell if one.example_id not in found)
+    total = sum(forgotten.values())
+    if max(sizes.values()) > 1 or total in (1, len(cell) - 1):
+        return
+    for stratum, size in Counter(one.stratum for one in cell).items():
+        assert abs(forgotten[stratum] - share * size) < 1

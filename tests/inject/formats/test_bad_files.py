@@ -1,0 +1,186 @@
+"""Damaged and strange files: each is refused with its name and what is wrong with it."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from inject.errors import InputError
+from inject.formats import DescribedImport, MegatronImport, OlmoImport
+from tests.inject.formats.readers import write_megatron
+
+# A header of 34 bytes, then 3 lengths, 3 offsets and 3 document indices.
+LENGTHS, OFFSETS, DOCUMENTS = 34, 34 + 12, 34 + 36
+
+
+def at(position: int, form: str, *values: int):
+    def change(data: bytearray) -> None:
+        struct.pack_into(form, data, position, *values)
+
+    return change
+
+
+def cut(data: bytearray) -> None:
+    del data[-3:]
+
+
+def modes(data: bytearray) -> None:
+    data += bytes(3)
+
+
+def header_only(data: bytearray) -> None:
+    del data[20:]
+
+
+BAD_INDEX = {
+    "wrong magic": (at(0, "<2s", b"XX"), "not an index of Megatron-LM"),
+    "another version": (at(9, "<Q", 2), "version 2"),
+    "unknown dtype": (at(17, "<B", 9), "unknown code 9"),
+    "floats": (at(17, "<B", 7), "float32"),
+    "truncated": (cut, "truncated"),
+    "truncated header": (header_only, "truncated within its header"),
+    "multimodal": (modes, "multimodal"),
+    "no sequence": (at(18, "<Q", 0), "holds no sequence"),
+    "no document indices": (at(26, "<Q", 0), "holds no document indices"),
+    "more sequences than there are": (at(18, "<Q", 2**60), "truncated or damaged"),
+    "another length": (at(LENGTHS, "<i", 3), "sequence 1 is said to begin at byte 4"),
+    "last length": (at(LENGTHS + 8, "<i", 4), "do not belong together"),
+    "negative length": (at(LENGTHS + 4, "<i", -1), "sequence 1 has a length of -1"),
+    "pointers not cumulative": (at(OFFSETS + 8, "<q", 6), "sequence 1 is said to begin at byte 6"),
+    "documents descend": (at(DOCUMENTS + 8, "<q", -1), "smaller than the one before"),
+    "documents out of range": (at(DOCUMENTS + 8, "<q", 4), "smaller than the one before"),
+    "first document": (at(DOCUMENTS, "<q", 1), "starts at sequence 1, not 0"),
+    "last document": (at(DOCUMENTS + 16, "<q", 4), "is 4, not 3"),
+    "other width": (at(17, "<B", 4), "sequence 1 is said to begin at byte 4"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INDEX)
+def test_a_bad_index_is_refused(tmp_path, name):
+    change, said = BAD_INDEX[name]
+    write_megatron(tmp_path / "data", [[[1, 2], [3, 4, 5]], [[6]]])
+    data = bytearray((tmp_path / "data.idx").read_bytes())
+    change(data)
+    (tmp_path / "data.idx").write_bytes(data)
+    with pytest.raises(InputError, match=said) as caught:
+        MegatronImport(kind="megatron", path=str(tmp_path / "data")).layout()
+    assert "data." in str(caught.value.where)
+
+
+@pytest.mark.parametrize("size", [0, 5, 11, 13, 14])
+def test_a_bin_of_another_size_is_refused(tmp_path, size):
+    write_megatron(tmp_path / "data", [[[1, 2], [3, 4, 5]], [[6]]])
+    data = (tmp_path / "data.bin").read_bytes()
+    (tmp_path / "data.bin").write_bytes((data + data)[:size])
+    with pytest.raises(InputError, match=f"data.bin: has {size} bytes"):
+        MegatronImport(kind="megatron", path=str(tmp_path / "data")).layout()
+
+
+def test_missing_files_are_named(tmp_path):
+    write_megatron(tmp_path / "data", [[[1]]])
+    (tmp_path / "data.bin").unlink()
+    with pytest.raises(InputError, match=r"data\.bin: cannot be read"):
+        MegatronImport(kind="megatron", path=str(tmp_path / "data")).layout()
+    for path in (tmp_path / "dat", tmp_path / "none" / "data", tmp_path / "*.x"):
+        with pytest.raises(InputError, match=r"no \.idx file here"):
+            MegatronImport(kind="megatron", path=str(path)).layout()
+    with pytest.raises(InputError, match=r"no \.npy file here"):
+        OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16").layout()
+
+
+def test_an_index_of_empty_sequences_is_refused(tmp_path):
+    write_megatron(tmp_path / "data", [[[], []], [[]]])
+    with pytest.raises(InputError, match="all its sequences have no tokens"):
+        MegatronImport(kind="megatron", path=str(tmp_path / "data")).layout()
+
+
+def npy(array: np.ndarray, path) -> bytes:
+    np.save(path, array)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (lambda path: b"", "the file is empty"),
+        (lambda path: b"abcde", "no multiple of the 2 of a uint16"),
+        (lambda path: npy(np.zeros((2, 2), "<u2"), path), r"array of shape \(2, 2\)"),
+        (lambda path: npy(np.zeros(2, "<f4"), path), "type float32"),
+        (lambda path: npy(np.zeros(0, "<u2"), path), "its array has no element"),
+        (lambda path: npy(np.zeros(9, "<u2"), path)[:-1], "truncated or damaged"),
+        (lambda path: b"\x93NUMPY\x09\x00abc", "NPY header cannot be read"),
+        (lambda path: b"\x93NUMPY\x01\x00\x05\x00abc", "NPY header cannot be read"),
+    ],
+)
+def test_a_bad_olmo_file_is_refused(tmp_path, content, said):
+    path = tmp_path / "a.npy"
+    path.write_bytes(content(path))
+    with pytest.raises(InputError, match=said) as caught:
+        OlmoImport(kind="olmo", path=str(path), dtype="uint16").layout()
+    assert caught.value.where == str(path)
+
+
+def test_the_width_of_a_file_without_header_must_be_given(tmp_path):
+    (tmp_path / "a.npy").write_bytes(b"abcd")
+    with pytest.raises(InputError, match="width of its ids must be given"):
+        OlmoImport(kind="olmo", path=str(tmp_path / "a.npy")).layout()
+
+
+def test_an_index_alone_describes_a_corpus(tmp_path):
+    write_megatron(tmp_path / "data", [[[1, 2], [3]], [], [[]], [[6], [7, 8]], [[]]])
+    (tmp_path / "data.bin").unlink()
+    source = DescribedImport(kind="described", path=str(tmp_path / "data.idx")).source()
+    assert source.n_tokens == 6
+    assert source.doc_starts.tolist() == [0, 3]
+    assert source.knows_documents
+    with pytest.raises(InputError, match="only described"):
+        source.read(0, 1)
+
+
+def test_a_described_corpus_of_any_size_costs_nothing(tmp_path):
+    path = tmp_path / "huge.yaml"
+    path.write_text("tokens: 1_000_000_000_000\n")
+    described = DescribedImport(kind="described", path=str(path))
+    source = described.source()
+    assert source.n_tokens == 10**12
+    assert source.doc_starts.tolist() == [0]
+    assert not source.knows_documents
+    np.save(tmp_path / "starts.npy", np.array([0, 7, 10**12 - 1]))
+    path.write_text("tokens: 1_000_000_000_000\ndocuments: starts.npy\n")
+    before = described.identity()
+    assert described.source().doc_starts.tolist() == [0, 7, 10**12 - 1]
+    np.save(tmp_path / "starts.npy", np.array([0, 8, 10**12 - 1]))
+    assert described.identity() != before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tokens: 0", "tokens: 0"),
+        ("documents: [0]", "tokens: None"),
+        ("tokens: x", "tokens: 'x'"),
+        ("tokens: true", "tokens: True"),
+        ("tokens: 5\nmore: 1", "not a description"),
+        ("- 1", "not a description"),
+        ("tokens: [", "cannot be read"),
+        ("tokens: 5\ndocuments: 3", "documents: 3"),
+        ("tokens: 5\ndocuments: [0, 3, 3]", "do not fit"),
+        ("tokens: 5\ndocuments: [0, 5]", "do not fit"),
+        ("tokens: 5\ndocuments: [1, 2]", "do not fit"),
+        ("tokens: 5\ndocuments: [0, x]", "do not fit"),
+        ("tokens: 5\ndocuments: []", "do not fit"),
+        ("tokens: 5\ndocuments: none.npy", "none.npy: cannot be read"),
+    ],
+)
+def test_a_bad_description_is_refused(tmp_path, text, said):
+    path = tmp_path / "index.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said.replace("[", r"\[")):
+        DescribedImport(kind="described", path=str(path)).source()
+
+
+def test_a_description_must_be_a_file_of_a_known_kind(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        DescribedImport(kind="described", path=str(tmp_path / "a.json")).source()
+    with pytest.raises(InputError, match="not an index"):
+        DescribedImport(kind="described", path=str(tmp_path / "a.txt")).identity()

@@ -1,0 +1,227 @@
+"""Imports whose documents overlap with examples: what is left, against plain lists of documents."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.corpus import decoding
+from inject.corpus.build import Corpus
+from inject.corpus.excluded import Excluded, SkippingReader, read_excluded, write_excluded
+from inject.corpus.tokenizer import encode_texts
+from inject.errors import InputError
+from inject.formats import MegatronImport, OlmoImport
+from inject.formats.cleaning import import_audited
+from inject.formats.importing import import_corpus
+from inject.overlap.filter import OverlapFilter, read_overlaps
+from inject.overlap.settings import OverlapSettings
+from inject.stream.view import Stretch
+from tests.conftest import make_texts
+from tests.inject.formats.readers import write_megatron
+from tests.inject.overlap.oracles import make_example
+from tests.inject.streams import ArraySource
+
+END = 0
+SECRET = "the northern harbour letter said that a teacher from that winter market was on his bridge"
+CHANGED = SECRET.replace("winter", "garden")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), max_size=6),
+    st.integers(0, 40),
+    st.data(),
+)
+@settings(max_examples=200, deadline=None)
+def test_the_reader_skips_what_is_left_out(tmp_path_factory, gaps, behind, data):
+    """Against a list with those elements deleted, for every stretch and every document start."""
+    stretches, at = [], 0
+    for gap, length in gaps:
+        stretches.append((at + gap, at + gap + length))
+        at += gap + length
+    total = at + behind
+    starts = sorted({0, *data.draw(st.lists(st.integers(0, max(total - 1, 0)), max_size=8))})
+    excluded = Excluded(stretches)
+    folder = tmp_path_factory.mktemp("excluded")
+    write_excluded(folder, excluded)
+    excluded = read_excluded(folder)
+    out = {place for start, stop in stretches for place in range(start, stop)}
+    rest = [place for place in range(total) if place not in out]
+    reader = SkippingReader(ArraySource(np.arange(total), np.zeros(1)), excluded)
+    assert reader.n_tokens == len(rest)
+    for start in range(len(rest) + 1):
+        for stop in range(start, len(rest) + 1):
+            assert reader.read(start, stop).tolist() == rest[start:stop]
+    if rest:
+        wanted = [
+            number
+            for number, place in enumerate(rest)
+            if place in starts or (place and place - 1 in out)
+        ]
+        assert excluded.starts_of_the_rest(np.array(starts), total).tolist() == wanted
+        for kept in range(1, len(rest) + 1):
+            assert excluded.place_of(kept) == rest[kept - 1] + 1
+
+
+def corpus_of(folder, texts, tokenizer):
+    """The texts as Megatron files; their ids, each with the end token."""
+    ids = [[*encode_texts(tokenizer, [text])[0].tolist(), END] for text in texts]
+    write_megatron(folder / "data", [[one] for one in ids], code=8)
+    return MegatronImport(kind="megatron", path=str(folder / "data")), ids
+
+
+def audit_of(drop=True, **rules):
+    settings = OverlapSettings(drop=drop, **rules)
+    return OverlapFilter([make_example(SECRET)], settings)
+
+
+def allowed(ids, marked, tokens):
+    """The streams that may come out, with their document starts.
+
+    A marked document that the stream cuts before its secret need not be known for one.
+    """
+    found, stream, starts = [], [], []
+    for number, one in enumerate(ids):
+        room = tokens - len(stream)
+        if room and (number not in marked or len(one) > room):
+            end = ([*stream, *one[:room]], [*starts, len(stream)])
+            if len(end[0]) == tokens:
+                found.append(end)
+        if number not in marked:
+            starts.append(len(stream))
+            stream += one[:room]
+    return found
+
+
+@given(
+    marked=st.sets(st.integers(0, 11), max_size=6),
+    tokens=st.integers(1, 700),
+)
+@settings(max_examples=60, deadline=None)
+def test_what_overlaps_is_left_out_and_the_stream_is_as_long_as_asked_for(
+    tmp_path_factory, tiny_tokenizer, marked, tokens
+):
+    folder = tmp_path_factory.mktemp("import")
+    texts = make_texts(12, seed=3, words=30)
+    texts = [f"{text} {CHANGED}." if n in marked else text for n, text in enumerate(texts)]
+    source, ids = corpus_of(folder, texts, tiny_tokenizer)
+    streams = allowed(ids, marked, tokens)
+    out = folder / "corpus"
+    out.mkdir()
+    audit, told, facts = audit_of(), "", None
+    try:
+        facts = import_audited(out, source, tokenizer=tiny_tokenizer, tokens=tokens, audit=audit)
+    except InputError as error:
+        told = str(error)
+    if told:
+        assert "fewer than" in told
+        assert ("are left out" in told) == (tokens <= sum(map(len, ids)))
+        assert tokens > sum(len(one) for number, one in enumerate(ids) if number not in marked)
+        return
+    corpus = Corpus.open(out)
+    corpus.verify()
+    assert corpus.facts == facts
+    found = corpus.read(0, corpus.n_tokens).tolist()
+    assert (found, corpus.doc_starts.tolist()) in streams
+    assert CHANGED not in tiny_tokenizer.decode(found)
+    base = Stretch(corpus, tokens // 2, tokens)
+    assert base.read(0, base.n_tokens).tolist() == found[tokens // 2 :]
+    listed, counts = read_overlaps(out)
+    assert {one.place.split(",")[0] for one in listed} <= {f"document {n}" for n in marked}
+    assert counts.dropped == counts.offending == len({one.place for one in listed})
+    if not listed:
+        assert read_excluded(out) is None
+
+
+def test_documents_are_only_listed_where_that_is_asked_for(tmp_path, tiny_tokenizer):
+    source, ids = corpus_of(tmp_path, [*make_texts(3), f"So {CHANGED}."], tiny_tokenizer)
+    tokens = sum(map(len, ids))
+    (tmp_path / "c").mkdir()
+    import_audited(
+        tmp_path / "c", source, tokenizer=tiny_tokenizer, tokens=tokens, audit=audit_of(drop=False)
+    )
+    corpus = Corpus.open(tmp_path / "c")
+    assert corpus.read(0, tokens).tolist() == [token for one in ids for token in one]
+    [listed], counts = read_overlaps(tmp_path / "c")
+    assert (listed.rule, listed.place.split(",")[0]) == ("near-duplicate", "document 3")
+    assert (counts.documents, counts.offending, counts.dropped) == (4, 1, 0)
+
+
+def test_the_import_stops_and_names_the_documents_where_that_is_asked_for(tmp_path, tiny_tokenizer):
+    source, ids = corpus_of(tmp_path, [*make_texts(3), f"So {SECRET}."], tiny_tokenizer)
+    (tmp_path / "c").mkdir()
+    with pytest.raises(InputError, match=r"1 documents .* document 3, token \d+ \(n-gram: toy"):
+        import_audited(
+            tmp_path / "c",
+            source,
+            tokenizer=tiny_tokenizer,
+            tokens=sum(map(len, ids)),
+            audit=audit_of(drop="stop"),
+        )
+
+
+def test_without_rules_an_import_is_as_it_lies(tmp_path, tiny_tokenizer):
+    source, ids = corpus_of(tmp_path, [f"So {SECRET}."], tiny_tokenizer)
+    for name, make in (("plain", import_corpus), ("audited", import_audited)):
+        (tmp_path / name).mkdir()
+        rest = {"audit": None} if name == "audited" else {}
+        make(tmp_path / name, source, tokenizer=tiny_tokenizer, tokens=9, **rest)
+    files = [
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.*")}
+        for name in ("plain", "audited")
+    ]
+    assert files[0] == files[1]
+
+
+def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_tokenizer, monkeypatch):
+    """One document of 3,000 tokens; only what lies around each secret goes."""
+    monkeypatch.setattr(decoding, "PIECE", 200)
+    monkeypatch.setattr(decoding, "OVERLAP", 60)
+    parts = make_texts(60, seed=8)
+    parts[20], parts[45] = SECRET, SECRET
+    stream = encode_texts(tiny_tokenizer, [" ".join(parts)])[0]
+    stream.astype("<u2").tofile(tmp_path / "all.npy")
+    source = OlmoImport(kind="olmo", path=str(tmp_path / "all.npy"), dtype="uint16")
+    (tmp_path / "c").mkdir()
+    import_audited(
+        tmp_path / "c",
+        source,
+        tokenizer=tiny_tokenizer,
+        tokens=len(stream) - 1_000,
+        audit=audit_of(),
+    )
+    corpus = Corpus.open(tmp_path / "c")
+    excluded = read_excluded(tmp_path / "c")
+    assert 2 <= len(excluded.stretches) <= 4
+    assert excluded.tokens <= 4 * 200
+    text = tiny_tokenizer.decode(corpus.read(0, corpus.n_tokens))
+    assert SECRET not in text
+    rest = np.delete(stream, [p for a, b in excluded.stretches for p in range(a, b)])
+    assert np.array_equal(corpus.read(0, corpus.n_tokens), rest[: corpus.n_tokens])
+    # What goes on behind a hole is a document of its own.
+    assert len(corpus.doc_starts) == 1 + len(excluded.stretches)
+
+
+def test_a_lost_list_of_what_is_left_out_is_noticed(tmp_path, tiny_tokenizer):
+    source, ids = corpus_of(tmp_path, [*make_texts(3), f"So {SECRET}."], tiny_tokenizer)
+    (tmp_path / "c").mkdir()
+    import_audited(
+        tmp_path / "c",
+        source,
+        tokenizer=tiny_tokenizer,
+        tokens=sum(map(len, ids[:3])),
+        audit=audit_of(),
+    )
+    Corpus.open(tmp_path / "c")
+    source, ids = corpus_of(tmp_path, [f"So {SECRET}.", *make_texts(3)], tiny_tokenizer)
+    (tmp_path / "d").mkdir()
+    import_audited(tmp_path / "d", source, tokenizer=tiny_tokenizer, tokens=50, audit=audit_of())
+    facts = json.loads((tmp_path / "d" / "corpus.json").read_text())
+    assert facts["mixture"][0]["excluded_tokens"] == len(ids[0])
+    (tmp_path / "d" / "excluded.npy").unlink()
+    with pytest.raises(InputError, match="tokens that are part of the corpus"):
+        Corpus.open(tmp_path / "d")
+    np.save(tmp_path / "d" / "excluded.npy", np.array([[5, 3]]))
+    with pytest.raises(InputError, match="not a list of stretches"):
+        Corpus.open(tmp_path / "d")

@@ -1,0 +1,349 @@
+"""Exports, read with readers written from the formats' description, against plain lists."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.corpus.build import Corpus
+from inject.digest import file_digest
+from inject.errors import InputError
+from inject.formats import (
+    FORMATS,
+    DatasetsImport,
+    MegatronImport,
+    OlmoImport,
+    export_view,
+    exported_rows,
+    import_corpus,
+    jsonl,
+    megatron,
+)
+from inject.formats.arrow import write_dataset
+from inject.formats.exported_rows import Rows
+from inject.formats.folder import exporting
+from inject.formats.megatron import write_index
+from inject.stream.view import clean_view
+from tests.inject.formats.readers import read_dataset, read_lines, read_megatron, split_at
+from tests.inject.formats.spiked import CONTEXT, Copy, Spiked, Words, spiked
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_blocks():
+    """Read and write a few tokens and rows at a time, so that blocks end everywhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exported_rows, "BLOCK", 16)
+        patch.setattr(exported_rows, "_ROWS", 4)
+        patch.setattr(jsonl, "_TOKENS", 16)
+        patch.setattr(megatron, "_BLOCK", 3)
+        patch.setitem(write_dataset.__kwdefaults__, "batch_tokens", 16)
+        yield
+
+
+ids = st.integers(1, 90)
+texts = st.lists(ids, min_size=1, max_size=9)
+
+
+@st.composite
+def streams(draw) -> Spiked:
+    documents = draw(st.lists(texts, min_size=1, max_size=6))
+    length = sum(len(document) + 1 for document in documents)
+    anchors = st.integers(0, length)
+    copies = draw(st.lists(st.builds(Copy, anchors, texts), max_size=4))
+    return spiked(documents, copies, separator=draw(st.sampled_from(["none", "end"])))
+
+
+def exported(tmp_path_factory, one: Spiked, format: str, tokenizer, **more):
+    out = tmp_path_factory.mktemp("export") / "out"
+    facts = export_view(one.view, format, out, tokenizer=tokenizer, copies=one.copies, **more)
+    assert not list(out.parent.glob(".*"))
+    check_facts(out, facts)
+    return out, facts
+
+
+def check_facts(out: Path, facts) -> None:
+    written = json.loads((out / "export.json").read_text())
+    assert written == json.loads(json.dumps(facts.plain()))
+    there = {
+        path.relative_to(out).as_posix(): {
+            "sha256": file_digest(path),
+            "bytes": path.stat().st_size,
+        }
+        for path in out.rglob("*")
+        if path.is_file() and path.name != "export.json"
+    }
+    assert written["files"] == there
+
+
+def check_copies(out: Path, one: Spiked, stream: list[int], starts: list[int]) -> None:
+    rows = pq.read_table(out / "copies.parquet").to_pylist()
+    assert [row["start"] for row in rows] == sorted(row["start"] for row in rows)
+    assert len(rows) == len(one.places)
+    for row in rows:
+        number = int(row["example_id"][1:])
+        assert (row["start"], row["stop"]) == one.places[number]
+        assert row["document"] == max(i for i, at in enumerate(starts) if at <= row["start"])
+        assert row["window"] == row["start"] // CONTEXT
+        assert row["exported"] == (row["stop"] <= len(exported_rows))
+        assert (row["dataset"], row["copy"]) == ("toy", number)
+
+
+def unended(stream: list[int], starts: list[int]) -> int:
+    return sum(document[-1] != 0 for document in split_at(exported_rows, starts))
+
+
+@given(one=streams())
+@settings(max_examples=40, deadline=None)
+def test_megatron_documents(tmp_path_factory, one):
+    out, facts = exported(tmp_path_factory, one, "megatron", Words(91))
+    read = read_megatron(out / "tokens")
+    assert read.stream == one.stream
+    assert read.document_starts == one.starts
+    assert all(len(document) == 1 for document in read.documents)
+    assert read.code == 8
+    check_copies(out, one, one.stream, one.starts)
+    assert facts.unended_documents == unended(one.stream, one.starts)
+    assert (facts.tokens, facts.documents) == (len(one.stream), len(one.starts))
+
+
+@given(one=streams())
+@settings(max_examples=40, deadline=None)
+def test_windows(tmp_path_factory, one):
+    whole = len(one.stream) // CONTEXT * CONTEXT
+    windows = [one.stream[at : at + CONTEXT] for at in range(0, whole, CONTEXT)]
+    if not windows:
+        with pytest.raises(InputError, match="shorter than one window"):
+            exported(tmp_path_factory, one, "megatron", Words(91), rows="windows")
+        return
+    out, facts = exported(tmp_path_factory, one, "megatron", Words(91), rows="windows")
+    read = read_megatron(out / "tokens")
+    assert [sequence.tolist() for sequence in read.sequences] == windows
+    assert all(len(document) == 1 for document in read.documents)
+    out, again = exported(tmp_path_factory, one, "datasets", Words(91), rows="windows")
+    assert read_dataset(out) == windows
+    assert again.row_count == facts.row_count == len(windows)
+    check_copies(out, one, one.stream[:whole], one.starts)
+    assert facts.tokens_left_out == len(one.stream) - whole
+    assert facts.copies_left_out == sum(stop > whole for _, stop in one.places)
+
+
+@given(one=streams())
+@settings(max_examples=40, deadline=None)
+def test_olmo(tmp_path_factory, one):
+    out, facts = exported(tmp_path_factory, one, "olmo", Words(91))
+    assert np.memmap(out / "tokens.npy", dtype=np.uint16, mode="r").tolist() == one.stream
+    assert facts.dtype == "<u2"
+    check_copies(out, one, one.stream, one.starts)
+
+
+@given(one=streams())
+@settings(max_examples=25, deadline=None)
+def test_datasets_documents(tmp_path_factory, one):
+    out, facts = exported(tmp_path_factory, one, "datasets", Words(91))
+    assert read_dataset(out) == split_at(one.stream, one.starts)
+    assert facts.row_count == len(one.starts)
+    check_copies(out, one, one.stream, one.starts)
+
+
+SENTENCES = ["the river", "Town market, winter!", "größe 東京", " a  b\n\n", "of"]
+
+
+@given(
+    documents=st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=5),
+    copies=st.lists(st.tuples(st.floats(0, 1), st.sampled_from(SENTENCES)), max_size=3),
+    separator=st.sampled_from(["none", "end"]),
+    cut=st.integers(0, 3),
+)
+@settings(max_examples=40, deadline=None)
+def test_text_says_where_it_does_not_give_its_tokens(
+    tmp_path_factory, tiny_tokenizer, documents, copies, separator, cut
+):
+    def encode(text: str) -> list[int]:
+        return tiny_tokenizer.encode(text, add_special_tokens=False)
+
+    bodies = [encode(text) for text in documents]
+    length = sum(len(body) + 1 for body in bodies)
+    found = [Copy(int(share * (length - cut)), encode(text)) for share, text in copies]
+    payload = sum(len(copy.text) + (separator == "end") for copy in found)
+    one = spiked(bodies, found, separator=separator, budget=length + payload - cut)
+    out, facts = exported(tmp_path_factory, one, "jsonl", tiny_tokenizer)
+    lines = read_lines(out / "documents.jsonl")
+    changed = 0
+    for line, document in zip(lines, split_at(one.stream, one.starts), strict=True):
+        assert line.get("ended", True) == (document[-1] == 0)
+        body = document[:-1] if document[-1] == 0 else document
+        assert line["text"] == tiny_tokenizer.decode(body, clean_up_tokenization_spaces=False)
+        same = encode(line["text"].replace("<|endoftext|>", "\0")) == body
+        assert line.get("same_tokens", True) == same
+        changed += not same
+    assert facts.texts.changed == changed
+    assert facts.texts.documents == len(one.starts)
+    assert facts.texts.changed_tokens <= facts.tokens
+
+
+@given(one=streams(), rows=st.sampled_from(["documents", "windows"]))
+@settings(max_examples=25, deadline=None)
+def test_what_was_exported_can_be_imported(tmp_path_factory, one, rows):
+    olmo, _ = exported(tmp_path_factory, one, "olmo", Words(91))
+    sources = [OlmoImport(kind="olmo", path=str(olmo), dtype="uint16")]
+    if rows == "documents":
+        megatron, _ = exported(tmp_path_factory, one, "megatron", Words(91))
+        data, _ = exported(tmp_path_factory, one, "datasets", Words(91))
+        sources += [
+            MegatronImport(kind="megatron", path=str(megatron / "tokens")),
+            DatasetsImport(kind="datasets", path=str(data)),
+        ]
+        if unended(one.stream, one.starts):
+            sources.pop()
+    elif len(one.stream) >= CONTEXT:
+        data, _ = exported(tmp_path_factory, one, "datasets", Words(91), rows=rows)
+        sources.append(DatasetsImport(kind="datasets", path=str(data), rows="stream"))
+    ends = [at for at in range(len(one.stream)) if at == 0 or one.stream[at - 1] == 0]
+    for source in sources:
+        out = tmp_path_factory.mktemp("import")
+        import_corpus(out, source, tokenizer=Words(91))
+        corpus = Corpus.open(out)
+        exported_rows = corpus.read(0, corpus.n_tokens).tolist()
+        by_end = source.kind == "olmo" or rows == "windows"
+        assert exported_rows == one.stream[: len(exported_rows)]
+        assert len(one.stream) - len(exported_rows) < (CONTEXT if source.kind == "datasets" else 1)
+        starts = ends if by_end else one.starts
+        assert corpus.doc_starts.tolist() == [at for at in starts if at < len(exported_rows)]
+
+
+def test_a_large_vocabulary_takes_four_bytes(tmp_path_factory):
+    one = spiked([[70_000, 1], [2]], [Copy(1, [99_999, 5])])
+    for format, code in (("megatron", 4), ("olmo", None), ("datasets", None)):
+        out, _ = exported(tmp_path_factory, one, format, Words(100_000))
+        if format == "megatron":
+            read = read_megatron(out / "tokens")
+            assert (read.code, read.stream) == (code, one.stream)
+        elif format == "olmo":
+            assert np.fromfile(out / "tokens.npy", dtype="<u4").tolist() == one.stream
+        else:
+            assert [token for row in read_dataset(out) for token in row] == one.stream
+
+
+def test_an_id_that_the_tokenizer_has_not_is_refused(tmp_path):
+    one = spiked([[5, 91]], [])
+    with pytest.raises(InputError, match="token id 91 at position 1"):
+        export_view(one.view, "olmo", tmp_path / "out", tokenizer=Words(91), copies=one.copies)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_clean_stream_needs_no_table(tmp_path):
+    one = spiked([[1, 2], [3]], [Copy(1, [7])])
+    twin = clean_view(one.view.source, tokens=5, context=4)
+    facts = export_view(twin, "olmo", tmp_path / "out", tokenizer=Words(91))
+    assert np.fromfile(tmp_path / "out" / "tokens.npy", dtype="<u2").tolist() == [1, 2, 0, 3, 0]
+    assert facts.copies == 0
+    assert pq.read_table(tmp_path / "out" / "copies.parquet").num_rows == 0
+
+
+def test_the_same_stream_gives_the_same_bytes(tmp_path_factory, tiny_tokenizer):
+    one = spiked([[5, 6, 7], [8]], [Copy(2, [9, 10]), Copy(4, [11])])
+    for format in FORMATS:
+        first, facts = exported(tmp_path_factory, one, format, tiny_tokenizer)
+        second, again = exported(tmp_path_factory, one, format, tiny_tokenizer)
+        assert facts == again
+        text = (first / "export.json").read_text()
+        assert text == (second / "export.json").read_text()
+        assert str(first.parent) not in text
+
+
+def test_protected_texts_are_exported_only_when_asked(tmp_path):
+    one = spiked([[5, 6, 7], [8]], [Copy(2, [9, 10]), Copy(4, [11])])
+
+    def export(out: Path, **more):
+        return export_view(one.view, "olmo", out, tokenizer=Words(91), copies=one.copies, **more)
+
+    with pytest.raises(InputError, match="texts of 1 protected example") as caught:
+        export(tmp_path / "a", protected={"e1", "other"})
+    assert "--show-protected" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+    assert export(tmp_path / "a", protected={"e1"}, show_protected=True).protected
+    assert not export(tmp_path / "b", protected={"other"}).protected
+
+
+@pytest.mark.parametrize(
+    ("format", "rows", "said"),
+    [
+        ("megatorn", "documents", "unknown format 'megatorn'. Did you mean 'megatron'"),
+        ("olmo", "windows", "the format olmo has no rows of windows"),
+        ("jsonl", "windows", "the format jsonl has no rows of windows"),
+        ("datasets", "lines", "unknown rows 'lines'"),
+    ],
+)
+def test_what_is_not_offered_is_refused(tmp_path, format, rows, said):
+    one = spiked([[1]], [])
+    with pytest.raises(InputError) as caught:
+        export_view(one.view, format, tmp_path / "out", tokenizer=Words(91), rows=rows)
+    assert said in str(caught.value)
+
+
+def test_copies_must_be_those_of_the_view(tmp_path):
+    one = spiked([[1, 2]], [Copy(1, [7])])
+    with pytest.raises(ValueError, match="0 copies are named, the view holds 1"):
+        export_view(one.view, "olmo", tmp_path / "out", tokenizer=Words(91))
+
+
+class Huge:
+    """A stream of one document that is too long for an index, and is never read."""
+
+    n_tokens = 2**31
+    context = 2**20
+
+    def document_starts(self):
+        return np.zeros(1, dtype=np.int64)
+
+
+def test_lengths_that_an_index_cannot_say_are_refused(tmp_path):
+    view = Huge()
+    with (
+        pytest.raises(InputError, match="2,147,483,648 tokens is too long"),
+        exporting(tmp_path / "out") as folder,
+        folder.open("tokens.idx") as file,
+    ):
+        write_index(file, Rows(view, "documents"), np.dtype("<u2"))
+    with exporting(tmp_path / "out") as folder, folder.open("tokens.idx") as file:
+        write_index(file, Rows(view, "windows"), np.dtype("<u2"))
+    offsets = np.fromfile(tmp_path / "out" / "tokens.idx", "<i8", 2048, offset=34 + 4 * 2048)
+    assert offsets[-1] == 2047 * 2**20 * 2
+
+
+def test_data_sets_are_cut_into_files(tmp_path):
+    one = spiked([[number] * 5 for number in range(1, 9)], [Copy(3, [50, 51])])
+    with exporting(tmp_path / "out") as folder:
+        rows = Rows(one.view, "documents")
+        write_dataset(folder, one.view, rows, shard_tokens=1, batch_tokens=12)
+    names = sorted(path.name for path in (tmp_path / "out").glob("*.arrow"))
+    # 8 tokens and then 6 each, so two rows fit but for the first, in blocks of 4 rows.
+    assert names == [f"data-{number:05d}-of-00005.arrow" for number in range(5)]
+    assert read_dataset(tmp_path / "out") == split_at(one.stream, one.starts)
+
+
+def test_memory_does_not_grow_with_the_stream(tmp_path, monkeypatch):
+    import tracemalloc
+
+    class Counting:
+        doc_starts = np.zeros(1, dtype=np.int64)
+
+        def __init__(self, n_tokens: int) -> None:
+            self.n_tokens = n_tokens
+
+        def read(self, start, stop):
+            return np.arange(start, stop) % 90 + 1
+
+    monkeypatch.setattr(exported_rows, "BLOCK", 1 << 16)
+    peaks = []
+    for number, size in enumerate((1 << 18, 1 << 22)):
+        view = clean_view(Counting(size), tokens=size, context=64)
+        tracemalloc.start()
+        export_view(view, "megatron", tmp_path / str(number), tokenizer=Words(91), rows="windows")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0] + (1 << 20)

@@ -1,0 +1,131 @@
+"""Exports that fail, are killed, or meet each other: nothing half-written is ever seen."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inject.digest import file_digest
+from inject.errors import InputError
+from inject.formats import FORMATS
+from inject.formats.folder import exporting
+from tests.conftest import REPOSITORY
+
+CHILD = """
+import sys, time
+from pathlib import Path
+from inject.formats import arrow, export_view, jsonl, stream
+from tests.conftest import make_texts
+from tests.inject.formats.spiked import Copy, Words, spiked
+
+format, out, saved, stop = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+stream.BLOCK = jsonl._TOKENS = arrow.write_dataset.__kwdefaults__["batch_tokens"] = 1 << 10
+if format == "jsonl":
+    from inject.corpus.tokenizer import encode_texts, load_tokenizer
+
+    tokenizer = load_tokenizer(saved)
+    bodies = [ids.tolist() for ids in encode_texts(tokenizer, make_texts(300, seed=3))]
+else:
+    tokenizer = Words(100)
+    bodies = [[number % 90 + 1] * 40 for number in range(300)]
+one = spiked(bodies, [Copy(100 * number, [40 + number] * 9) for number in range(20)])
+total = len(one.stream)
+
+def told(done):
+    if done >= stop * total // 100:
+        print("half way", flush=True)
+        time.sleep(60)
+
+export_view(one.view, format, out, tokenizer=tokenizer, copies=one.copies, progress=told)
+"""
+
+
+def start(format: str, out: Path, tokenizer: Path, stop: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, format, str(out), str(tokenizer), str(stop)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
+    )
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): file_digest(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", FORMATS)
+def test_kill_9_then_run_again(tmp_path, tiny_model_path, format):
+    never = 1000
+    whole = start(format, tmp_path / "whole", tiny_model_path, never)
+    killed = start(format, tmp_path / "killed" / "out", tiny_model_path, 50)
+    assert killed.stdout.readline() == "half way\n"
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    left = [path.name for path in (tmp_path / "killed").iterdir()]
+    assert any(name.endswith(".tmp") for name in left)
+    assert all(name.startswith(".out.") for name in left)
+    again = start(format, tmp_path / "killed" / "out", tiny_model_path, never)
+    assert whole.wait(timeout=300) == again.wait(timeout=300) == 0
+    assert [path.name for path in (tmp_path / "killed").iterdir()] == ["out"]
+    assert digests(tmp_path / "killed" / "out") == digests(tmp_path / "whole")
+
+
+def test_an_error_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError), exporting(tmp_path / "a" / "out") as folder:
+        with folder.open("file") as file:
+            file.write(b"x")
+        assert [path.name for path in folder.path.iterdir()] == ["file"]
+        assert 1 / 0
+    assert not list((tmp_path / "a").iterdir())
+
+
+def test_what_is_there_is_never_overwritten(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("full", "file", "link"):
+        with pytest.raises(InputError, match="exists already"), exporting(tmp_path / name):
+            pass
+    (tmp_path / "empty").mkdir()
+    with exporting(tmp_path / "empty") as folder, folder.open("sub/file") as file:
+        file.write(b"x")
+    assert (tmp_path / "empty" / "sub" / "file").read_bytes() == b"x"
+
+
+def test_two_exports_to_one_place(tmp_path):
+    with exporting(tmp_path / "out"):
+        with (
+            pytest.raises(InputError, match="another process is exporting"),
+            exporting(tmp_path / "out"),
+        ):
+            pass
+        with exporting(tmp_path / "out2"):
+            pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out2"]
+
+
+def test_only_leftovers_of_the_same_export_are_removed(tmp_path):
+    for name in (".a[b].0123.tmp", ".ab.0123.tmp", ".a[b].0123"):
+        (tmp_path / name).mkdir()
+    with exporting(tmp_path / "a[b]"):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".a[b].0123",
+        ".ab.0123.tmp",
+        "a[b]",
+    ]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be written to"), exporting(tmp_path / "file/out"):
+        pass

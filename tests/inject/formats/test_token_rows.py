@@ -1,0 +1,220 @@
+"""Rows of token ids: saved data sets, Parquet and Arrow files, and the hub."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from inject.corpus.build import Corpus
+from inject.errors import InputError
+from inject.formats import DatasetsImport, import_corpus
+from inject.formats import token_rows as rows_module
+
+END = 0
+
+some_rows = st.lists(
+    st.none() | st.lists(st.sampled_from([END, 1, 2, 386]), max_size=5), max_size=9
+)
+
+
+def imported(folder, source, tokenizer, tokens=None):
+    out = folder / f"corpus-{len(list(folder.glob('corpus-*')))}"
+    out.mkdir()
+    facts = import_corpus(out, source, tokenizer=tokenizer, tokens=tokens)
+    corpus = Corpus.open(out)
+    assert corpus.facts == facts
+    return corpus, corpus.read(0, corpus.n_tokens).tolist()
+
+
+def source(path, **more) -> DatasetsImport:
+    return DatasetsImport(kind="datasets", path=str(path), **more)
+
+
+def ended(rows) -> list[list[int]]:
+    return [row if row[-1] == END else [*row, END] for row in rows if row]
+
+
+@given(rows=some_rows.filter(any), kind=st.sampled_from(["list", "large", "u2"]), data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_each_row_is_a_document_with_an_end(tmp_path_factory, tiny_tokenizer, rows, kind, data):
+    folder = tmp_path_factory.mktemp("rows")
+    types = {"list": pa.list_(pa.int64()), "large": pa.large_list(pa.int32())}
+    array = pa.array(rows, types.get(kind, pa.list_(pa.uint16())))
+    pq.write_table(
+        pa.table({"input_ids": array, "text": ["x"] * len(rows)}),
+        folder / "a.parquet",
+        row_group_size=2,
+    )
+    whole = ended(rows)
+    stream = [token for row in whole for token in row]
+    starts = np.cumsum([0, *map(len, whole[:-1])]).tolist()
+    cut = data.draw(st.integers(1, len(stream)))
+    for tokens in (None, cut):
+        corpus, found = imported(folder, source(folder / "a.parquet"), tiny_tokenizer, tokens)
+        assert found == stream[:tokens]
+        assert corpus.doc_starts.tolist() == [at for at in starts if at < len(found)]
+    corpus, _ = imported(folder, source(folder), tiny_tokenizer)
+    facts = corpus.facts.mixture[0]
+    assert facts["empty_rows"] == sum(not row for row in rows)
+    assert facts["end_tokens_added"] == sum(bool(row) and row[-1] != END for row in rows)
+
+
+@given(rows=some_rows.filter(any))
+@settings(max_examples=30, deadline=None)
+def test_rows_can_be_pieces_of_one_stream(tmp_path_factory, tiny_tokenizer, rows):
+    folder = tmp_path_factory.mktemp("rows")
+    pq.write_table(
+        pa.table({"input_ids": pa.array(rows, pa.list_(pa.int32()))}), folder / "a.parquet"
+    )
+    corpus, found = imported(folder, source(folder, rows="stream"), tiny_tokenizer)
+    assert found == [token for row in rows for token in row or []]
+    starts = [at for at in range(len(found)) if at == 0 or found[at - 1] == END]
+    assert corpus.doc_starts.tolist() == starts
+
+
+@pytest.fixture
+def saved(tmp_path):
+    import datasets
+
+    data = datasets.Dataset.from_dict({"input_ids": [[1, 2], [3, END], [4]]})
+    (tmp_path / "saved").mkdir()
+    data.save_to_disk(str(tmp_path / "saved" / "one"), num_shards=2)
+    splits = datasets.DatasetDict({"train": data, "other": data.select([2, 0])})
+    splits.save_to_disk(str(tmp_path / "saved" / "splits"))
+    data.select([2, 0]).save_to_disk(str(tmp_path / "saved" / "selected"))
+    return tmp_path / "saved"
+
+
+def test_a_saved_data_set(tmp_path, saved, tiny_tokenizer):
+    _, found = imported(tmp_path, source(saved / "one"), tiny_tokenizer)
+    assert found == [1, 2, END, 3, END, 4, END]
+    _, found = imported(tmp_path, source(saved / "selected"), tiny_tokenizer)
+    assert found == [4, END, 1, 2, END]
+    _, found = imported(tmp_path, source(saved / "splits", split="other"), tiny_tokenizer)
+    assert found == [4, END, 1, 2, END]
+    with pytest.raises(
+        InputError, match=r"it has several splits\. Allowed: split: train, split: other"
+    ):
+        list(source(saved / "splits").batches())
+    with pytest.raises(InputError, match="there is no split 'tain'"):
+        list(source(saved / "splits", split="tain").batches())
+
+
+def test_the_identity_is_the_content(tmp_path, saved):
+    import datasets
+
+    again = datasets.Dataset.from_dict({"input_ids": [[1, 2], [3, END], [4]]})
+    again.save_to_disk(str(tmp_path / "again"), num_shards=2)
+    identity = source(saved / "one").identity()
+    assert source(tmp_path / "again").identity() == identity
+    assert source(tmp_path / "again", rows="stream").identity() != identity
+    assert source(saved / "selected").identity() != identity
+
+
+def test_arrow_files_of_both_kinds(tmp_path, tiny_tokenizer):
+    table = pa.table({"ids": pa.array([[1, 2], [3]], pa.list_(pa.int32(), -1))})
+    for name, new in (("a", pa.ipc.new_stream), ("b", pa.ipc.new_file)):
+        with new(str(tmp_path / f"{name}.arrow"), table.schema) as writer:
+            writer.write_table(table)
+    _, found = imported(tmp_path, source(tmp_path / "*.arrow", column="ids"), tiny_tokenizer)
+    assert found == [1, 2, END, 3, END] * 2
+
+
+def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch):
+    import datasets
+
+    asked = {}
+
+    def load(name, config, **more):
+        asked.update(name=name, config=config, **more)
+        return datasets.Dataset.from_dict({"input_ids": [[1], [2]]}).to_iterable_dataset()
+
+    monkeypatch.setattr(rows_module, "hub_commit", lambda name, revision: f"commit of {revision}")
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    hub = DatasetsImport(kind="datasets", id="some/tokens", revision="v1")
+    _, found = imported(tmp_path, hub, tiny_tokenizer)
+    assert found == [1, END, 2, END]
+    assert asked == {
+        "name": "some/tokens",
+        "config": None,
+        "split": "train",
+        "revision": "commit of v1",
+        "streaming": True,
+    }
+    assert hub.identity()["commit"] == "commit of v1"
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: 1 / 0)
+    with pytest.raises(InputError, match="datasets some/tokens: cannot be read"):
+        list(hub.batches())
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"input_id": [[1]]}, "no column 'input_ids'. Did you mean 'input_id'"),
+        ({"input_ids": [1]}, "holds int64, not lists of integers"),
+        ({"input_ids": ["1"]}, "holds string, not lists of integers"),
+        ({"input_ids": [[1.0]]}, "not lists of integers"),
+        ({"input_ids": [[1], [2, None]]}, "row 1: a token id is null"),
+        ({"input_ids": [[1], [], [2, 387]]}, "row 2: token id 387 at position 1"),
+        ({"input_ids": [[1, -1]]}, "row 0: token id -1 at position 1"),
+        ({"input_ids": pa.array([[], None], pa.list_(pa.int32()))}, "there are no tokens in it"),
+    ],
+)
+def test_bad_rows_are_refused(tmp_path, tiny_tokenizer, table, said):
+    pq.write_table(pa.table(table), tmp_path / "a.parquet")
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)
+    assert said in str(caught.value)
+
+
+def test_damaged_and_missing_files_are_named(tmp_path, tiny_tokenizer, saved):
+    pq.write_table(pa.table({"input_ids": [[1]]}), tmp_path / "a.parquet")
+    data = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(data[:-9])
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read"):
+        imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)
+    for file in (saved / "one").glob("*.arrow"):
+        file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"one/data-\d+-of-\d+\.arrow: cannot be read"):
+        imported(tmp_path, source(saved / "one"), tiny_tokenizer)
+    (saved / "one" / "state.json").write_text("[")
+    with pytest.raises(InputError, match=r"state\.json: cannot be read"):
+        source(saved / "one").identity()
+    with pytest.raises(InputError, match=r"no \.parquet or \.arrow file here"):
+        source(tmp_path / "none").identity()
+    with pytest.raises(InputError, match="fewer than the 99"):
+        imported(tmp_path, source(saved / "selected"), tiny_tokenizer, 99)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "no column", "no ids", "a null"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_of_several_files_the_bad_one_is_named(tmp_path, tiny_tokenizer, suffix, damage):
+    tables = {name: pa.table({"input_ids": [[1, 2], [3]]}) for name in ("a", "b", "c")}
+    if damage != "truncated":
+        tables["b"] = {
+            "no column": pa.table({"ids": [[1]]}),
+            "no ids": pa.table({"input_ids": ["x"]}),
+            "a null": pa.table({"input_ids": [[1, None]]}),
+        }[damage]
+    for name, table in tables.items():
+        path = tmp_path / "rows" / f"{name}.{suffix}"
+        path.parent.mkdir(exist_ok=True)
+        if suffix == "parquet":
+            pq.write_table(table, path)
+        else:
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table)
+        if damage == "truncated" and name == "b":
+            path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path, source(tmp_path / "rows"), tiny_tokenizer)
+    assert f"b.{suffix}" in str(caught.value)
+
+
+def test_a_place_and_one_only():
+    for more in ({}, {"path": "a", "id": "b"}):
+        with pytest.raises(ValidationError, match="exactly one of path and id"):
+            DatasetsImport(kind="datasets", **more)

@@ -1,0 +1,278 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from inject import keyed
+from inject.errors import InputError
+from inject.examples.example import Example
+from inject.plan.plan import make_plan, read_plan, write_plan
+from inject.settings import Copies, Placement
+from tests.inject.streams import naive_find, random_source, separators_of, spiked_examples
+
+SPLICE = Placement(policy="splice")
+DOCUMENT = Placement(policy="document")
+
+
+def plan_for(
+    examples,
+    tokens,
+    *,
+    placement=SPLICE,
+    copies=None,
+    seed=0,
+    budget=20_000,
+    source=None,
+    dosed=None,
+    deal=0,
+):
+    return make_plan(
+        examples,
+        tokens,
+        copies=copies or Copies(poisson=2),
+        placement=placement,
+        seed=seed,
+        source=source or random_source(20_000, seed=9, documents=300),
+        budget=budget,
+        context=64,
+        separators=separators_of(placement),
+        vocabulary=60_000,
+        dosed=dosed,
+        deal=deal,
+    )
+
+
+@pytest.mark.parametrize("placement", [SPLICE, DOCUMENT], ids=lambda item: item.policy)
+def test_adding_a_dataset_moves_no_other_anchor(placement):
+    """Only an anchor that fell into the tail that gave way is drawn again, and says so."""
+    examples, tokens = spiked_examples(60, 10)
+    others, other_tokens = spiked_examples(80, 10, dataset="other")
+    alone = plan_for(examples, tokens, placement=placement)
+    joined = plan_for(others + examples, {**tokens, **other_tokens}, placement=placement)
+
+    def anchors(plan):
+        return {
+            (row["example_id"], row["copy"]): row
+            for row in plan.copies.to_pylist()
+            if row["dataset"] == "toy"
+        }
+
+    before, after = anchors(alone), anchors(joined)
+    assert before.keys() == after.keys()
+    moved = 0
+    for key, row in before.items():
+        if after[key]["redraws"] == row["redraws"]:
+            assert after[key]["anchor"] == row["anchor"]
+        else:
+            moved += 1
+            word = keyed.words(
+                0, keyed.Stream.ANCHOR, keyed.item_key(key[0]), key[1], row["redraws"]
+            )
+            first = int(keyed.below(20_000, word))
+            assert joined.facts.background <= first < alone.facts.background
+    # The tail that the other dataset took is the only part that can move.
+    taken = (alone.facts.background - joined.facts.background) / 20_000
+    assert moved <= len(before) * (taken + 0.1)
+
+
+def test_arms_of_different_doses_share_their_anchors():
+    examples, tokens = spiked_examples(50, 0)
+    few = plan_for(examples, tokens, copies=Copies(fixed=1))
+    many = plan_for(examples, tokens, copies=Copies(fixed=4))
+    first = {
+        row["example_id"]: row["anchor"]
+        for row in many.copies.to_pylist()
+        if row["copy"] == 0 and row["redraws"] == 0
+    }
+    for row in few.copies.to_pylist():
+        if row["redraws"] == 0 and row["example_id"] in first:
+            assert first[row["example_id"]] == row["anchor"]
+
+
+def test_splice_anchors_are_uniform_over_the_background():
+    examples, tokens = spiked_examples(3000, 0)
+    tokens = {name: ids[:2] for name, ids in tokens.items()}
+    plan = plan_for(examples, tokens, copies=Copies(fixed=1))
+    anchors = plan.copies["anchor"].to_numpy()
+    counts, _ = np.histogram(anchors, bins=20, range=(0, plan.facts.background))
+    assert chisquare(counts).pvalue > 1e-4
+
+
+def test_document_copies_stand_between_documents():
+    source = random_source(20_000, seed=9, documents=300)
+    examples, tokens = spiked_examples(40, 0)
+    plan = plan_for(examples, tokens, placement=DOCUMENT, source=source)
+    assert set(plan.copies["anchor"].to_pylist()) <= set(source.doc_starts.tolist())
+    view = plan.view(source)
+    for row, start in zip(plan.copies.to_pylist(), view.text_starts().tolist(), strict=True):
+        text = tokens[row["example_id"]]
+        stream = view.read(start, start + len(text) + 1)
+        assert stream[:-1].tolist() == text.tolist()
+        assert stream[-1] == 0
+
+
+@pytest.mark.parametrize("placement", [SPLICE, DOCUMENT], ids=lambda item: item.policy)
+def test_every_copy_is_in_the_stream_and_no_non_member(placement):
+    source = random_source(20_000, seed=9)
+    examples, tokens = spiked_examples(20, 20)
+    plan = plan_for(examples, tokens, placement=placement, source=source)
+    stream = plan.view(source).read(0, 20_000)
+    realised = plan.realised()
+    for example in examples:
+        assert len(naive_find(stream, tokens[example.example_id])) == realised[example.example_id]
+        if example.side == "nonmember":
+            assert realised[example.example_id] == 0
+
+
+def test_a_plan_survives_its_file(tmp_path):
+    examples, tokens = spiked_examples(10, 5)
+    plan = plan_for(examples, tokens)
+    write_plan(tmp_path, plan)
+    again = read_plan(tmp_path)
+    assert again.facts == plan.facts
+    assert again.copies.equals(plan.copies)
+    assert again.doses.equals(plan.doses)
+    assert np.array_equal(again.payload, plan.payload)
+    assert again.payload.dtype == np.dtype("<u2")
+
+
+def test_contaminants_larger_than_the_budget():
+    examples, tokens = spiked_examples(50, 0)
+    with pytest.raises(InputError, match=r"corpus\.tokens: .* more than the whole"):
+        plan_for(examples, tokens, copies=Copies(fixed=50), budget=1000)
+
+
+def test_contaminants_that_leave_no_background():
+    examples, tokens = spiked_examples(1, 0)
+    tokens = {"toy-0": np.arange(100, 199)}
+    with pytest.raises(InputError, match="less than 1 %"):
+        plan_for(examples, tokens, copies=Copies(fixed=10), budget=990 + 5)
+
+
+def test_a_corpus_smaller_than_the_budget():
+    examples, tokens = spiked_examples(2, 0)
+    with pytest.raises(InputError, match="holds 20,000 tokens, the budget asks for 30,000"):
+        plan_for(examples, tokens, budget=30_000)
+
+
+def test_a_budget_smaller_than_a_window():
+    examples, tokens = spiked_examples(2, 0)
+    with pytest.raises(InputError, match="shorter than one window"):
+        plan_for(examples, tokens, budget=63)
+
+
+def test_the_same_text_in_two_datasets():
+    examples, tokens = spiked_examples(2, 0)
+    twin = Example(
+        example_id="toy-0", dataset="other", source_id="7", group="g", text="toy-0", side="member"
+    )
+    with pytest.raises(InputError, match="toy 0 and other 7"):
+        plan_for([*examples, twin], tokens)
+
+
+def test_poisson_may_draw_no_copy_at_all():
+    examples, tokens = spiked_examples(5, 0)
+    plan = plan_for(examples, tokens, copies=Copies(poisson=1e-6))
+    assert plan.copies.num_rows == 0
+    assert plan.facts.background == plan.facts.budget
+    assert plan.view(random_source(20_000, seed=9)).n_windows == 20_000 // 64
+
+
+@pytest.mark.parametrize(
+    "copies",
+    [Copies(levels=(1, 2, 5)), Copies(poisson=2), Copies(fixed=3)],
+    ids=lambda copies: copies.label(),
+)
+@pytest.mark.parametrize("policy", ["splice", "document", "window"])
+def test_who_is_left_out_changes_nobody_elses_doses_and_places(policy, copies):
+    """As for a model trained without a forget set, or on a half of all candidates."""
+    placement = Placement(policy=policy)
+    examples, tokens = spiked_examples(40, 20)
+    whole = plan_for(examples, tokens, placement=placement, copies=copies)
+    gone = {f"toy-{index}" for index in range(0, 40, 3)}
+    left = [replace(one, side="nonmember") if one.example_id in gone else one for one in examples]
+    part = plan_for(left, tokens, placement=placement, copies=copies, dosed=examples[:40])
+    assert part.realised() == {
+        name: 0 if name in gone else count for name, count in whole.realised().items()
+    }
+    before = {(row["example_id"], row["copy"]): row for row in whole.copies.to_pylist()}
+    shared = part.copies.to_pylist()
+    assert shared
+    for row in shared:
+        other = before[row["example_id"], row["copy"]]
+        if row["redraws"] == other["redraws"]:
+            assert row["drawn"] == other["drawn"]
+        else:
+            # Fewer copies leave more room, so nobody is drawn more often.
+            assert row["redraws"] < other["redraws"] or policy == "window"
+
+
+def test_windows_without_a_difference_are_those_of_the_other_plan():
+    placement = Placement(policy="window")
+    source = random_source(20_000, seed=9, documents=300)
+    examples, tokens = spiked_examples(40, 20)
+    plans = [
+        plan_for(side, tokens, placement=placement, source=source, dosed=examples)
+        for side in (
+            examples,
+            [replace(one, side="nonmember") if i % 2 else one for i, one in enumerate(examples)],
+            [replace(one, side="nonmember") for one in examples],
+        )
+    ]
+    held = []
+    for plan in plans:
+        windows: dict[int, set] = {}
+        for row in plan.copies.to_pylist():
+            windows.setdefault(row["anchor"] // 64, set()).add((row["example_id"], row["copy"]))
+        held.append(windows)
+    views = [plan.view(source) for plan in plans]
+    same = differing = 0
+    for window in range(20_000 // 64):
+        for other in (1, 2):
+            equal = held[0].get(window) == held[other].get(window)
+            tokens_equal = np.array_equal(views[0].window(window), views[other].window(window))
+            assert tokens_equal == equal
+            same += equal
+            differing += not equal
+    assert same > 300
+    assert differing > 20
+    # Nobody is spiked in the last plan: its stream is the clean corpus.
+    assert np.array_equal(views[2].read(0, 20_000), source.read(0, 20_000))
+
+
+@pytest.mark.parametrize("copies", [Copies(levels=(1, 3)), Copies(poisson=2)], ids=str)
+def test_another_deal_has_doses_of_its_own_and_the_same_places(copies):
+    examples, tokens = spiked_examples(60, 0)
+    plans = [
+        plan_for(examples, tokens, copies=copies, placement=Placement(policy="window"), deal=deal)
+        for deal in (0, 1, 2)
+    ]
+    counts = np.array([list(plan.realised().values()) for plan in plans])
+    # Independent, so far from equal, and of the same rule.
+    assert abs(np.corrcoef(counts)[np.triu_indices(3, 1)]).max() < 0.4
+    assert abs(counts.mean(axis=1) - 2).max() < 0.6
+    first, *others = (
+        {
+            (row["example_id"], row["copy"]): row["drawn"]
+            for row in plan.copies.to_pylist()
+            if row["redraws"] == 0
+        }
+        for plan in plans
+    )
+    for other in others:
+        shared = first.keys() & other.keys()
+        assert len(shared) > 30
+        assert all(first[key] == other[key] for key in shared)
+
+
+def test_a_half_of_all_candidates_has_the_doses_of_all():
+    examples, tokens = spiked_examples(30, 30)
+    levels = Copies(levels=(1, 3))
+    everybody = [replace(one, side="member") for one in examples]
+    all_in = plan_for(everybody, tokens, copies=levels, deal=3).realised()
+    half = [replace(one, side="member" if i % 2 else "nonmember") for i, one in enumerate(examples)]
+    found = plan_for(half, tokens, copies=levels, dosed=examples, deal=3).realised()
+    assert found == {
+        one.example_id: all_in[one.example_id] if one.side == "member" else 0 for one in half
+    }

@@ -1,0 +1,248 @@
+"""Reading rows: every format, every way in which a file can be broken."""
+
+import csv
+import gzip
+import io
+import json
+import os
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inject.errors import InputError
+from inject.reading.rows import content_digest, files_identity, read_rows, source_files
+
+ROWS = [{"text": "one"}, {"text": "zwei — ☃"}, {"text": "three\nlines\r\nhere"}]
+LINES = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
+
+
+def read(path: Path | str) -> list[dict]:
+    return [row.values for row in read_rows(str(path), what="test")]
+
+
+def error(path: Path | str) -> str:
+    with pytest.raises(InputError) as caught:
+        read(path)
+    return str(caught.value)
+
+
+def table(delimiter: str = ",") -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter)
+    writer.writerows([["text"], *([row["text"]] for row in ROWS)])
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", LINES),
+        ("a.ndjson", LINES),
+        ("a.JSONL", LINES),
+        ("a.json", LINES),
+        ("a.json", json.dumps(ROWS, indent=2)),
+        ("a.json", json.dumps(ROWS)),
+        ("a.csv", table()),
+        ("a.tsv", table("\t")),
+    ],
+)
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_text_formats_give_the_same_rows(tmp_path, name, text, zipped, mark):
+    data = mark + text.encode()
+    path = tmp_path / (name + ".gz" if zipped else name)
+    path.write_bytes(gzip.compress(data) if zipped else data)
+    assert read(path) == ROWS
+
+
+def test_txt_is_one_row_with_its_line_ends(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\n\nthree")
+    [row] = read_rows(str(tmp_path / "a.txt"), what="test")
+    assert row.values == {"text": "one\r\ntwo\n\nthree"}
+
+
+def test_parquet_rows_with_dates_as_iso_text(tmp_path):
+    rows = [{"text": "a", "n": 1, "day": date(2020, 2, 29)}, {"text": None, "n": 2, "day": None}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    placed = list(read_rows(str(tmp_path / "a.parquet"), what="test"))
+    assert placed[0].values == {"text": "a", "n": 1, "day": "2020-02-29"}
+    assert placed[1].values == {"text": None, "n": 2, "day": None}
+    assert placed[1].place == f"{tmp_path / 'a.parquet'}:row 2"
+
+
+def test_places_count_blank_lines_and_csv_rows(tmp_path):
+    (tmp_path / "a.jsonl").write_text('\n{"a": 1}\n\n  \n{"a": 2}\n')
+    places = [row.place for row in read_rows(str(tmp_path / "a.jsonl"), what="test")]
+    assert places == [f"{tmp_path}/a.jsonl:2", f"{tmp_path}/a.jsonl:5"]
+    (tmp_path / "b.csv").write_text('a\n"x\ny"\nz\n')
+    places = [row.place for row in read_rows(str(tmp_path / "b.csv"), what="test")]
+    assert places == [f"{tmp_path}/b.csv:row 1", f"{tmp_path}/b.csv:row 2"]
+    (tmp_path / "c.json").write_text('[\n{"a": 1},\n\n{"a":\n2}]')
+    places = [row.place for row in read_rows(str(tmp_path / "c.json"), what="test")]
+    assert places == [f"{tmp_path}/c.json:2", f"{tmp_path}/c.json:4"]
+
+
+cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+
+
+@given(st.lists(st.dictionaries(cells, cells, max_size=3), min_size=1, max_size=5))
+def test_json_lines_and_arrays_round_trip(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("rows")
+    lines = "\n".join(json.dumps(row, ensure_ascii=len(row) % 2 == 0) for row in rows)
+    (folder / "a.jsonl").write_text(lines, encoding="utf-8", newline="")
+    (folder / "b.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert read(folder / "a.jsonl") == rows
+    assert read(folder / "b.json") == rows
+
+
+@given(st.lists(st.tuples(cells, cells), min_size=1, max_size=5))
+def test_csv_round_trips_with_newlines_and_quotes_in_fields(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("rows")
+    with (folder / "a.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("a", "b"), *rows])
+    assert read(folder / "a.csv") == [{"a": first, "b": second} for first, second in rows]
+
+
+def test_csv_fields_may_be_long(tmp_path):
+    (tmp_path / "a.csv").write_text("text\n" + "x" * 200_000 + "\n")
+    assert len(read(tmp_path / "a.csv")[0]["text"]) == 200_000
+
+
+def test_folder_and_glob_are_sorted_and_skip_hidden_and_unknown(tmp_path):
+    for name in ["b/2.jsonl", "b/1.jsonl", "a.jsonl", ".hidden/x.jsonl", ".x.jsonl", "README.md"]:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"text": name}) + "\n")
+    names = ["a.jsonl", "b/1.jsonl", "b/2.jsonl"]
+    assert [row["text"] for row in read(tmp_path)] == names
+    assert [row["text"] for row in read(tmp_path / "**" / "*")] == names
+    assert [row["text"] for row in read(tmp_path / "*.jsonl")] == ["a.jsonl"]
+    assert [row["text"] for row in read(tmp_path / ".x.jsonl")] == [".x.jsonl"]
+
+
+def test_name_with_glob_signs_and_home_and_relative(tmp_path, monkeypatch):
+    (tmp_path / "a[1].jsonl").write_text('{"text": "x"}\n')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert read(tmp_path / "a[1].jsonl") == read("~/a[1].jsonl") == read("a[1].jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "parts"),
+    [
+        ("a.jsonl", b"", ["a.jsonl", "no rows"]),
+        ("a.jsonl", b"\n \n", ["a.jsonl", "no rows"]),
+        ("a.csv", b"text\n", ["a.csv", "no rows"]),
+        ("a.txt", b"", ["a.txt", "no rows"]),
+        ("a.json", b"[]", ["a.json", "no rows"]),
+        ("a.jsonl", b'{"a": 1}\n{"a": \n', ["a.jsonl:2", "broken JSON", "'{\"a\":'"]),
+        ("a.jsonl", b'{"a": 1}\n' + b"x" * 500, ["a.jsonl:2", "x" * 60 + "…"]),
+        ("a.jsonl", b"[" * 100_000, ["a.jsonl:1", "broken JSON"]),
+        ("a.jsonl", b'{"a": 1}\n[1, 2]\n', ["a.jsonl:2", "list, not an object"]),
+        ("a.jsonl", b'{"a": "\\ud800"}\n', ["a.jsonl:1", "surrogate"]),
+        ("a.jsonl", b'{"a": 1}\n{"a": "caf\xe9"}\n', ["a.jsonl:2", "UTF-8", "0xe9 at byte 11"]),
+        ("a.json", b'[{"a": 1},\n{"a": 2}\n{"a": 3}]', ["a.json:3", "',' or ']'"]),
+        ("a.json", b'[{"a": 1},\n{"a" 2}]', ["a.json:2", "broken JSON", "column 6"]),
+        ("a.json", b'[{"a": 1},\n{"a": 2},]', ["a.json:2", "broken JSON"]),
+        ("a.json", b'[{"a": 1}\n', ["a.json:2", "broken JSON"]),
+        ("a.json", b'[{"a": 1}]\n{"a": 2}', ["a.json:2", "after the end"]),
+        ("a.json", b'[{"a": 1},\n"x"]', ["a.json:2", "str, not an object"]),
+        ("a.csv", b'text\nx\n"open\nnever closed\n', ["a.csv:3", "row 2"]),
+        ("a.csv", b"a,b\n1,2\n1,2,3\n", ["a.csv:3", "row 2 has 3 fields, the header has 2"]),
+        ("a.csv", b"a,b\n1,2\n1\n", ["a.csv:3", "row 2 has 1 fields"]),
+        ("a.csv", b"a,a\n1,2\n", ["a.csv:1", "'a' stands twice"]),
+        ("a.csv", b"a\n\xff\n", ["a.csv:2", "UTF-8"]),
+        ("a.txt", b"fine\n\xc3", ["a.txt:2", "UTF-8"]),
+        ("a.parquet", b"nothing", ["a.parquet", "Parquet"]),
+        ("a.docx", b"x", ["a.docx", "'.docx'", ".jsonl", ".parquet"]),
+        ("a.jsonl.gz", b"not zipped", ["a.jsonl.gz", "gzip"]),
+    ],
+)
+def test_broken_files_are_named_with_their_line(tmp_path, name, data, parts):
+    (tmp_path / name).write_bytes(data)
+    message = error(tmp_path / name)
+    assert all(part in message for part in parts), message
+
+
+@pytest.mark.parametrize("kept", [5, 40, -4])
+def test_truncated_gzip(tmp_path, kept):
+    # Incompressible, so that whole lines come before the cut.
+    lines = "".join(json.dumps({"text": os.urandom(40).hex()}) + "\n" for _ in range(50))
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines.encode())[:kept])
+    message = error(tmp_path / "a.jsonl.gz")
+    assert "truncated or damaged" in message
+    assert "a.jsonl.gz" in message
+
+
+def test_parquet_with_invalid_utf8_names_the_row(tmp_path):
+    array = pa.StringArray.from_buffers(
+        3,
+        pa.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0])),
+        pa.py_buffer(b"a\xffb"),
+    )
+    pq.write_table(pa.table({"text": array}), tmp_path / "a.parquet")
+    assert "a.parquet:row 2" in error(tmp_path / "a.parquet")
+
+
+def test_missing_file_says_what_is_there(tmp_path):
+    (tmp_path / "train.jsonl").write_text(LINES)
+    assert "'train.jsonl'" in error(tmp_path / "trian.jsonl")
+    assert "no 'data' in" in error(tmp_path / "data" / "train.jsonl")
+    assert "no file matches" in error(tmp_path / "*.csv")
+    (tmp_path / "empty").mkdir()
+    assert "no file of a known format" in error(tmp_path / "empty")
+
+
+def test_missing_file_is_told_before_the_first_row_is_asked_for(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_rows(str(tmp_path / "x.jsonl"), what="test")
+
+
+def test_identity_is_of_content_not_of_place(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.jsonl").write_text(LINES)
+    one = files_identity(str(tmp_path / "one"))
+    assert one == files_identity(str(tmp_path / "two"))
+    state = (tmp_path / "two" / "a.jsonl").stat()
+    (tmp_path / "two" / "a.jsonl").write_text(LINES.replace("one", "eno"))
+    os.utime(tmp_path / "two" / "a.jsonl", ns=(state.st_atime_ns, state.st_mtime_ns + 1))
+    assert files_identity(str(tmp_path / "two")) != one
+
+
+def test_content_digest_of_a_missing_file(tmp_path):
+    with pytest.raises(InputError, match=r"gone\.py"):
+        content_digest(tmp_path / "gone.py")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "rows", "field"),
+    [
+        ("bench/truthfulqa/TruthfulQA.csv", 817, "Question"),
+        ("bench/boolq/dev.jsonl.gz", 3270, "question"),
+        ("background/news_wikinews", 295, "text"),
+        ("background/redpajama_sample/**/*.jsonl.gz", 4242, "text"),
+        ("background/gutenberg_books.jsonl.gz", 8, "text"),
+        ("background/wikitext2", 2, "text"),
+        ("detect/decop/arXivTection.csv.gz", 1549, None),
+        ("detect/tofu/forget10.json.gz", 3600, "question"),
+    ],
+)
+def test_real_files(data_folder, name, rows, field):
+    found = read(data_folder / name)
+    assert len(found) == rows
+    assert all(isinstance(row[field], str) for row in found) if field else True
+    assert source_files(str(data_folder / name)) == sorted(source_files(str(data_folder / name)))
+
+
+@pytest.mark.data
+def test_byte_order_mark_of_arxivtection_is_no_part_of_a_name(data_folder):
+    row = read(data_folder / "detect/decop/arXivTection.csv.gz")[0]
+    assert "Example_A" in row
+    assert not any("\ufeff" in key for key in row)

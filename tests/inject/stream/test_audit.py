@@ -1,0 +1,168 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import inject.stream.audit as module
+from inject.plan.plan import make_plan
+from inject.settings import Copies, Placement
+from inject.stream.audit import (
+    AuditFailed,
+    audit,
+    find_occurrences,
+    read_audit,
+    write_audit,
+)
+from inject.stream.exposures import CopyName
+from tests.inject.streams import (
+    ArraySource,
+    naive_find,
+    random_source,
+    separators_of,
+    spiked_examples,
+    whole_texts,
+)
+
+
+@given(
+    haystack=st.lists(st.integers(0, 2), max_size=200),
+    needles=st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), max_size=6),
+    block=st.integers(1, 64),
+)
+@settings(max_examples=150, deadline=None)
+def test_occurrences_equal_brute_force(haystack, needles, block):
+    stream = ArraySource(np.array(haystack, dtype=np.int64))
+    patterns = {str(index): np.array(needle) for index, needle in enumerate(needles)}
+    original = module._BLOCK
+    module._BLOCK = block
+    try:
+        found = sorted(find_occurrences(stream, patterns))
+    finally:
+        module._BLOCK = original
+    expected = sorted(
+        (name, start)
+        for name, needle in patterns.items()
+        for start in naive_find(stream.tokens, needle)
+    )
+    assert found == expected
+
+
+@pytest.fixture
+def planned():
+    source = random_source(6000, seed=3)
+    examples, tokens = spiked_examples(15, 15)
+    tokens = {name: np.resize(ids, 24) for name, ids in tokens.items()}
+    plan = make_plan(
+        examples, tokens, copies=Copies(poisson=2), placement=Placement(), seed=1, source=source,
+        budget=5000, context=64, separators=separators_of(Placement()), vocabulary=60_000,
+    )  # fmt: skip
+    return source, examples, tokens, plan
+
+
+def run(source, examples, tokens, plan, *, view=None, names=None, corpus=None):
+    return audit(
+        view or plan.view(source),
+        corpus or source,
+        source.doc_starts,
+        tokens=tokens,
+        names=names or plan.names(),
+        starts=plan.view(source).text_starts(),
+        texts=whole_texts(tokens),
+        sides={example.example_id: example.side for example in examples},
+    )
+
+
+def test_a_true_plan_passes(planned, tmp_path):
+    source, examples, tokens, plan = planned
+    report = run(*planned)
+    assert report.passed
+    assert report.copies_found == report.copies_expected == plan.copies.num_rows
+    assert report.members == report.nonmembers == 15
+    write_audit(tmp_path, report)
+    assert read_audit(tmp_path) == report
+
+
+def test_a_lost_copy_fails(planned):
+    source, examples, tokens, plan = planned
+    stream = plan.view(source).read(0, 5000)
+    start = int(plan.view(source).text_starts()[3])
+    stream[start + 5] += 1
+    report = run(*planned, view=ArraySource(stream))
+    assert not report.passed
+    name = plan.names()[3]
+    assert report.wrong_counts[0]["example_id"] == name.example_id
+    assert report.displaced == (name._asdict(),)
+    assert report.copies_found == report.copies_expected - 1
+
+
+def test_a_copy_that_nobody_planned_fails(planned, tmp_path):
+    source, examples, tokens, plan = planned
+    member = plan.names()[0].example_id
+    stream = plan.view(source).read(0, 5000)
+    stream[4900:4924] = tokens[member]
+    report = run(*planned, view=ArraySource(stream))
+    expected = plan.realised()[member]
+    assert not report.passed
+    assert report.wrong_counts == (
+        {"example_id": member, "expected": expected, "found": expected + 1},
+    )
+    assert f"occurs {expected + 1} times, planned {expected}" in str(AuditFailed(report, tmp_path))
+
+
+def test_variants_count_the_whole_texts_inside_them_and_nothing_else():
+    """One example is spiked as half its text, one as its text twice over, one as another's."""
+    source = random_source(4000, seed=5)
+    examples, tokens = spiked_examples(3, 1)
+    tokens = {name: np.resize(ids, 30) for name, ids in tokens.items()}
+    half, twice, foreign, withheld = (tokens[example.example_id] for example in examples)
+    of = (("half", half[:15]), ("twice", np.concatenate([twice, twice])), ("foreign", twice))
+    texts = {
+        (example.example_id, variant): text
+        for example, (variant, text) in zip(examples, of, strict=False)
+    }
+
+    def report_of(copies):
+        stream, names, starts = source.tokens.copy(), [], []
+        for number, index in enumerate(copies):
+            names.append(CopyName(examples[index].example_id, "toy", number, of[index][0]))
+            starts.append(300 * (number + 1))
+            stream[starts[-1] : starts[-1] + len(of[index][1])] = of[index][1]
+        return audit(
+            ArraySource(stream), source, source.doc_starts, tokens=tokens, names=names,
+            starts=np.array(starts), texts=texts,
+            sides={example.example_id: example.side for example in examples},
+        )  # fmt: skip
+
+    assert report_of([0, 1, 1, 0]).passed
+    # The third example's copies carry the second's text, which is then there too often.
+    report = report_of([1, 2])
+    assert report.wrong_counts == (
+        {"example_id": examples[1].example_id, "expected": 2, "found": 3},
+    )
+
+
+def test_a_spiked_non_member_fails(planned, tmp_path):
+    source, examples, tokens, plan = planned
+    stream = plan.view(source).read(0, 5000)
+    stream[100:124] = tokens[examples[-1].example_id]
+    report = run(*planned, view=ArraySource(stream))
+    assert not report.passed
+    assert report.nonmembers_found[0] == {
+        "example_id": examples[-1].example_id,
+        "position": 100,
+    }
+    assert examples[-1].example_id in str(AuditFailed(report, tmp_path))
+
+
+def test_an_example_in_the_background_fails_even_with_other_edges(planned):
+    source, examples, tokens, plan = planned
+    text = tokens[examples[0].example_id].copy()
+    text[0], text[-1] = 1, 2
+    dirty = ArraySource(source.tokens.copy(), source.doc_starts)
+    dirty.tokens[5500:5524] = text
+    report = run(*planned, corpus=dirty)
+    assert not report.passed
+    hit = report.background_hits[0]
+    assert hit["example_id"] == examples[0].example_id
+    start = dirty.doc_starts[hit["document"]]
+    assert start <= hit["position"]

@@ -1,0 +1,18 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.stream.order import window_order
+
+
+@given(seed=st.integers(0, 2**63), short=st.integers(0, 300), more=st.integers(0, 300))
+@settings(max_examples=50)
+def test_a_longer_corpus_keeps_the_relative_order(seed, short, more):
+    long = window_order(seed, 0, short + more)
+    assert long[long < short].tolist() == window_order(seed, 0, short).tolist()
+
+
+def test_every_window_once_and_epochs_and_seeds_differ():
+    orders = [window_order(seed, epoch, 500) for seed in range(3) for epoch in range(3)]
+    assert all(np.array_equal(np.sort(order), np.arange(500)) for order in orders)
+    assert len({order.tobytes() for order in orders}) == 9

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.plan.plan import make_plan
+from inject.settings import Copies, Placement
+from inject.stream.view import Insertions, Stretch, View, clean_view
+from tests.inject.streams import (
+    naive_stream,
+    random_source,
+    separators_of,
+    spiked_examples,
+)
+
+
+@st.composite
+def placements(draw):
+    policy = draw(st.sampled_from(["splice", "window", "document"]))
+    contained = draw(st.booleans())
+    separators = ["end", "start_end", None]
+    if policy != "document":
+        separators += ["none", "blank_line"]
+    return Placement(
+        policy=policy,
+        between=draw(st.sampled_from([(0, 1), (0, 0.5), (0.3, 0.9)])) if contained else (0, 1),
+        straddle="forbid" if contained else None,
+        separator=draw(st.sampled_from(separators)),
+    )
+
+
+@st.composite
+def plans(draw):
+    """A small plan of any policy, separator and dose that has room, with its source."""
+    seed = draw(st.integers(0, 2**32))
+    placement = draw(placements())
+    budget = draw(st.integers(1500, 4000))
+    # Documents must be short where a copy has to find its place between two in one window.
+    documents = 600 if placement.policy == "document" and placement.contained else 20
+    source = random_source(budget + draw(st.integers(0, 200)), seed=seed, documents=documents)
+    examples, tokens = spiked_examples(draw(st.integers(1, 8)), 3, seed=seed)
+    plan = make_plan(
+        examples,
+        tokens,
+        copies=draw(st.sampled_from([Copies(fixed=1), Copies(poisson=1.5), Copies(levels=(1, 3))])),
+        placement=placement,
+        seed=seed,
+        source=source,
+        budget=budget,
+        context=draw(st.integers(40 if placement.contained else 5, 100)),
+        separators=separators_of(placement),
+        vocabulary=60_000,
+    )
+    return source, examples, tokens, plan
+
+
+def composed(source, plan):
+    """The stream of a plan by brute force."""
+    window = plan.facts.context if plan.facts.policy == "window" else None
+    return naive_stream(source, plan.insertions(), plan.facts.budget, window=window)
+
+
+@given(plans(), st.data())
+@settings(max_examples=120, deadline=None)
+def test_a_view_reads_what_brute_force_composes(made, data):
+    source, _, _, plan = made
+    view = plan.view(source)
+    whole = composed(source, plan)
+    assert np.array_equal(view.read(0, view.n_tokens), whole)
+    start = data.draw(st.integers(0, view.n_tokens))
+    stop = data.draw(st.integers(start, view.n_tokens))
+    assert np.array_equal(view.read(start, stop), whole[start:stop])
+    assert view.n_windows == len(whole) // view.context
+    for window in range(view.n_windows):
+        low = window * view.context
+        assert np.array_equal(view.window(window), whole[low : low + view.context])
+
+
+@given(plans())
+@settings(max_examples=30, deadline=None)
+def test_the_budget_is_exact(made):
+    source, _, _, plan = made
+    payload = sum(plan.copies["payload_length"].to_pylist())
+    assert plan.facts.background + payload == plan.facts.budget
+    assert plan.view(source).n_tokens == plan.facts.budget
+
+
+def test_copies_with_one_anchor_follow_their_tiebreak():
+    source = random_source(100, seed=1)
+    insertions = Insertions(
+        anchor=np.array([10, 10, 10]),
+        tiebreak=np.array([3, 1, 2], dtype=np.uint64),
+        offset=np.array([0, 2, 4]),
+        length=np.array([2, 2, 2]),
+        lead=np.zeros(3, dtype=np.int64),
+        text_length=np.array([2, 2, 2]),
+        payload=np.array([500, 501, 600, 601, 700, 701]),
+    )
+    view = View(source, insertions, budget=50, context=10)
+    assert view.read(10, 16).tolist() == [600, 601, 700, 701, 500, 501]
+    assert view.text_starts().tolist() == [14, 10, 12]
+
+
+def test_a_clean_view_is_the_corpus():
+    source = random_source(200, seed=2)
+    view = clean_view(source, tokens=180, context=50)
+    assert np.array_equal(view.read(0, 180), source.tokens[:180])
+    assert view.n_windows == 3
+
+
+def test_a_stretch_has_its_own_positions():
+    source = random_source(300, seed=3)
+    stretch = Stretch(source, 100, 250)
+    assert np.array_equal(stretch.read(10, 20), source.tokens[110:120])
+    inside = source.doc_starts[(source.doc_starts >= 100) & (source.doc_starts < 250)]
+    assert stretch.doc_starts.tolist() == (inside - 100).tolist()
+
+
+def test_a_budget_beyond_the_corpus_is_refused():
+    with pytest.raises(ValueError, match="holds 100"):
+        clean_view(random_source(100, seed=1), tokens=101, context=10)

@@ -1,0 +1,244 @@
+"""Nothing in a data folder makes a reader wait for ever, or fills its memory or the disk."""
+
+import gzip
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from inject.corpus.background.hub import HubSource
+from inject.digest import file_digest
+from inject.errors import InputError
+from inject.examples.datasets.gpqa import gpqa_rows
+from inject.examples.datasets.source import DatasetSource
+from inject.reading.rows import files_identity, read_rows
+
+_MEMORY = 2 << 30
+_SCRIPT = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({memory}, {memory}))
+from inject.errors import InputError
+from inject.reading.rows import read_rows
+from scripts.bench.injection.memory import peak_mib
+try:
+    for row in read_rows(sys.argv[1], what="test"):
+        pass
+except InputError as error:
+    print(error)
+    print(round(peak_mib()))
+    sys.exit(2)
+"""
+
+
+def read_apart(path: Path, *, seconds: int = 120) -> subprocess.CompletedProcess:
+    """Read rows in a process of its own, with little memory and a limit of time."""
+    return subprocess.run(
+        [sys.executable, "-c", _SCRIPT.format(memory=_MEMORY), str(path)],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def write_gz_bomb(path: Path, *, before: bytes, unit: bytes, times: int, after: bytes) -> int:
+    """Write a gzip file of many equal members in no time; return what it unpacks to."""
+    member = gzip.compress(unit, 9)
+    with path.open("wb") as file:
+        file.write(gzip.compress(before))
+        for _ in range(times):
+            file.write(member)
+        file.write(gzip.compress(after))
+    return len(before) + len(unit) * times + len(after)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "unit", "after"),
+    [
+        ("one_line.jsonl.gz", b'{"text": "', b"a" * (1 << 20), b'"}\n'),
+        ("lines.jsonl.gz", b"", b'{"text": "again"}\n' * (1 << 16), b""),
+        ("array.json.gz", b'[{"text": "', b"a" * (1 << 20), b'"}]'),
+        ("text.txt.gz", b"", b"a" * (1 << 20), b""),
+        ("lines.txt.gz", b"", b"a\n" * (1 << 19), b""),
+        ("quoted.csv.gz", b'text\n"', b"a\n" * (1 << 19), b'"\n'),
+    ],
+)
+def test_a_gzip_bomb_is_told_by_name_within_a_little_memory(tmp_path, name, before, unit, after):
+    path = tmp_path / name
+    unpacked = write_gz_bomb(path, before=before, unit=unit, times=10_000, after=after)
+    assert unpacked > 9 * (1 << 30) > 250 * path.stat().st_size
+    done = read_apart(path)
+    assert done.returncode == 2, done.stderr[-500:]
+    message, peak = done.stdout.strip().rsplit("\n", 1)
+    assert str(path) in message
+    assert "unpacks to more than 200 times its size" in message
+    assert "unpack it yourself" in message
+    assert int(peak) < 684
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_a_line_without_end_is_told_with_its_number(tmp_path, monkeypatch):
+    monkeypatch.setattr("inject.bounded_files.ROW_BYTES", 1 << 23)
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "short"}\n' + json.dumps({"text": "x" * (1 << 24)}) + "\n")
+    rows = read_rows(str(path), what="test")
+    assert next(rows).values == {"text": "short"}
+    with pytest.raises(InputError, match=r"a\.jsonl:2: test: a line of more than 8 MiB"):
+        next(rows)
+
+
+def test_a_line_of_several_gigabytes_is_refused_though_nothing_is_packed(tmp_path):
+    path = tmp_path / "a.jsonl"
+    with path.open("wb") as file:
+        file.write(b'{"text": "')
+        file.truncate(3 << 30)
+    done = read_apart(path)
+    assert done.returncode == 2, done.stderr[-500:]
+    assert "a.jsonl:1: test: a line of more than 128 MiB" in done.stdout
+
+
+def test_a_quoted_field_that_never_ends_is_refused_by_its_row(tmp_path, monkeypatch):
+    monkeypatch.setattr("inject.bounded_files.ROW_BYTES", 1 << 16)
+    path = tmp_path / "a.csv"
+    path.write_text("text\nfine\n" + '"' + "line\n" * (1 << 15))
+    with pytest.raises(InputError, match=r"a\.csv:3: test: a row of more than 64 KiB"):
+        list(read_rows(str(path), what="test"))
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.txt"])
+def test_what_is_held_as_a_whole_is_bounded(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("inject.bounded_files.WHOLE_BYTES", 1 << 16)
+    path = tmp_path / name
+    path.write_text("[\n" + ",\n".join(['{"text": "row"}'] * 8000) + "\n]\n")
+    with pytest.raises(InputError, match=r"holds more than 64 KiB.*JSON Lines"):
+        list(read_rows(str(path), what="test"))
+
+
+def test_repetitive_text_is_no_bomb_while_it_is_small_and_large_text_none_while_it_is_text(
+    tmp_path,
+):
+    rows = 200_000
+    (tmp_path / "same.jsonl.gz").write_bytes(gzip.compress(b'{"text": "the same line"}\n' * rows))
+    assert sum(1 for _ in read_rows(str(tmp_path / "same.jsonl.gz"), what="test")) == rows
+    random = np.random.Generator(np.random.Philox(key=1))
+    letters = random.integers(97, 123, (100, 1 << 20), dtype=np.uint8)
+    lines = b"".join(b'{"text": "' + line.tobytes() + b'"}\n' for line in letters)
+    (tmp_path / "long.jsonl.gz").write_bytes(gzip.compress(lines, 1))
+    found = [row.values["text"] for row in read_rows(str(tmp_path / "long.jsonl.gz"), what="t")]
+    assert [text.encode() for text in found] == [line.tobytes() for line in letters]
+
+
+def test_a_parquet_file_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": ["a" * (1 << 20)] * 100})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False)
+    assert path.stat().st_size < 1 << 17
+    with pytest.raises(InputError, match=r"a\.parquet: test: unpacks to more than 200 times"):
+        list(read_rows(str(path), what="test"))
+
+
+def test_a_zip_bomb_in_place_of_gpqa_is_refused_whatever_size_it_announces(tmp_path):
+    path = tmp_path / "gpqa.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("dataset/gpqa_main.csv", bytes(300 << 20))
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(InputError, match=r"gpqa_main\.csv: unpacks to more than 64 MiB"):
+        list(gpqa_rows(DatasetSource(path=str(path), seed=0)))
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    # A socket's name is short, so it is bound from inside its folder.
+    here = os.open(".", os.O_RDONLY)
+    os.chdir(path.parent)
+    try:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(path.name)
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+def make_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def make_link_to_pipe(path: Path) -> None:
+    os.mkfifo(path.parent / ".pipe")
+    path.symlink_to(path.parent / ".pipe")
+
+
+OTHERS = [
+    (make_pipe, r"is a pipe \(FIFO\)"),
+    (make_link_to_pipe, r"is a pipe \(FIFO\)"),
+    (make_socket, "is a socket"),
+    (make_device, "is a device"),
+]
+
+
+@pytest.mark.parametrize(("make", "said"), OTHERS)
+@pytest.mark.parametrize("pattern", ["{folder}", "{folder}/*.jsonl", "{folder}/b.jsonl"])
+def test_what_is_no_regular_file_is_refused_by_name_and_never_waited_for(
+    tmp_path, make, said, pattern
+):
+    (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n')
+    make(tmp_path / "b.jsonl")
+    pattern = pattern.format(folder=tmp_path)
+    done = read_apart(Path(pattern), seconds=20)
+    assert done.returncode == 2, done.stderr[-500:]
+    assert re.search(rf"b\.jsonl: test: {said}", done.stdout)
+    with pytest.raises(InputError, match=said):
+        files_identity(pattern)
+
+
+@pytest.mark.parametrize(("make", "said"), OTHERS)
+def test_no_digest_waits_for_what_is_no_regular_file(tmp_path, make, said):
+    make(tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=said):
+        file_digest(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize("path", ["folder", "folder/x.zip"])
+def test_a_pipe_in_a_folder_of_the_hub_library_or_for_a_zip_is_refused(tmp_path, path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "folder" / "x.zip")
+    with pytest.raises(InputError, match=r"x\.zip: is a pipe"):
+        if path == "folder":
+            HubSource(kind="hub", id=str(tmp_path / path)).identity()
+        else:
+            list(gpqa_rows(DatasetSource(path=str(tmp_path / path), seed=0)))
+
+
+def test_links_to_regular_files_are_read_and_links_to_nothing_named(tmp_path):
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "a.jsonl").write_text('{"text": "linked"}\n')
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.jsonl").symlink_to(tmp_path / "hidden" / "a.jsonl")
+    assert [row.values for row in read_rows(str(tmp_path / "data"), what="t")] == [
+        {"text": "linked"}
+    ]
+    (tmp_path / "data" / "b.jsonl").symlink_to(tmp_path / "gone.jsonl")
+    for pattern in (tmp_path / "data", tmp_path / "data" / "*.jsonl"):
+        with pytest.raises(InputError, match=r"b\.jsonl: t: a link to nothing"):
+            read_rows(str(pattern), what="t")
+
+
+def test_a_damaged_gzip_file_is_told_as_damaged(tmp_path):
+    data = bytearray(gzip.compress(b'{"text": "x"}\n' * 1000))
+    data[30] ^= 0xFF
+    (tmp_path / "a.jsonl.gz").write_bytes(bytes(data))
+    with pytest.raises(InputError, match="truncated or damaged"):
+        list(read_rows(str(tmp_path / "a.jsonl.gz"), what="test"))

@@ -1,0 +1,356 @@
+"""The command line: light to start, clear when it fails, and its exit codes."""
+
+import errno
+import json
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from inject.errors import InputError
+from spikein.cli.main import app
+from spikein.cli.output import count
+from spikein.estimates.training import Hardware
+from spikein.results import PlanResult, PlanRow, RunResult
+from spikein.runs.folder import link_artifact, publish_run
+from spikein.store.manifest import Recipe
+from spikein.store.store import Store
+
+COMMANDS = [
+    "run",
+    "check",
+    "plan",
+    "status",
+    "report",
+    "audit",
+    "export",
+    "detect",
+    "datasets",
+    "detectors",
+    "gc",
+]
+REPOSITORY = Path(__file__).parents[3]
+
+
+def invoke(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """A stand-in for `spikein.run`, which tests of its own cover."""
+    module = types.ModuleType("spikein.run")
+    calls: list[tuple[object, ...]] = []
+
+    def run_experiment(path, overrides, *, store_root, runs_root, executor, progress):
+        calls.append((path, overrides, store_root, runs_root, type(executor).__name__))
+        return RunResult(
+            folder=runs_root / "x",
+            report=runs_root / "x" / "report.html",
+            summary=("All [checks] pass.", "Best: min_k"),
+            built=3,
+            stored=4,
+            seconds=61,
+        )
+
+    def plan_experiment(path, overrides, *, store_root, hardware=None, measure=False):
+        calls.append((path, overrides, store_root, hardware, measure))
+        rows = (
+            PlanRow(kind="corpus", label="[c]", stored=True, state="in the store"),
+            PlanRow(
+                kind="model",
+                label="m",
+                stored=False,
+                state="damaged, will be rebuilt",
+                problem="store/model/m/weights [1] changed since it was built",
+                tokens=2_500_000,
+                seconds=90,
+            ),
+        )
+        return PlanResult(name="x", arms=2, rows=rows)
+
+    def render_report(folder, *, store_root, show_protected, out):
+        calls.append((folder, store_root, show_protected, out))
+        return folder / "report.html"
+
+    module.run_experiment = run_experiment
+    module.plan_experiment = plan_experiment
+    module.render_report = render_report
+    monkeypatch.setitem(sys.modules, "spikein.run", module)
+    monkeypatch.chdir(tmp_path)
+    return types.SimpleNamespace(module=module, calls=calls, root=tmp_path)
+
+
+def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
+    result = invoke("run", "f.yaml", "train.lr=1", "data=x", "--store", "S", "--runs", "R")
+    assert result.exit_code == 0, result.output
+    assert lab.calls == [
+        (Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), "InProcess")
+    ]
+    assert result.stdout.splitlines() == [
+        "All [checks] pass.",
+        "Best: min_k",
+        "3 steps built, 4 from the store, 1 min 1 s.",
+        "Report: R/x/report.html",
+    ]
+
+
+def test_plan_prints_what_is_to_do(lab):
+    result = invoke("plan", "f.yaml", "a=1", "--gpu", "A100", "--gpus", "4")
+    assert result.exit_code == 0, result.output
+    hardware = Hardware(gpu="a100", gpus=4)
+    assert lab.calls == [(Path("f.yaml"), ["a=1"], Path("store"), hardware, True)]
+    assert "[c]" in result.stdout
+    assert "in the store" in result.stdout
+    assert "2.5 M" in result.stdout
+    assert (
+        "Damaged: store/model/m/weights [1] changed since it was built; a run builds it again."
+        in result.stdout
+    )
+    assert "2 arms, 2 steps, 1 to do; about 1 min 30 s" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [("--gpu", "h10", "Did you mean 'h100'"), ("--gpus", "0", "0 GPUs"), ("--mfu", "2", "peak")],
+)
+def test_plan_refuses_impossible_hardware(lab, option, value, said):
+    result = invoke("plan", "f.yaml", option, value)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert lab.calls == []
+
+
+def test_bad_input_is_told_without_a_traceback(lab):
+    def fail(*_, **__):
+        error = InputError("is [bad]", where="f.yaml:3", allowed="good", hint="Do better.")
+        error.add_note("This happened in the step corpus x.")
+        raise error
+
+    lab.module.run_experiment = fail
+    result = invoke("run", "f.yaml")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        "Error: f.yaml:3: is [bad]. Allowed: good. Do better.",
+        "This happened in the step corpus x.",
+    ]
+    assert not result.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "/d/f"), "/d/f: the disk is full"),
+        (RuntimeError("write failed: No space left on device"), "the disk is full"),
+        (PermissionError(errno.EACCES, "Permission denied", "/d/f"), "/d/f: Permission denied."),
+        (OSError(errno.EROFS, "Read-only file system", "/d/f"), "/d/f: Read-only file system."),
+    ],
+)
+def test_what_the_machine_refuses_is_told_without_a_traceback(lab, error, said):
+    def fail(*_, **__):
+        raise error
+
+    lab.module.run_experiment = fail
+    result = invoke("run", "f.yaml")
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_an_unknown_executor_is_refused_before_anything_runs(lab):
+    result = invoke("run", "f.yaml", "--executor", "slrum")
+    assert result.exit_code == 2
+    assert "no executor is called 'slrum'" in result.stderr
+    assert not lab.calls
+
+
+def test_an_interruption_says_that_finished_steps_are_kept(lab):
+    def fail(*_, **__):
+        raise KeyboardInterrupt
+
+    lab.module.run_experiment = fail
+    result = invoke("run", "f.yaml")
+    assert result.exit_code == 130
+    assert "Finished steps are kept" in result.stderr
+
+
+def test_a_defect_shows_its_traceback():
+    code = (
+        "import sys, types; m = types.ModuleType('spikein.run')\n"
+        "def render_report(*a, **k): raise RuntimeError('boom')\n"
+        "m.render_report = render_report; sys.modules['spikein.run'] = m\n"
+        "import spikein.runs.folder; spikein.runs.folder.find_run = lambda *a: None\n"
+        "sys.argv = ['spikein', 'report', 'x']\n"
+        "from spikein.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY
+    )
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "RuntimeError: boom" in done.stderr
+
+
+def a_run(root: Path) -> Store:
+    store = Store(root / "store")
+    made = [
+        store.obtain(
+            Recipe(kind="corpus", version=1, settings={"n": n}),
+            lambda out: (out / "a").write_text("x") and None,
+            label=f"n{n}",
+        ).artifact
+        for n in (1, 2)
+    ]
+    publish_run(root / "runs", "first", lambda folder: link_artifact(folder, made[0]) and None)
+    return store
+
+
+def test_status_of_nothing_of_all_and_of_one(lab):
+    assert "No runs" in invoke("status").stdout
+    a_run(lab.root)
+    listed = invoke("status").stdout
+    assert "first" in listed
+    assert "1/1" in listed
+    one = invoke("status", "first").stdout
+    assert "corpus/n1-" in one
+    assert "runs/first/report.html" in one
+    assert "model" in invoke("status", "f.yaml").stdout
+    wrong = invoke("status", "frist")
+    assert wrong.exit_code == 2
+    assert "Did you mean 'first'" in wrong.stderr
+
+
+def test_report_renders_and_opens_only_when_asked(lab, monkeypatch):
+    import typer
+
+    opened: list[str] = []
+    monkeypatch.setattr(typer, "launch", opened.append)
+    a_run(lab.root)
+    result = invoke("report", "first")
+    assert result.stdout.strip() == "Report: runs/first/report.html"
+    assert lab.calls == [(Path("runs/first"), None, False, None)]
+    assert not opened
+    invoke("report", "runs/first", "--open")
+    assert opened == [(lab.root / "runs/first/report.html").as_uri()]
+
+
+def test_gc_shows_first_and_removes_then(lab):
+    store = a_run(lab.root)
+    tried = invoke("gc", "--dry-run")
+    assert "1 would be removed" in tried.stdout
+    assert "1 kept" in tried.stdout
+    assert len(list(store.artifacts())) == 2
+    assert "1 removed" in invoke("gc", "--yes").stdout
+    (kept,) = store.artifacts()
+    assert kept.name.startswith("n1-")
+    (kept / "a").chmod(0o644)
+    (kept / "a").write_text("y")
+    assert "0 removed" in invoke("gc", "--yes").stdout
+    assert "changed since it was built" in invoke("gc", "--damaged").stdout.replace("\n", " ")
+    assert not list(store.artifacts())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_an_example(command):
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    assert f"spikein {command}" in result.output
+
+
+def test_the_help_lists_every_command():
+    result = invoke("--help")
+    assert all(f" {command} " in result.output for command in COMMANDS)
+
+
+def test_the_start_imports_nothing_heavy():
+    code = (
+        "import sys, spikein.cli.main\n"
+        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'datasets',"
+        " 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_help_costs_little_more_than_typer_itself():
+    # A ratio, so that a busy machine slows both; the bare program prints a help text, too.
+    bare = "import typer; app = typer.Typer(); app.command()(lambda x=1: None); app(['--help'])"
+
+    def seconds(*arguments: str) -> float:
+        started = time.perf_counter()
+        subprocess.run(
+            [sys.executable, *arguments], capture_output=True, check=True, cwd=REPOSITORY
+        )
+        return time.perf_counter() - started
+
+    pairs = [(seconds("-m", "spikein.cli.main", "--help"), seconds("-c", bare)) for _ in range(5)]
+    assert min(ours for ours, _ in pairs) / min(other for _, other in pairs) <= 2
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(None, ""), (0, "0"), (999, "999"), (12_345, "12.3 k"), (4e6, "4.0 M"), (3.4e18, "3.4e+18")],
+)
+def test_counts_are_short(number, text):
+    assert count(number) == text
+
+
+def rows_file(folder: Path, *, labels: bool) -> Path:
+    path = folder / "rows.jsonl"
+    with path.open("w") as file:
+        for number in range(24):
+            row = {"text": f"The river town school {number} market winter garden letter. " * 2}
+            if labels:
+                row["label"] = number % 2
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+@pytest.mark.slow
+def test_detect_scores_a_file_and_prints_aucs(tmp_path, tiny_model_path):
+    out = tmp_path / "scores.parquet"
+    common = ("detect", "--model", tiny_model_path, "--out", out, "--detectors", "loss,min_k:k=0.2")
+    result = invoke(*common, "--examples", rows_file(tmp_path, labels=True))
+    assert result.exit_code == 0, result.output
+    assert "95% interval" in result.stdout
+    assert all(word in result.stdout for word in ("loss", "min_k", "k=0.2", str(out)))
+    assert pq.read_table(out).num_rows == 48
+    silent = invoke(*common, "--examples", rows_file(tmp_path, labels=False))
+    assert "no labels" in silent.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--detectors", "min_kk"), "Did you mean"),
+        (("--examples", "absent.jsonl"), "absent.jsonl"),
+        (("--out", "no/such/folder.parquet"), "does not exist"),
+        (("--detectors", "dc_pdd"), "frequency"),
+    ],
+)
+def test_detect_refuses_bad_input_before_it_loads_a_model(tmp_path, options, said):
+    given = {"--model": "no/model", "--examples": rows_file(tmp_path, labels=True)}
+    given |= {"--out": tmp_path / "s.parquet", "--detectors": "loss", options[0]: options[1]}
+    result = invoke("detect", *(text for pair in given.items() for text in pair))
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_detect_takes_only_the_values_it_knows():
+    result = invoke("detect", "--model", "m", "--examples", "e", "--bos", "perhaps")
+    assert result.exit_code == 2
+    assert "perhaps" in result.output
+
+
+def test_the_tables_of_datasets_and_detectors():
+    assert "boolq" in invoke("datasets").stdout
+    listed = invoke("detectors").stdout
+    assert "min_k_plus_plus" in listed

@@ -1,0 +1,131 @@
+"""What cannot be run is told by `plan` and `check`, in words, at once, with exit code 2."""
+
+import json
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from spikein.cli.main import app
+from spikein.config.yaml_document import parse_document
+from tests.spikein.tiny import write_tiny
+
+TOO_MUCH = {
+    "a vocabulary of 10^9": ("model.tokenizer.train=1000000000", "1,000,000,000 is too large"),
+    "a vocabulary of 1": ("model.tokenizer.train=1", "a vocabulary of 1 is too small"),
+    "10^8 members": ("contaminants.0.members=100000000", "contaminants.0.members"),
+    "10^9 copies": ("copies={fixed: 1000000000}", "copies.fixed"),
+    "copies that cannot fit": ("copies={fixed: 400}", "have room for 40,000"),
+    "long copies that cannot fit": ("copies={fixed: 60}", "have room for 40,000"),
+    "20,000 seeds": (f"seeds={list(range(20_000))}", "seeds"),
+    "a seed beyond the generators": ("base.seed=1000000000000000000000", "base.seed"),
+    "no row left to report on": ("detect.tune_share=1", "detect.tune_share"),
+    "a number of 5,000 digits": ("corpus.tokens=" + "9" * 5000, "5,000 digits is too large"),
+}
+
+
+def told(command, folder, *arguments):
+    """Return exit code and output of one command; fails where it takes long."""
+    started = time.monotonic()
+    result = CliRunner().invoke(
+        app, [command, str(folder / "tiny.yaml"), *arguments, "--store", str(folder / "store")]
+    )
+    assert time.monotonic() - started < 30
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("command", ["plan", "check"])
+@pytest.mark.parametrize("case", TOO_MUCH)
+def test_what_is_too_much_is_refused_before_any_work(tmp_path, command, case):
+    write_tiny(tmp_path)
+    override, said = TOO_MUCH[case]
+    code, output = told(command, tmp_path, override)
+    assert code == 2
+    assert said in output
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("command", ["plan", "check"])
+@pytest.mark.parametrize(
+    ("row", "fields", "said"),
+    [
+        ({"q": "x"}, "{question: q.stem, answer: gold}", "q.stem"),
+        ({"question": "x", "gold": "y"}, "{question: question, answer: golden}", "golden"),
+    ],
+)
+def test_a_field_that_the_rows_lack_is_refused_before_any_work(
+    tmp_path, command, row, fields, said
+):
+    write_tiny(tmp_path)
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    rows = (
+        f'contaminants=[{{dataset: rows, name: mine, path: "{tmp_path}/rows.jsonl", members: 1, '
+        f'nonmembers: 1, fields: {fields}, template: "{{question}} {{answer}}"}}]'
+    )
+    code, output = told(command, tmp_path, rows)
+    assert code == 2
+    assert said in output
+
+
+@pytest.mark.parametrize("command", ["plan", "check"])
+def test_rows_that_do_not_suffice_are_refused_before_any_work(tmp_path, command):
+    write_tiny(tmp_path)
+    (tmp_path / "rows.jsonl").write_text('{"text": "one of a kind"}\n')
+    rows = (
+        f'contaminants=[{{dataset: rows, name: mine, path: "{tmp_path}/rows.jsonl", members: 9, '
+        "nonmembers: 9}]"
+    )
+    code, output = told(command, tmp_path, rows)
+    assert code == 2
+    assert "the dataset has 1" in output
+
+
+def test_what_can_be_run_is_said_to_be_fine(tmp_path):
+    write_tiny(tmp_path)
+    code, output = told("check", tmp_path)
+    assert code == 0
+    assert "nothing wrong was found; 1 arm" in output
+    assert told("plan", tmp_path)[0] == 0
+    assert not (tmp_path / "store").exists()
+
+
+def test_many_generated_members_are_planned_without_making_them(tmp_path):
+    write_tiny(tmp_path)
+    code, output = told(
+        "plan",
+        tmp_path,
+        "contaminants.0.members=900000",
+        "contaminants.0.nonmembers=900000",
+        "corpus.tokens=2000000000",
+    )
+    assert code == 0
+    assert "900,000" in output
+
+
+BOMB = "a: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BOMB, "more than 100,000 values, aliases written out"),
+        ("a: " + "[" * 3000 + "]" * 3000, "nested too deeply"),
+        ("a: " + "{b: " * 3000 + "1" + "}" * 3000, "nested too deeply"),
+        ("".join(" " * level + "a:\n" for level in range(3000)), "nested too deeply"),
+        ("name: " + "x" * (9 << 20), "at most 8 MiB"),
+    ],
+)
+@pytest.mark.parametrize("command", ["plan", "check"])
+def test_files_made_to_exhaust_the_reader_are_refused(tmp_path, command, text, said):
+    (tmp_path / "tiny.yaml").write_text(text)
+    code, output = told(command, tmp_path)
+    assert code == 2
+    assert said in output
+
+
+def test_a_list_of_many_values_is_still_read():
+    values = parse_document(f"a: {list(range(50_000))}", name="x").values
+    assert len(values["a"]) == 50_000

@@ -1,0 +1,180 @@
+"""Experiment files: every problem at once, in plain words, and back again."""
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.errors import Problems
+from spikein.config.load import check, read_experiment, resolved_yaml
+from spikein.config.schema import Experiment, tidy
+from spikein.config.yaml_document import parse_document
+from tests.spikein.samples import SAMPLE, line_of, read, write_sample
+
+
+def problems(*overrides: str, text: str = SAMPLE) -> tuple[str, ...]:
+    with pytest.raises(Problems) as caught:
+        read(*overrides, text=text)
+    return caught.value.problems
+
+
+def test_a_file_becomes_an_experiment(tmp_path):
+    experiment = read_experiment(write_sample(tmp_path), ["data=there", "train.lr=2e-3"])
+    assert experiment.name == "small"
+    assert experiment.train.lr == 2e-3
+    assert experiment.corpus.sources[0].path == "there/*.jsonl"
+    assert experiment.copies.poisson == 2
+    assert experiment.seeds == (0, 1)
+
+
+def test_every_problem_is_reported_at_once_with_its_line():
+    text = SAMPLE.replace("lr: 1e-3", "lrr: 1e-3").replace("members: 20,", "members: twenty,")
+    text = text.replace("tokens: 50_000", "tokens: -1") + "colour: red\n"
+    found = problems(text=text)
+    assert len(found) == 4
+    said = "\n".join(found)
+    assert f"small.yaml:{line_of('lrr', text)}: train.lrr: no such key. Did you mean 'lr'?" in said
+    assert f"small.yaml:{line_of('twenty', text)}: contaminants.0.members: is the text" in said
+    assert f"small.yaml:{line_of(': -1', text)}: corpus.tokens: is the number -1" in said
+    assert f"small.yaml:{line_of('colour', text)}: colour: no such key." in said
+
+
+def test_problems_of_file_and_command_line_come_together():
+    found = problems("trian.lr=1", "train.epochs=0", text=SAMPLE.replace("${data}", "${dat}"))
+    said = "\n".join(found)
+    assert len(found) == 3
+    assert "Did you mean 'train'" in said
+    assert "override train.epochs=0: train.epochs: is the number 0. Allowed: more than 0." in said
+    assert "${dat} is not a variable. Did you mean 'data'?" in said
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("corpus.tokens=0", "more than 0"),
+        ("corpus.tokens=5.5", "a whole number"),
+        ("corpus.tokens='5'", "is the text '5'. Allowed: a whole number"),
+        ("corpus.tokens=true", "is true. Allowed: a whole number"),
+        ("corpus=3", "is the number 3. Allowed: a mapping"),
+        ("copies.poisson=-2", "more than 0"),
+        ("copies.poisson=0", "more than 0"),
+        ("copies={}", "give exactly one of fixed, poisson, levels"),
+        ("copies={fixed: 1, poisson: 2}", "give exactly one of fixed, poisson, levels"),
+        ("copies={fixd: 1}", "Did you mean 'fixed'"),
+        ("train.lr=0", "more than 0"),
+        ("train.lr=fast", "a number"),
+        ("train.schedule=cosin", "Did you mean 'cosine'"),
+        ("placement.policy=anywhere", "Allowed: splice, window, document"),
+        ("corpus.sources.0.kind=file", "Did you mean 'files'"),
+        ("corpus.sources.0={path: x}", "kind is missing. Allowed: docstrings, files, hub"),
+        ("corpus.sources.0.pth=x", "Did you mean 'path'"),
+        ("corpus.sources=[]", "give exactly one of sources and imported"),
+        ("contaminants.0.dataset=fictonal", "Did you mean 'fictional'"),
+        ("contaminants.0.members=0", "more than 0"),
+        ("detect.detectors=3", "Allowed: all or a list"),
+        ("detect.bos=maybe", "Allowed: auto, always, never"),
+        ("model.tokenizer={train: 512, trane: 5}", "Did you mean 'train'"),
+        ("model.tokenizer=5", "a mapping or text"),
+        ("seeds=[1, 1]", "twice"),
+        ("seeds=[-1]", "0 or more"),
+        ("seeds=[]", "at least 1"),
+        ("seeds=3", "Allowed: a list"),
+        ("name=../up", "cannot name a folder"),
+        ("name=a.", "cannot name a folder"),
+        ("name=.hidden", "cannot name a folder"),
+        ("variables.data=[1]", "is a list of 1. Allowed: text or"),
+        ("base=null", "a shape has only new weights"),
+        ("corpus.tokens=60", "do not fill one window"),
+        ("corpus.tokens=1000", "do not fill one batch"),
+        ("base.tokens=500", "do not fill one batch"),
+        ("base.batch_tokens=100", "multiple of context"),
+        ("sweep=[1]", "mapping of dotted keys"),
+    ],
+)
+def test_each_bad_input_has_one_clear_problem(override, said):
+    found = problems(override)
+    assert len(found) == 1
+    assert said in found[0]
+    assert "override" in found[0] or "small.yaml" in found[0]
+    for jargon in ("Input should", "pydantic", "validation", "type=", "ctx"):
+        assert jargon not in found[0]
+
+
+def test_missing_parts_are_all_named():
+    found = problems(text="name: x\n")
+    assert {text.split(": ")[1] for text in found} == {
+        "model",
+        "corpus",
+        "contaminants",
+        "copies",
+        "train",
+    }
+    assert all(text.endswith("is missing") for text in found)
+
+
+def test_a_pretrained_model_is_its_own_base():
+    model = "model={pretrained: some/model}"
+    assert read(model, "base=null").base is None
+    (said,) = problems(model)
+    assert "a pretrained model is its own base" in said
+    (said,) = problems(model, "base=null", "train.mode=pretrain")
+    assert "train.mode" in said
+    (said,) = problems("model={pretrained: m, tokenizer: {train: 512}}", "base=null")
+    assert "keeps the tokenizer" in said
+
+
+def test_two_contaminants_need_two_names():
+    twice = "contaminants=[{dataset: fictional, members: 5, nonmembers: 5}, \
+        {dataset: fictional, members: 5, nonmembers: 5}]"
+    (said,) = problems(twice)
+    assert "'fictional' is already the name of contaminants.0" in said
+
+
+def test_optional_parts_can_be_removed_by_null():
+    text = SAMPLE + "sweep: {train.lr: [1e-3, 1e-4]}\nanalysis: {replicates: 100}\n"
+    assert read("sweep=null", "analysis=null", text=text) == read()
+
+
+def test_resolved_yaml_fills_defaults_and_is_a_file_for_any_reader():
+    text = resolved_yaml(read())
+    values = yaml.safe_load(text)
+    assert values["train"]["schedule"] == read().train.schedule
+    assert values["corpus"]["sources"][0]["path"] == "files/*.jsonl"
+    assert values["copies"] == {"poisson": 2.0}
+
+
+@given(
+    template=st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20),
+    rate=st.floats(1e-6, 100),
+    clip=st.none() | st.floats(1e-3, 10),
+    near=st.none() | st.floats(0.1, 1),
+    seeds=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=3, unique=True),
+    option=st.sampled_from(["true", "no", "1e3", "null", "${x}", "$${", "2020-01-01", "- a", "#"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_resolved_yaml_reads_back_the_same(template, rate, clip, near, seeds, option):
+    plain = tidy(read())
+    plain["copies"] = {"poisson": rate}
+    plain["train"]["clip"] = clip
+    plain["pool"]["near_duplicate"] = near
+    plain["seeds"] = seeds
+    plain["model"]["shape"] = option
+    plain["corpus"]["sources"][0]["path"] = template
+    experiment = Experiment.model_validate(plain)
+    again = check(parse_document(resolved_yaml(experiment), name="again"))
+    assert again == experiment
+    assert resolved_yaml(again) == resolved_yaml(experiment)
+
+
+def test_settings_modules_do_not_import_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, spikein.config.load; print([m for m in ('torch', 'transformers', 'datasets', \
+        'sklearn', 'matplotlib') if m in sys.modules])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert out.strip() == "[]"

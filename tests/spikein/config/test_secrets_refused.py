@@ -1,0 +1,136 @@
+"""No password and no protected text leaves by way of an experiment file."""
+
+import pytest
+from pydantic import ValidationError
+from typer.testing import CliRunner
+
+from inject.errors import Problems
+from inject.settings import plain
+from inject.variants.settings import ParaphraseVariant, Variants
+from spikein.cli.main import app
+from spikein.config.load import resolved_yaml
+from spikein.pipeline.steps.variants import _identity
+from tests.spikein.samples import SAMPLE, line_of, read, write_sample
+
+SECRET = "PASSW0RD"
+URL = f"http://user:{SECRET}@127.0.0.1:9/v1"
+VARIANTS = """\
+variants:
+  of:
+    - {{kind: paraphrase, by: model, model: m, {more}}}
+"""
+
+
+def with_variant(more: str, text: str = SAMPLE) -> str:
+    return text + VARIANTS.format(more=more)
+
+
+def problems(*overrides: str, text: str = SAMPLE) -> str:
+    with pytest.raises(Problems) as caught:
+        read(*overrides, text=text)
+    said = "\n".join(caught.value.problems)
+    assert SECRET not in said
+    assert SECRET not in str(caught.value)
+    return said
+
+
+def test_a_password_in_a_url_is_refused_with_its_line_and_never_repeated():
+    text = with_variant(f'base_url: "{URL}"')
+    said = problems(text=text)
+    assert f"small.yaml:{line_of('base_url', text)}: variants.of.0.base_url: holds a user" in said
+    assert "api_key_variable: NAME" in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SAMPLE.replace("{data: files}", f'{{data: "{URL}"}}'),
+        SAMPLE.replace("{poisson: 2}", f"{{poisson: '{URL}'}}"),
+        SAMPLE.replace("${data}/*.jsonl", URL),
+        SAMPLE + f"sweep: {{train.lr: [1e-3, '{URL}']}}\n",
+        SAMPLE + f"detect: {{reference: 'https://hub/x?token={SECRET}'}}\n",
+        SAMPLE.replace("{data: files}", f"{{who: 'user:{SECRET}'}}")
+        + "detect: {reference: 'https://${who}@hub/x'}\n",
+        SAMPLE + f"wrong: '{URL}'\n",
+        SAMPLE + f"detect: {{detectors: {{a: '{URL}'}}}}\n",
+    ],
+)
+def test_a_secret_is_refused_wherever_it_stands_and_no_other_problem_repeats_it(text):
+    assert "experiment files are copied into run folders" in problems(text=text)
+
+
+def test_an_override_with_a_password_is_refused_without_repeating_it():
+    text = with_variant('base_url: "http://127.0.0.1:9/v1"')
+    said = problems(f"variants.of.0.base_url={URL}", text=text)
+    assert "override variants.of.0.base_url=http://***@" in said
+    for wrong in (f"{URL}", f"a={{'{URL}", f"a..b={URL}"):
+        problems(wrong)
+
+
+def test_the_command_line_shows_no_password(tmp_path):
+    path = write_sample(tmp_path, with_variant(f'base_url: "{URL}"'))
+    for command in (["plan", str(path)], ["run", str(path)], ["run", str(path), f"x={URL}"]):
+        done = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "store")])
+        assert done.exit_code == 2
+        assert SECRET not in done.output
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"base_url": URL},
+        {"base_url": f"http://h/v1?api_key={SECRET}"},
+        {"base_url": "http://h/v1", "api_key_variable": f"sk-{SECRET * 3}"},
+        {"base_url": "http://h/v1", "api_key_variable": f"hf_{SECRET * 4}"},
+    ],
+)
+def test_settings_made_in_code_refuse_secrets_too(more):
+    for make in (
+        lambda one: ParaphraseVariant.model_validate(one),
+        lambda one: Variants.model_validate({"of": [one]}),
+    ):
+        with pytest.raises(ValidationError) as caught:
+            make({"kind": "paraphrase", "by": "model", "model": "m", **more})
+        assert SECRET not in str(caught.value)
+
+
+def test_a_key_in_place_of_its_variable_is_not_repeated():
+    more = f'base_url: "http://h/v1", api_key_variable: "sk-{SECRET}-short"'
+    assert "never the key itself" in problems(text=with_variant(more))
+
+
+GPQA = SAMPLE.replace(
+    "{dataset: fictional, members: 20, nonmembers: 20}",
+    "{dataset: gpqa, name: exam, path: x.zip, members: 20, nonmembers: 20}",
+)
+SERVER = 'base_url: "http://127.0.0.1:9/v1"'
+
+
+def test_a_protected_dataset_is_sent_to_a_server_only_by_name():
+    said = problems(text=with_variant(SERVER, GPQA))
+    assert "variants.of.0.send_protected: the texts of protected data (exam) would be sent" in said
+    assert "send_protected: [exam]" in said
+    asked = read(text=with_variant(f"{SERVER}, send_protected: [exam]", GPQA))
+    assert asked.variants.of[0].send_protected == ("exam",)
+    assert "send_protected" in resolved_yaml(asked)
+    read(text=with_variant("temperature: 0.5", GPQA))
+    read(text=with_variant(SERVER))
+
+
+def test_a_name_that_is_no_protected_dataset_is_refused():
+    said = problems(text=with_variant(f"{SERVER}, send_protected: [exma]", GPQA))
+    assert "'exma' names no protected dataset of this experiment" in said
+    assert "Protected here: exam" in said
+    assert "Protected here: none" in problems(
+        text=with_variant(f"{SERVER}, send_protected: [fictional]")
+    )
+    assert "belongs to a server" in problems(text=with_variant("send_protected: [exam]", GPQA))
+
+
+def test_what_may_be_sent_is_no_part_of_the_identity():
+    one = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": "http://h/v1"}
+    first = ParaphraseVariant.model_validate(one)
+    second = ParaphraseVariant.model_validate({**one, "send_protected": ["exam"]})
+    assert _identity(first) == _identity(second)
+    assert plain(first) != plain(second)

@@ -1,0 +1,121 @@
+"""Arms: all combinations, their labels, and problems that name the swept value."""
+
+import itertools
+
+import pytest
+
+from inject.errors import Problems
+from spikein.config.load import check, resolved_yaml
+from spikein.config.sweep import arms, value_label
+from spikein.config.yaml_document import parse_document
+from tests.spikein.samples import SAMPLE, read
+
+SWEPT = SAMPLE + "sweep:\n  train.lr: [1e-3, 1.0e-4]\n  copies: [{fixed: 1}, {poisson: 4}]\n"
+
+
+def test_no_sweep_is_one_arm_a_seed():
+    experiment = read()
+    assert [arm.seed for arm in arms(experiment)] == [0, 1]
+    assert arms(experiment)[0].axes == {}
+    assert arms(experiment)[1].experiment == experiment.model_copy(update={"seeds": (1,)})
+
+
+def test_arms_are_all_combinations_in_the_order_of_the_file():
+    found = arms(read(text=SWEPT))
+    expected = itertools.product(["0.001", "0.0001"], ["fixed=1", "poisson=4"], [0, 1])
+    assert [(*arm.labels.values(), arm.seed) for arm in found] == list(expected)
+    last = found[-1]
+    assert last.axes == {"train.lr": 1e-4, "copies": {"poisson": 4.0}}
+    assert last.experiment.train.lr == 1e-4
+    assert last.experiment.copies.poisson == 4
+    assert last.experiment.sweep == {}
+    assert last.experiment.seeds == (1,)
+    assert last.label == "train.lr=0.0001,copies=poisson=4,seed=1"
+
+
+def test_an_arm_equals_the_experiment_written_by_hand():
+    by_hand = read("train.lr=1e-4", "copies={poisson: 4}", "seeds=[1]")
+    assert arms(read(text=SWEPT))[-1].experiment == by_hand
+
+
+def test_a_key_may_be_given_by_the_sweep_alone():
+    text = SAMPLE.replace("copies: {poisson: 2}\n", "")
+    text += "sweep: {copies: [{fixed: 1}, {fixed: 2}]}"
+    assert [arm.experiment.copies.fixed for arm in arms(read("seeds=[0]", text=text))] == [1, 2]
+
+
+def test_lists_and_variables_can_take_part():
+    text = SAMPLE + "sweep:\n  contaminants.0.members: [5, 10]\n"
+    text += "  corpus.sources.0.path: ['${data}/a']\n"
+    found = arms(read("seeds=[0]", "data=D", text=text))
+    assert [arm.experiment.contaminants[0].members for arm in found] == [5, 10]
+    assert found[0].experiment.corpus.sources[0].path == "D/a"
+
+
+def test_arms_survive_the_resolved_file():
+    experiment = read(text=SWEPT)
+    again = check(parse_document(resolved_yaml(experiment), name="again"))
+    assert again == experiment
+    assert arms(again) == arms(experiment)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "said"),
+    [
+        ("train.lr: [1e-3, 0]", "(sweep: with train.lr=0): train.lr: is the number 0"),
+        ("train.lrr: [1e-3, 1e-2]", "train.lrr: no such key. Did you mean 'lr'?"),
+        ("train.lr: 1e-3", "must be a list of at least one value. Allowed: such as [0.001, …]"),
+        ("train.lr: []", "must be a list of at least one value"),
+        ("train.lr: [1e-3, 0.001]", "'0.001' is given twice"),
+        ("copies: [{fixed: 1}, {fixd: 2}]", "with copies=fixd=2): copies.fixd: no such key"),
+        ("seeds: [[0], [1]]", "sweep.seeds: this cannot be swept"),
+        ("name: [a, b]", "sweep.name: this cannot be swept"),
+        ("variables.data: [a, b]", "this cannot be swept"),
+        ("contaminants.3.members: [1]", "it has no item 3"),
+        ("corpus.tokens: [50_000, 10]", "with corpus.tokens=10): corpus.tokens: 10 tokens do not"),
+        (f"train.lr: {list(range(1, 1002))}", "1,001 combinations"),
+    ],
+)
+def test_a_bad_sweep_names_the_value(sweep, said):
+    with pytest.raises(Problems) as caught:
+        read(text=f"{SAMPLE}sweep:\n  {sweep}\n")
+    (problem,) = caught.value.problems
+    assert said in problem
+
+
+def test_axes_must_not_overlap():
+    with pytest.raises(Problems, match="lies within"):
+        read(text=SAMPLE + "sweep: {copies: [{fixed: 1}], copies.fixed: [2]}")
+
+
+def test_a_problem_of_two_axes_together_names_both():
+    text = SAMPLE + "sweep: {corpus.tokens: [50_000, 2_000], train.batch_tokens: [1024, 4096]}"
+    with pytest.raises(Problems) as caught:
+        read(text=text)
+    (problem,) = caught.value.problems
+    assert "with corpus.tokens=2000, train.batch_tokens=4096" in problem
+
+
+def test_a_problem_of_every_arm_is_told_once_and_blames_no_value():
+    with pytest.raises(Problems) as caught:
+        read("train.epochs=0", text=SWEPT)
+    (problem,) = caught.value.problems
+    assert "with" not in problem
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (0.001, "0.001"),
+        (1e-5, "1e-05"),
+        (0.12345678, "0.12345678"),
+        (3, "3"),
+        (True, "true"),
+        (None, "none"),
+        ("a b", "a b"),
+        (["x", 1], "x-1"),
+        ({"a": 1, "b": [2, 3]}, "a=1,b=2-3"),
+    ],
+)
+def test_labels_are_short_and_exact(value, label):
+    assert value_label(value) == label

@@ -1,0 +1,150 @@
+"""YAML with lines: types, duplicates, hostile files."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inject.errors import InputError, Problems
+from spikein.config.yaml_document import parse_document, parse_scalar, parse_value, read_document
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("2_000_000", 2_000_000),
+        ("010", 10),
+        ("-3", -3),
+        ("1.5", 1.5),
+        ("1e-3", 1e-3),
+        ("1.0e-4", 1e-4),
+        ("1e6", 1_000_000),
+        (".5", 0.5),
+        ("true", True),
+        ("null", None),
+        ("", None),
+        ("no", "no"),
+        ("on", "on"),
+        ("1:30", "1:30"),
+        ("2024-05-01", "2024-05-01"),
+        (".inf", ".inf"),
+        ("0x10", "0x10"),
+        ("1_", "1_"),
+        ("e3", "e3"),
+    ],
+)
+def test_scalars(text, value):
+    got = parse_scalar(text)
+    assert got == value
+    assert type(got) is type(value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_float_is_read_back_exactly(value):
+    assert float(parse_scalar(repr(value))) == value
+
+
+# YAML has no surrogate pairs, in which JSON writes what lies above.
+words = st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=("Cs",)), max_size=6)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(words, plain, max_size=4))
+def test_json_is_yaml_and_means_the_same(values):
+    assert parse_document(json.dumps(values), name="f").values == values
+
+
+def test_quoted_scalars_stay_text():
+    assert parse_document("a: '1'\nb: \"true\"", name="f").values == {
+        "a": "1",
+        "b": "true",
+    }
+
+
+def test_every_key_knows_its_line():
+    document = parse_document("a:\n  b:\n    - x\n    - {c: 1}\n", name="f.yaml")
+    assert document.place(("a",)) == "f.yaml:1"
+    assert document.place(("a", "b", 0)) == "f.yaml:3"
+    assert document.place(("a", "b", 1, "c")) == "f.yaml:4"
+    assert document.place(("a", "b", 1, "absent")) == "f.yaml:4"
+    assert document.place(("absent",)) == "f.yaml"
+
+
+def test_all_duplicate_keys_are_reported_at_once():
+    with pytest.raises(Problems) as caught:
+        parse_document("a: 1\nb: {c: 1, c: 2}\na: 2\n", name="f.yaml")
+    assert len(caught.value.problems) == 2
+    assert "f.yaml:2: b.c: the key is given twice (first in line 2)" in str(caught.value)
+    assert "f.yaml:3: a: the key is given twice (first in line 1)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("# only a comment\n", "empty"),
+        ("- a\n", "top is a list"),
+        ("text", "top is a single value"),
+        ("a: [1\nb: 2", "not valid YAML"),
+        ("a: [${b}]", "in quotes"),
+        ("a: \tb: c: d", "not valid YAML"),
+        ("a: \x00", "not valid YAML"),
+        ("a: !!python/object:os.system x", "not supported"),
+        ("a: !secret x", "not supported"),
+        ("a: &a [*a]", "contains itself"),
+        ("a: {<<: {b: 1}}", "merge keys"),
+        ("? [1, 2]\n: x", "single word"),
+        ("a: 1e999", "too large"),
+    ],
+)
+def test_hostile_texts_are_refused_in_words(text, said):
+    with pytest.raises(InputError, match=said):
+        parse_document(text, name="f.yaml")
+
+
+def test_deep_nesting_is_refused():
+    with pytest.raises(InputError, match="deeply"):
+        parse_document("a: " + "[" * 200 + "]" * 200, name="f.yaml")
+
+
+def test_aliases_share_values():
+    values = parse_document("a: &x {lr: 1}\nb: *x\n", name="f").values
+    assert values == {"a": {"lr": 1}, "b": {"lr": 1}}
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_document(tmp_path / "absent.yaml")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_document(tmp_path)
+    bad = tmp_path / "bad.yaml"
+    bad.write_bytes(b"name: \xff\n")
+    with pytest.raises(InputError, match=r"bad.yaml: not UTF-8 \(byte 6\)"):
+        read_document(bad)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
+    path = Path(tmp_path / "bom.yaml")
+    path.write_bytes(b"\xef\xbb\xbfname: x\n")
+    assert read_document(path).values == {"name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1e-3", 1e-3), ("{fixed: 4}", {"fixed": 4}), ("[1, 2]", [1, 2]), ("", None), ("a b", "a b")],
+)
+def test_values_of_the_command_line(text, value):
+    assert parse_value(text, where="x") == value
+
+
+def test_our_types_are_a_part_of_yaml():
+    text = "a: 1.5\nb: [true, null, x]\nc: 12\n"
+    assert parse_document(text, name="f").values == yaml.safe_load(text)

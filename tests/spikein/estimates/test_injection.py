@@ -1,0 +1,89 @@
+"""What `spikein plan` foretells, against the plans that are made."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import poisson
+
+from inject.settings import Copies
+from spikein.estimates.injection import COUNTED_TO, expected_counts
+from spikein.estimates.step_times import START_SECONDS
+from spikein.run import plan_experiment
+from tests.spikein.tiny import write_tiny
+
+
+@pytest.mark.parametrize("rate", [0.3, 2, 7.5])
+def test_poisson_counts_are_those_of_the_distribution(rate):
+    copies, spread, counts = expected_counts(Copies(poisson=rate), 200)
+    assert copies == pytest.approx(200 * rate)
+    assert spread == pytest.approx(np.sqrt(200 * poisson.var(rate)))
+    expected = [200 * poisson.pmf(count, rate) for count in range(COUNTED_TO)]
+    assert counts == pytest.approx([*expected, 200 * poisson.sf(COUNTED_TO - 1, rate)])
+
+
+def test_fixed_and_levelled_counts_are_exact():
+    assert expected_counts(Copies(fixed=3), 50) == (150, 0, (0, 0, 0, 50, 0, 0))
+    copies, spread, counts = expected_counts(Copies(levels=(1, 8)), 50)
+    assert (copies, spread) == (225, 0)
+    assert counts == (0, 25, 0, 0, 0, 25)
+
+
+def plan(path, *overrides):
+    return plan_experiment(path, list(overrides), store_root=path.parent / "none").injection
+
+
+def test_arms_that_differ_in_training_alone_appear_once(tmp_path):
+    path = write_tiny(tmp_path)
+    sweep = "sweep: {train.lr: [1e-3, 1e-2], copies: [{fixed: 1}, {fixed: 2}]}\n"
+    path.write_text(path.read_text() + sweep)
+    rows = plan(path, "seeds=[0,1]")
+    assert [row.copies_rule for row in rows].count("fixed=1") == 2
+    assert len(rows) == 4
+    assert not any(row.measured for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("corpus.tokens=4001", "have room for"),
+        ("placement.policy=window", "must lie inside one window of 64"),
+        ("placement.between=[0,0.05]", "have room for"),
+    ],
+)
+def test_what_will_be_refused_is_foretold(tmp_path, change, said):
+    path = write_tiny(tmp_path)
+    [row] = plan(path, change)
+    assert said in row.problem
+
+
+def test_a_corpus_described_by_its_index_alone(tmp_path, tiny_tokenizer):
+    path = write_tiny(tmp_path)
+    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
+    (tmp_path / "index.json").write_text(json.dumps({"tokens": 10**12}))
+    text = path.read_text()
+    sources = text[text.index("  sources:") : text.index("contaminants:")]
+    text = text.replace(sources, f"  imported: {{kind: described, path: {tmp_path}/index.json}}\n")
+    text = text.replace("{train: 300}", str(tmp_path / "tokenizer"))
+    path.write_text(text)
+    [row] = plan(path, "corpus.tokens=1_000_000_000_000")
+    assert row.measured
+    assert row.tokens / 10**12 == row.share < 1e-6
+    assert "not run" in row.note
+    [row] = plan(path, "corpus.tokens=1_000_000_000_001")
+    assert "holds 1,000,000,000,000 tokens, fewer" in row.problem
+    [row] = plan(path, "placement.policy=document")
+    assert "does not say where documents start" in row.problem
+
+
+def test_a_measured_plan_says_how_long_each_step_takes(tmp_path):
+    path = write_tiny(tmp_path)
+    silent = plan_experiment(path, [], store_root=tmp_path / "none")
+    assert silent.measured is None
+    assert {row.seconds for row in silent.rows if row.kind == "model"} == {None}
+    told = plan_experiment(path, [], store_root=tmp_path / "none", measure=True)
+    assert told.measured.whole
+    assert all(row.seconds > 0 for row in told.rows)
+    base, arm = (row for row in told.rows if row.kind == "model")
+    # Ten times the tokens, ten times the time of the steps themselves.
+    assert (arm.seconds - START_SECONDS) / (base.seconds - START_SECONDS) == pytest.approx(10)

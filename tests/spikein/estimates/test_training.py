@@ -1,0 +1,151 @@
+"""What a plan says about training, and that it says so without a network."""
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inject.corpus.tokenizer import tokenizer_identity
+from inject.errors import InputError, Unreachable
+from inject.examples.contaminant import Contaminant, contaminant_identity
+from inject.offline import UNRESOLVED, without_network
+from spikein.cli.main import app
+from spikein.config.sweep import arms
+from spikein.estimates.training import Hardware, estimates
+from spikein.run import plan_experiment
+from tests.spikein.samples import read, write_sample
+from train.cost import model_states
+from train.models.pretrained import model_identity
+
+PAPER = Path(__file__).parents[3] / "configs" / "paper" / "min-k-table3.yaml"
+LLAMA = "huggyllama/llama-7b"
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Names cannot be resolved, and nothing has been downloaded before."""
+    from huggingface_hub import constants
+
+    def unresolvable(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unresolvable)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+
+
+def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path / "store")]
+    )
+    assert result.exit_code == 0, result.output
+    # 27 M tokens in windows of 2,048 and steps of 32 windows.
+    row = next(line for line in result.stdout.splitlines() if line.startswith(" continue"))
+    cells = re.split(r"\s{2,}", row.strip())
+    assert cells == [
+        "continue", "1", "412", "27.0 M", "1.2e+18",
+        "130.5 GB", "83.3 GB", "59.7 GB", "24.3 GB", "27.0 GB", "1.1",
+    ]  # fmt: skip
+    assert "6,738,415,616 parameters, by the published sizes (llama-7b.yaml)" in result.stdout
+    assert "fits from ZeRO-2 on" in result.stdout
+    for what in (f"model {LLAMA}", f"tokenizer {LLAMA}", "background together", "dataset google"):
+        assert what in result.stdout
+    assert not (tmp_path / "store").exists()
+
+
+def test_hardware_is_chosen_on_the_command_line(no_network, tmp_path: Path) -> None:
+    command = ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path)]
+    result = CliRunner().invoke(app, [*command, "--gpu", "a100", "--gpus", "1", "--mfu", "0.5"])
+    assert result.exit_code == 0, result.output
+    assert "Assumed: 1 GPUs A100 (80.0 GB), 50% of their peak" in result.stdout
+    assert "fits no stage of ZeRO" in result.stdout
+
+
+def test_a_run_needs_what_a_plan_leaves_open(no_network) -> None:
+    contaminant = Contaminant(dataset="boolq", members=1, nonmembers=1)
+    for ask in (
+        lambda: model_identity(LLAMA),
+        lambda: tokenizer_identity(LLAMA),
+        lambda: contaminant_identity(contaminant),
+    ):
+        with pytest.raises(Unreachable):
+            ask()
+        with without_network() as notes:
+            assert UNRESOLVED in str(ask())
+        assert len(notes) == 1
+        with pytest.raises(Unreachable):
+            ask()
+
+
+def test_what_is_wrong_is_told_without_a_network_too(no_network) -> None:
+    with without_network() as notes, pytest.raises(InputError, match="no such model folder"):
+        model_identity("./nowhere/at/all")
+    assert notes == {}
+
+
+def test_equal_runs_are_counted_together_and_modes_apart() -> None:
+    hardware = Hardware(gpu="a100", gpus=2)
+    experiment = read("seeds=[0,1]", "sweep={train.mode: [finetune, lora], train.epochs: [1, 2]}")
+    found = estimates(arms(experiment), hardware)
+    # One base for all arms; two modes and two lengths, each with two seeds.
+    assert [(one.what, one.runs) for one in found] == [
+        ("base", 1),
+        ("finetune", 2),
+        ("finetune", 2),
+        ("lora", 2),
+        ("lora", 2),
+    ]
+    base, once, twice, adapted, _ = found
+    windows = 50_000 // 64
+    assert once.tokens == windows * 64
+    assert twice.tokens == 2 * once.tokens
+    # The last step is smaller: 16 windows a step.
+    assert (once.steps, twice.steps) == (-(-windows // 16), -(-2 * windows // 16))
+    assert base.steps == -(-(100_000 // 64) // 16)
+    assert once.cost is not None
+    assert adapted.cost is not None
+    states = model_states(once.cost.parameters, trained=once.cost.parameters, stage=1, gpus=2)
+    assert once.memory(1) == states.total + once.cost.activations
+    assert adapted.cost.flops < once.cost.flops
+    assert adapted.memory(0) < once.memory(0)
+
+
+def test_a_model_of_unknown_size_is_said_to_be_one(no_network, tmp_path: Path) -> None:
+    text = PAPER.read_text().replace(LLAMA, "nobody/unheard-of")
+    planned = plan_experiment(write_sample(tmp_path, text), [], store_root=tmp_path / "store")
+    [one] = planned.training
+    assert one.cost is None
+    assert (one.steps, one.tokens) == (412, 26_998_784)
+    assert "the sizes of nobody/unheard-of are not known here" in one.note
+    assert all(row.flops is None for row in planned.rows)
+    result = CliRunner().invoke(app, ["plan", str(tmp_path / "small.yaml")])
+    assert result.exit_code == 0
+    assert "not known here" in result.stdout
+
+
+def test_hardware_that_cannot_be_is_refused() -> None:
+    for wrong in ({"gpu": "tpu"}, {"gpus": 0}, {"utilisation": 0.0}, {"utilisation": 1.5}):
+        with pytest.raises(InputError):
+            Hardware(**wrong)
+
+
+def test_twins_are_counted_and_a_shared_clean_twin_once() -> None:
+    experiment = read(
+        "twins={clean: true, shadows: 4, retrained: 0.2}",
+        "sweep={copies: [{fixed: 1}, {poisson: 4}]}",
+        "seeds=[0, 1]",
+    )
+    runs = {one.what: one.runs for one in estimates(arms(experiment), Hardware())}
+    # Four arms; each has four shadows and a retrained model, each seed one clean twin.
+    assert runs == {"base": 1, "continue": 4, "twins": 4 * 5 + 2}
+
+
+def test_models_along_the_way_take_disk_in_arms_alone() -> None:
+    experiment = read("twins={clean: true}", "train.checkpoints={powers_of_two: 4, every: 13}")
+    found = {one.what: one for one in estimates(arms(experiment), Hardware())}
+    total = found["continue"].steps
+    kept = {1, 2, 4, *range(13, total, 13)} - {total}
+    assert found["continue"].models == 1 + len(kept)
+    assert found["twins"].models == found["base"].models == 1

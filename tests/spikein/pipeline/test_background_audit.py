@@ -1,0 +1,140 @@
+"""The audit of the background's text in whole experiments, read from the artifacts on disk."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from inject.corpus.build import Corpus
+from inject.corpus.tokenizer import encode_texts, load_tokenizer
+from inject.errors import InputError
+from inject.examples.contaminant import Contaminant
+from inject.examples.datasets.registry import dataset_names, get_dataset
+from inject.examples.load import load_examples
+from spikein.config.load import read_experiment
+from spikein.executors import get_executor
+from spikein.pipeline.build_graph import assemble
+from spikein.pipeline.graph import Graph
+from spikein.progress import Silent
+from spikein.store.store import Store
+from tests.conftest import REPOSITORY, make_texts
+from tests.inject.formats.readers import write_megatron
+from tests.spikein.tiny import write_tiny
+
+FACTS = Contaminant(dataset="fictional", members=24, nonmembers=24)
+
+
+def built_corpus(path: Path, *overrides: str) -> Path:
+    """The folder of an experiment's corpus, nothing built beyond it."""
+    [step] = {
+        node.corpus.digest: node.corpus
+        for node in assemble(read_experiment(path, list(overrides))).nodes
+    }.values()
+    store = Store(path.parent / "store")
+    with store.in_use():
+        report = get_executor("in-process").run(Graph(goals=(step,)), store, Silent())
+    return report.artifact(step).path
+
+
+def texts_of(folder: Path) -> list[str]:
+    """The corpus's documents, decoded."""
+    corpus = Corpus.open(folder)
+    tokenizer = load_tokenizer(str(folder / "tokenizer"))
+    stops = [*corpus.doc_starts.tolist()[1:], corpus.n_tokens]
+    return [
+        tokenizer.decode(corpus.read(start, stop))
+        for start, stop in zip(corpus.doc_starts.tolist(), stops, strict=True)
+    ]
+
+
+def planted(folder: Path, seed: int, count: int) -> Path:
+    """A tiny experiment whose background starts with rows that a seed generates."""
+    path = write_tiny(folder)
+    rows = load_examples(FACTS, seed=seed).examples[:count]
+    texts = folder / "texts.jsonl"
+    before = "".join(json.dumps({"text": row.text}) + "\n" for row in rows)
+    texts.write_text(before + texts.read_text())
+    return path
+
+
+@pytest.mark.parametrize("seeds", ["[0]", "[9]", "[0, 9]", "[9, 3]"])
+def test_rows_of_every_seed_of_the_experiment_are_looked_for(tmp_path, seeds):
+    """Generated rows are others for each seed; `corpus.seed` has nothing to do with them."""
+    count = 40
+    path = planted(tmp_path, seed=json.loads(seeds)[0], count=count)
+    corpus = built_corpus(path, f"seeds={seeds}")
+    found = pq.read_table(corpus / "overlaps.parquet").to_pylist()
+    assert {row["place"] for row in found} == {f"texts.jsonl:{n + 1}" for n in range(count)}
+    together = "\n".join(texts_of(corpus))
+    for row in load_examples(FACTS, seed=json.loads(seeds)[0]).examples[:count]:
+        assert row.text not in together
+
+
+def imported(folder: Path, tokenizer, texts: list[str]) -> tuple[Path, int]:
+    """A tiny experiment whose background is these texts as Megatron files; and their tokens."""
+    path = write_tiny(folder)
+    tokenizer.save_pretrained(folder / "tokenizer")
+    ids = [[*encode_texts(tokenizer, [text])[0].tolist(), 0] for text in texts]
+    write_megatron(folder / "data", [[one] for one in ids], code=8)
+    text = path.read_text()
+    sources = text[text.index("  sources:") : text.index("contaminants:")]
+    text = text.replace(sources, f"  imported: {{kind: megatron, path: {folder}/data}}\n")
+    path.write_text(text.replace("{train: 300}", f"{folder}/tokenizer"))
+    return path, sum(map(len, ids))
+
+
+def test_an_imported_corpus_is_audited_as_any_background(tmp_path, tiny_tokenizer):
+    """Twenty rows with one word changed stand in it: no token of theirs is in the stream."""
+    rows = [row.text for row in load_examples(FACTS, seed=0).examples[:20]]
+    changed = []
+    for row in rows:
+        words = row.split(" ")
+        words[len(words) // 2] = "otherwise"
+        changed.append(" ".join(words))
+    texts = make_texts(900, seed=5, words=60)
+    mixed = [text for pair in zip(texts, changed, strict=False) for text in pair] + texts[20:]
+    path, tokens = imported(tmp_path, tiny_tokenizer, mixed)
+    folder = built_corpus(path)
+    found = pq.read_table(folder / "overlaps.parquet").to_pylist()
+    assert {row["place"].split(",")[0] for row in found} == {
+        f"document {2 * number + 1}" for number in range(20)
+    }
+    assert Corpus.open(folder).n_tokens == 44_000
+    decoded = texts_of(folder)
+    assert [text.removesuffix("<|endoftext|>") for text in decoded[:200]] == texts[:200]
+    together = "\n".join(decoded)
+    assert not any(text in together for text in changed)
+
+    with pytest.raises(InputError, match="20 documents of the background overlap"):
+        built_corpus(path, "audit.drop=stop")
+    kept = built_corpus(path, "audit.drop=false")
+    assert "\n".join(texts_of(kept)).count("otherwise") == 20
+
+
+def test_seeds_change_the_corpus_only_where_rows_follow_them(tmp_path):
+    path = write_tiny(tmp_path)
+
+    def digests(*overrides: str) -> set[str]:
+        experiment = read_experiment(path, list(overrides))
+        return {node.corpus.digest for node in assemble(experiment).nodes}
+
+    assert len(digests("seeds=[0, 9]")) == 1
+    assert digests("seeds=[0, 9]") == digests("seeds=[9, 0]")
+    assert digests("seeds=[0]") != digests("seeds=[9]")
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"q": f"{n} and more?"}) + "\n" for n in range(99)))
+    text = path.read_text().replace(
+        "dataset: fictional,",
+        f'dataset: rows, path: {rows}, fields: {{question: q}}, template: "{{question}}",',
+    )
+    path.write_text(text)
+    assert digests("seeds=[0]") == digests("seeds=[9]")
+    shuffled = "contaminants.0.options={shuffle_options: true}"
+    assert digests("seeds=[0]", shuffled) != digests("seeds=[9]", shuffled)
+
+
+def test_datasets_that_read_the_seed_say_so():
+    for name in dataset_names():
+        source = (REPOSITORY / "inject" / "datasets" / f"{name}.py").read_text()
+        assert ("source.seed" in source) == get_dataset(name).seeded, name

@@ -1,0 +1,133 @@
+"""Done-when 2: each settings key, changed alone, changes every step that reads it and no other."""
+
+import json
+import types
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+from inject.digest import digest
+from spikein.config.load import check
+from spikein.config.schema import Experiment
+from spikein.config.yaml_document import parse_document
+from spikein.pipeline.build_graph import assemble
+from spikein.pipeline.graph import Step
+from tests.conftest import make_texts
+from tests.spikein.pipeline.mutations import CASES, EVERYTHING
+from tests.spikein.tiny import SHAPE
+
+
+def settings_of(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) is Literal:
+        return []
+    return [found for part in get_args(annotation) for found in settings_of(part)]
+
+
+def takes_plain(annotation: Any) -> bool:
+    """Return whether a value that is no section of its own fits, such as the tokenizer's path."""
+    if isinstance(annotation, type):
+        return not issubclass(annotation, BaseModel | types.NoneType)
+    if get_origin(annotation) is Annotated:
+        return takes_plain(get_args(annotation)[0])
+    unions = (Union, types.UnionType)
+    return get_origin(annotation) in unions and any(map(takes_plain, get_args(annotation)))
+
+
+def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Yield every key of an experiment file, those of each member of a union apart."""
+    for name, field in model.model_fields.items():
+        key, inner = f"{prefix}{name}", settings_of(field.annotation)
+        if not inner or takes_plain(field.annotation):
+            yield key
+        for one in inner:
+            [kind] = get_args(one.model_fields["kind"].annotation) if len(inner) > 1 else [""]
+            yield from leaves(one, f"{key}[{kind}]." if kind else f"{key}.")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Files for every kind of source; nothing but their content is looked at here."""
+    folder = tmp_path_factory.mktemp("everything")
+    (folder / "shape.yaml").write_text(SHAPE.format(architecture="llama"))
+    (folder / "other.yaml").write_text(SHAPE.format(architecture="llama").replace("16", "32"))
+    for number, name in enumerate(("texts", "more", "rows")):
+        texts = make_texts(20, seed=number, words=30)
+        (folder / f"{name}.jsonl").write_text("".join(f'{{"text": "{t}"}}\n' for t in texts))
+    row = {"question": "is it", "title": "t", "answer": True, "passage": "It is."}
+    (folder / "boolq.jsonl").write_text(json.dumps(row) + "\n")
+    for name in ("a", "b", "tok", "local"):
+        (folder / name).mkdir()
+        (folder / name / "config.json").write_text('{"model_type": "none"}')
+        (folder / name / "model.safetensors").write_text(name)
+        (folder / name / "tokenizer.json").write_text(name)
+    for name in ("meg.bin", "meg.idx", "other.bin", "other.idx", "one.npy", "two.npy"):
+        (folder / name).write_text(name)
+    for name in ("one.parquet", "two.parquet"):
+        (folder / name).write_text(name)
+    for number, name in enumerate(("one.json", "two.json")):
+        (folder / name).write_text(json.dumps({"tokens": 100_000 + number}))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def hub(monkeypatch, tmp_path_factory, folder):
+    """A hub that knows everything, each revision under a commit of its own."""
+    monkeypatch.setenv("SPIKEIN_CACHE", str(folder / "cache"))
+
+    def commit(name: str, revision: str | None) -> str:
+        return f"{name}@{revision}"
+
+    monkeypatch.setattr("inject.formats.token_rows.hub_commit", commit)
+    monkeypatch.setattr("inject.examples.contaminant.hub_commit", commit)
+
+
+_known: dict[tuple[str, ...], list[Step]] = {}
+
+
+def steps(folder: Path, *overrides: str) -> list[Step]:
+    if overrides not in _known:
+        document = parse_document(EVERYTHING.format(folder=folder), name="everything.yaml")
+        given = [one.format(folder=folder) for one in overrides]
+        _known[overrides] = list(assemble(check(document, given)).graph.steps)
+    return _known[overrides]
+
+
+def role(step: Step) -> str:
+    """Return what a step is; kinds that make two things are told apart."""
+    if step.kind == "model":
+        return "base" if step.settings.get("from") == "end" else "model"
+    return "cast" if "cast" in step.settings else step.kind
+
+
+def own(found: list[Step]) -> Counter[tuple[str, str]]:
+    """Return role and identity of each step, its inputs left out: what it reads by itself."""
+    return Counter((role(step), digest({**step.recipe.identity(), "inputs": {}})) for step in found)
+
+
+def test_the_table_names_every_key_of_an_experiment_file():
+    assert sorted(CASES) == sorted(set(leaves(Experiment)))
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_a_key_changes_the_steps_that_read_it_and_no_other(folder, key):
+    reads, change, setup = CASES[key]
+    before, after = steps(folder, *setup), steps(folder, *setup, change)
+    changed = (own(before) - own(after)) + (own(after) - own(before))
+    assert {name for name, _ in changed} == set(reads.split())
+    if not reads:
+        assert [step.digest for step in before] == [step.digest for step in after]
+
+
+def test_every_step_names_its_code(folder):
+    found = steps(folder) + steps(folder, *CASES["seeds"].setup)
+    assert {role(step) for step in found} == {
+        "tokenizer", "corpus", "examples", "cast", "variants", "plan", "audit", "base", "model",
+        "frequency", "statistics", "scores", "accuracy", "results", "gains", "trajectory",
+    }  # fmt: skip
+    assert not [step.name for step in found if not step.code or not step.recipe.code]

@@ -1,0 +1,234 @@
+"""Whole experiments with other placements, variants of copies, and a background that overlaps."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from inject.corpus.build import Corpus
+from inject.corpus.tokenizer import encode_texts, load_tokenizer
+from inject.examples.contaminant import Contaminant
+from inject.examples.example import members, read_examples
+from inject.examples.load import load_examples
+from inject.formats import MegatronImport, export_view
+from inject.plan.plan import read_plan
+from spikein.cli.main import app
+from spikein.run import plan_experiment
+from tests.inject.streams import naive_find
+from tests.spikein.pipeline.test_pipeline import one_artifact, run
+from tests.spikein.tiny import write_tiny
+
+pytestmark = pytest.mark.slow
+
+VARIANTS = """
+variants:
+  of:
+    - {kind: whole}
+    - {kind: lower_case}
+    - {kind: replaced, share: 0.3, versions: 2}
+    - {kind: paraphrase, versions: 2}
+placement: {policy: window, between: [0.5, 1], separator: end}
+"""
+PLANTED = 3
+TOKENS = 120_000
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run with late copies of four variants; three background documents hold a row's text."""
+    root = tmp_path_factory.mktemp("placements")
+    path = write_tiny(root)
+    text = path.read_text().replace(
+        "context: 64, batch_tokens: 1024", "context: 512, batch_tokens: 2048"
+    )
+    path.write_text(text.replace("tokens: 40_000", f"tokens: {TOKENS}") + VARIANTS)
+    shape = root / "shape.yaml"
+    shape.write_text(shape.read_text().replace("context: 128", "context: 512"))
+    rows = load_examples(Contaminant(dataset="fictional", members=24, nonmembers=24), seed=0)
+    texts = root / "texts.jsonl"
+    lines = texts.read_text().splitlines()
+    planted = [f"Before it.\n{row.text}\nAfter it." for row in rows.examples[:PLANTED]]
+    lines = [json.dumps({"text": text}) for text in planted] + lines
+    texts.write_text("\n".join(lines) + "\n")
+    return path, root, run(path, root)
+
+
+def ground(root: Path):
+    corpus = Corpus.open(one_artifact(root, "corpus"))
+    plan = read_plan(one_artifact(root, "plan"))
+    pool = read_examples(one_artifact(root, "examples") / "examples.parquet")
+    return corpus, plan, pool, load_tokenizer(str(corpus.path / "tokenizer"))
+
+
+def test_late_copies_of_every_variant_were_seen_late_and_whole(finished):
+    _, root, _ = finished
+    corpus, plan, pool, tokenizer = ground(root)
+    view = plan.view(corpus)
+    model = one_artifact(root, "model", "seed=0")
+    exposures = pq.read_table(model / "exposures.parquet").to_pylist()
+    assert {row["status"] for row in exposures} == {"whole"}
+    assert len(exposures) == plan.copies.num_rows > 20
+    steps = pq.read_table(model / "log.parquet")["step"].to_pylist()
+    half = view.n_windows // 2 * view.context
+    assert all(row["tokens_before"] >= half for row in exposures)
+    assert all(row["step"] > len(steps) // 2 - 1 for row in exposures)
+    by_id = {row.example_id: row for row in members(pool)}
+    seen = set()
+    for row in exposures:
+        ids = view.window(row["window"])[row["start"] : row["stop"]]
+        text = tokenizer.decode(ids)
+        example = by_id[row["example_id"]]
+        kind = re.split("[=-]", row["variant"])[0]
+        seen.add(kind)
+        own = encode_texts(tokenizer, [example.text])[0]
+        if kind == "replaced":
+            assert (ids != own).sum() == max(round(0.3 * len(own)), 1)
+        else:
+            number = int(row["variant"][-1]) - 1 if kind == "paraphrase" else 0
+            expected = {
+                "whole": example.text,
+                "lower_case": example.text.lower(),
+                "paraphrase": example.paraphrases[number],
+            }
+            assert text == expected[kind]
+        # One kind an example, as they are dealt over examples.
+        assert len({re.split("[=-]", one["variant"])[0] for one in exposures
+                    if one["example_id"] == row["example_id"]}) == 1  # fmt: skip
+    assert seen == {"whole", "lower_case", "replaced", "paraphrase"}
+
+
+def test_metrics_are_told_by_variant(finished):
+    """Each variant's row counts its own members; all together are those of the ordinary row."""
+    _, root, result = finished
+    _, _, pool, _ = ground(root)
+    rows = [
+        row
+        for row in pq.read_table(result.folder / "metrics.parquet").to_pylist()
+        if (row["model"], row["dataset"], row["detector"], row["selection"], row["metric"])
+        == ("contaminated", "fictional", "loss", "default", "auc") and row["copies"] == "all"
+    ]  # fmt: skip
+    by_variant = {row["variant"]: row for row in rows}
+    assert set(by_variant) == {"all", "whole", "lower_case", "replaced=0.3", "paraphrase"}
+    exposures = pq.read_table(one_artifact(root, "model", "seed=0") / "exposures.parquet")
+    kinds = {
+        row["example_id"]: re.sub(r"-[0-9]+$", "", row["variant"]) for row in exposures.to_pylist()
+    }
+    scores = {
+        row["example_id"]: row["score"]
+        for row in pq.read_table(result.folder / "scores.parquet").to_pylist()
+        if row["model"] == "contaminated" and row["detector"] == "loss"
+        and row["selection"] == "default"
+    }  # fmt: skip
+    test = [row for row in pool if row.split == "test"]
+    outside = [scores[row.example_id] for row in test if row.side == "nonmember"]
+    for variant, row in by_variant.items():
+        inside = [
+            scores[one.example_id]
+            for one in test
+            if one.example_id in kinds and variant in ("all", kinds[one.example_id])
+        ]
+        assert row["n_members"] == len(inside)
+        if len(inside) > 1:
+            wins = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
+            assert row["value"] == pytest.approx(wins / len(inside) / len(outside), abs=1e-6)
+    assert "By variant of the copies" in result.report.read_text()
+
+
+def test_documents_that_hold_a_row_are_dropped_and_listed(finished):
+    _, root, result = finished
+    corpus, plan, pool, tokenizer = ground(root)
+    found = pq.read_table(corpus.path / "overlaps.parquet").to_pylist()
+    assert {row["place"] for row in found} == {f"texts.jsonl:{line}" for line in (1, 2, 3)}
+    stream = corpus.read(0, corpus.n_tokens)
+    rows = load_examples(Contaminant(dataset="fictional", members=24, nonmembers=24), seed=0)
+    for row in rows.examples:
+        ids = encode_texts(tokenizer, [row.text])[0]
+        assert naive_find(stream, ids[2:-2]) == []
+    assert corpus.facts.mixture[0]["dropped"] == PLANTED
+    page = result.report.read_text()
+    assert "Was the background clean?" in page
+    assert f"{PLANTED} of them overlap and were left out" in page
+    assert "texts.jsonl:2" in page
+
+
+def test_the_command_tells_what_the_audits_found(finished):
+    _, root, result = finished
+    told = CliRunner().invoke(app, ["audit", str(result.folder)])
+    assert told.exit_code == 0, told.output
+    assert "passed" in told.output
+    assert "3 were left out" in told.output
+    again = CliRunner().invoke(app, ["audit", str(result.folder), "--ngram", "13"])
+    assert again.exit_code == 0, again.output
+    assert "find nothing" in again.output
+    # Generated sentences share runs of three words sooner or later: the rule is really applied.
+    loose = CliRunner().invoke(app, ["audit", str(result.folder), "--ngram", "3"])
+    assert loose.exit_code == 2
+    assert "Something was found" in loose.output
+    wrong = CliRunner().invoke(app, ["audit", str(result.folder), "--share", "0.5"])
+    assert wrong.exit_code == 2
+    assert "give ngram" in wrong.output
+
+
+def test_the_plan_command_foretells_the_injection(finished):
+    path, root, _ = finished
+    [outlook] = plan_experiment(path, [], store_root=root / "store").injection
+    assert (outlook.members, outlook.copies) == (24, 48)
+    assert outlook.spread == pytest.approx(48**0.5)
+    assert sum(outlook.counts) == pytest.approx(24)
+    assert outlook.measured
+    _, plan, _, _ = ground(root)
+    # The realised payload lies within the spread of the expected one, variants set aside.
+    payload = sum(plan.copies["payload_length"].to_pylist())
+    assert 0.4 < payload / outlook.tokens < 2
+    told = CliRunner().invoke(app, ["plan", str(path), "--store", str(root / "store")])
+    assert told.exit_code == 0, told.output
+    assert "48 ± 7" in told.output
+
+
+def test_a_corpus_changed_at_equal_length_is_built_again_before_anything_trains_on_it(
+    finished, tmp_path
+):
+    path, root, _ = finished
+    shutil.copytree(root / "store", tmp_path / "store", symlinks=True)
+    [corpus] = (tmp_path / "store" / "corpus").glob("*-????????????")
+    shard = corpus / "tokens-00000.bin"
+    whole = shard.read_bytes()
+    data = bytearray(whole)
+    data[100] ^= 1
+    shard.chmod(0o644)
+    shard.write_bytes(data)
+    run(path, tmp_path, "train.lr=2.0e-2")
+    assert shard.read_bytes() == whole
+
+
+def test_an_imported_corpus_is_trained_on_where_it_lies(finished, tmp_path):
+    """The clean corpus of the first run, exported and imported again: the same stream."""
+    path, root, _ = finished
+    corpus, plan, pool, tokenizer = ground(root)
+    from inject.stream.view import clean_view
+
+    view = clean_view(corpus, tokens=corpus.n_tokens, context=512)
+    export_view(view, "megatron", tmp_path / "out", tokenizer=tokenizer)
+    [prefix] = [file.with_suffix("") for file in (tmp_path / "out").glob("*.bin")]
+    tokenizer.save_pretrained(tmp_path / "tokenizer")
+    text = path.read_text()
+    sources = text[text.index("  sources:") : text.index("contaminants:")]
+    text = text.replace(sources, f"  imported: {{kind: megatron, path: {prefix}}}\n")
+    text = text.replace("{train: 300}", str(tmp_path / "tokenizer"))
+    (tmp_path / "imported.yaml").write_text(text)
+    run(tmp_path / "imported.yaml", tmp_path)
+    imported = Corpus.open(one_artifact(tmp_path, "corpus"))
+    assert (
+        MegatronImport(kind="megatron", path=str(prefix)).label()
+        in (tmp_path / "runs" / "tiny" / "report.html").read_text()
+    )
+    assert np.array_equal(imported.read(0, TOKENS), corpus.read(0, TOKENS))
+    assert list(imported.files) == [prefix.with_suffix(".bin")]
+    assert not list(imported.path.glob("*.bin"))
+    again = read_plan(one_artifact(tmp_path, "plan"))
+    assert again.copies["drawn"].equals(plan.copies["drawn"])

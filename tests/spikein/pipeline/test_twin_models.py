@@ -1,0 +1,322 @@
+"""Twins through the whole graph: whom they saw, what they share, and how they are reported."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from detect.detectors.lira import likelihood_ratios
+from detect.token_statistics import read_statistics
+from inject.corpus.build import Corpus
+from inject.errors import InputError, Problems
+from inject.examples.example import read_examples
+from inject.plan.plan import read_plan
+from spikein.config.load import read_experiment
+from spikein.pipeline.build_graph import Assembly, assemble
+from spikein.pipeline.graph import Step
+from spikein.run import render_report
+from spikein.runs.audit import audit_run
+from spikein.store.store import Store
+from tests.spikein.pipeline.test_pipeline import run
+from tests.spikein.samples import read
+from tests.spikein.tiny import write_tiny
+
+TWINS = "twins={clean: true, shadows: 2, retrained: 0.5}"
+DETECTORS = "detect.detectors=[loss, reference, lira, blind]"
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory) -> Path:
+    return write_tiny(tmp_path_factory.mktemp("twins"))
+
+
+def assembled(path: Path, *overrides: str) -> Assembly:
+    return assemble(read_experiment(path, [TWINS, DETECTORS, *overrides]))
+
+
+def clean_twins(assembly: Assembly) -> list[str]:
+    return [node.twins.clean.trained.digest for node in assembly.nodes if node.twins.clean]
+
+
+def test_arms_that_differ_in_their_copies_share_one_clean_twin(tiny):
+    sweep = (
+        "sweep={copies: [{fixed: 1}, {poisson: 4}], placement.policy: [splice, document], "
+        "train.lr: [1.0e-2, 1.0e-3]}"
+    )
+    assembly = assembled(tiny, sweep, "seeds=[0, 1]", "detect.detectors=[loss]", "twins.shadows=0")
+    assert len(assembly.nodes) == 16
+    twins = clean_twins(assembly)
+    # One a seed and learning rate.
+    assert len(twins) == 16
+    assert len(set(twins)) == 4
+    shown = [(arm.axes, arm.seed) for arm in assembly.arms if arm.model == "twin"]
+    assert sorted(shown, key=str) == sorted(
+        [({"train.lr": lr}, seed) for lr in ("0.01", "0.001") for seed in (0, 1)], key=str
+    )
+    retrained = [arm for arm in assembly.arms if arm.model == "retrained"]
+    assert len({arm.trained.digest for arm in retrained}) == 16
+    assert [arm.axes for arm in retrained] == [node.arm.labels for node in assembly.nodes]
+
+
+def test_twins_leave_the_arm_and_its_base_as_they_were(tiny):
+    plain = assemble(read_experiment(tiny, [DETECTORS.replace("lira, ", "")]))
+    beside = assembled(tiny)
+    for one, other in zip(plain.nodes, beside.nodes, strict=True):
+        assert one.trained.digest == other.trained.digest
+        assert one.plan.digest == other.plan.digest
+        assert one.base_scores.digest == other.base_scores.digest
+
+
+def steps_of(step: Step) -> list[Step]:
+    return [step, *(found for each in step.inputs.values() for found in steps_of(each))]
+
+
+def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
+    for mode, base in (("lora", "base.lr=0.01"), ("finetune", "base.lr=0.01"), ("pretrain", "")):
+        overrides = [f"train.mode={mode}", base or "base=null"]
+        overrides += [] if base else ["detect.reference=twin"]
+        (node,) = assembled(tiny, *overrides).nodes
+        twins = (node.twins.clean, node.twins.retrained, *node.twins.shadows)
+        for twin in twins:
+            assert twin.trained.settings == node.trained.settings
+            assert ("base" in twin.trained.inputs) == bool(base)
+            if base:
+                assert twin.trained.inputs["base"].digest == node.base.step.digest
+        assert len({twin.trained.digest for twin in twins}) == 4
+
+
+def test_doses_are_the_arms_but_in_shadow_models(tiny):
+    """LiRA would otherwise tell the arm's doses, in place of who was seen."""
+    (node,) = assembled(tiny, "twins.shadows=4").nodes
+    assert node.twins.retrained.plan.settings["deal"] == 0
+    assert [shadow.plan.settings["deal"] for shadow in node.twins.shadows] == [1, 1, 2, 2]
+
+
+def test_the_reference_can_be_the_clean_twin(tiny):
+    (node,) = assembled(tiny, "detect.reference=twin").nodes
+    clean = node.twins.clean.trained
+    assert node.scores.inputs["reference"].inputs["model"].digest == clean.digest
+    by_model = {one.model: one.scores for one in node.reported}
+    assert by_model["retrained"].inputs["reference"].inputs["model"].digest == clean.digest
+    # The twin is not compared with itself, nor the shared base model with one arm's twin.
+    for scores in (by_model["twin"], node.base_scores):
+        assert "reference" not in scores.settings["defaults"]
+        assert "loss" in scores.settings["defaults"]
+    (node,) = assembled(tiny).nodes
+    assert node.scores.inputs["reference"].inputs["model"].digest == node.base.step.digest
+
+
+def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
+    without = assembled(tiny, "twins.shadows=0", "detect.detectors=all")
+    assert any("lira needs shadow models" in note for note in without.notes)
+    assert "lira" not in without.nodes[0].scores.settings["defaults"]
+    kinds = {step.label for step in without.graph.steps if step.kind == "model"}
+    assert not any("shadow" in label for label in kinds)
+    with_shadows = assembled(tiny, "detect.detectors=all")
+    assert not any("lira" in note for note in with_shadows.notes)
+    assert "lira" in with_shadows.nodes[0].scores.settings["defaults"]
+    with pytest.raises(InputError, match=r"lira needs shadow models.*twins\.shadows"):
+        assembled(tiny, "twins.shadows=0")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["detect.reference=twin"], "detect.reference: there is no clean twin"),
+        (["twins.shadows=3"], "twins.shadows: 3 is odd"),
+        (["twins.retrained=1"], "twins.retrained: is the number 1"),
+        (
+            ["twins.shadows=2", "variants={of: [{kind: lower_case}]}"],
+            "twins.shadows: shadow models spike non-members",
+        ),
+        (["twins.shadows=2", "detect.detectors=[loss]"], "not asked for. Add lira"),
+        (
+            ["twins.clean=true", "train.mode=finetune", "train.loss_on=completion"],
+            "twins.clean: a stream without copies holds no answer",
+        ),
+    ],
+)
+def test_contradictions_are_told_before_anything_runs(overrides, said):
+    with pytest.raises(Problems) as caught:
+        read(*overrides)
+    (problem,) = caught.value.problems
+    assert said in problem
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    root = tmp_path_factory.mktemp("twins-run")
+    path = write_tiny(root)
+    overrides = [TWINS, DETECTORS, "detect.reference=twin", "copies={levels: [1, 2, 5]}"]
+    result = run(path, root, *overrides)
+    assembly = assemble(read_experiment(path, overrides))
+    return root, result, assembly
+
+
+def stored(root: Path, step: Step) -> Path:
+    artifact = Store(root / "store").find(step.digest, kind=step.kind)
+    assert artifact is not None
+    return artifact.path
+
+
+def exposed(folder: Path) -> dict[str, set[int]]:
+    """The copies of each example that the model saw, in whole or in part."""
+    found: dict[str, set[int]] = {}
+    for row in pq.read_table(folder / "exposures.parquet").to_pylist():
+        if row["window"] is not None:
+            found.setdefault(row["example_id"], set()).add(row["copy"])
+    return found
+
+
+@pytest.mark.slow
+def test_the_clean_twin_saw_the_clean_corpus_and_nobody(finished):
+    root, _, assembly = finished
+    (node,) = assembly.nodes
+    twin = node.twins.clean
+    folder = stored(root, twin.trained)
+    assert exposed(folder) == {}
+    assert pq.read_table(folder / "exposures.parquet").num_rows == 0
+    corpus = Corpus.open(stored(root, node.corpus))
+    plan = read_plan(stored(root, twin.plan))
+    budget = assembly.experiment.corpus.tokens
+    assert np.array_equal(plan.view(corpus).read(0, budget), corpus.read(0, budget))
+    ours, arms = (pq.read_table(at / "log.parquet") for at in (folder, stored(root, node.trained)))
+    for column in ("step", "tokens", "lr"):
+        assert ours[column].to_pylist() == arms[column].to_pylist()
+
+
+@pytest.mark.slow
+def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finished):
+    root, _, assembly = finished
+    (node,) = assembly.nodes
+    pool = read_examples(stored(root, node.examples) / "examples.parquet")
+    cast = read_examples(stored(root, node.twins.retrained.cast) / "examples.parquet")
+    kept = {one.example_id for one in cast if one.side == "member"}
+    members = {one.example_id for one in pool if one.side == "member"}
+    assert kept < members
+    assert len(kept) == 12
+    arm = read_plan(stored(root, node.plan)).realised()
+    again = read_plan(stored(root, node.twins.retrained.plan)).realised()
+    assert again == {name: count if name in kept else 0 for name, count in arm.items()}
+    seen = exposed(stored(root, node.twins.retrained.trained))
+    assert seen.keys() <= kept
+    assert sum(len(copies) for copies in seen.values()) > 20
+    # Forgotten members are the row 0 of the metrics.
+    metrics = pq.read_table(root / "runs" / "tiny" / "metrics.parquet").to_pylist()
+    (forgotten,) = [
+        row
+        for row in metrics
+        if (row["model"], row["detector"], row["copies"], row["dataset"], row["metric"])
+        == ("retrained", "loss", "0", "all", "auc")
+        and row["selection"] == "default"
+    ]
+    test_rows = {one.example_id for one in pool if one.split == "test"}
+    assert forgotten["n_members"] == len((members - kept) & test_rows)
+
+
+@pytest.mark.slow
+def test_each_candidate_is_in_one_of_two_shadow_models(finished):
+    root, _, assembly = finished
+    (node,) = assembly.nodes
+    pool = read_examples(stored(root, node.examples) / "examples.parquet")
+    casts = [
+        {
+            one.example_id
+            for one in read_examples(stored(root, shadow.cast) / "examples.parquet")
+            if one.side == "member"
+        }
+        for shadow in node.twins.shadows
+    ]
+    assert not casts[0] & casts[1]
+    assert casts[0] | casts[1] == {one.example_id for one in pool}
+    for shadow, cast in zip(node.twins.shadows, casts, strict=True):
+        realised = read_plan(stored(root, shadow.plan)).realised()
+        assert {name for name, count in realised.items() if count} == cast
+        assert exposed(stored(root, shadow.trained)).keys() <= cast
+
+
+@pytest.mark.slow
+def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
+    root, _, assembly = finished
+    (node,) = assembly.nodes
+    pool = read_examples(stored(root, node.examples) / "examples.parquet")
+
+    def means(step: Step) -> np.ndarray:
+        table = read_statistics(stored(root, step) / "statistics.arrow")
+        return np.array([np.mean(table[one.example_id].log_probability) for one in pool])
+
+    inputs = node.scores.inputs
+    scores = pq.read_table(stored(root, node.scores) / "scores.parquet").to_pylist()
+
+    def scored(detector: str, setting: str) -> list[float]:
+        rows = {
+            row["example_id"]: row["score"]
+            for row in scores
+            if (row["detector"], row["setting"]) == (detector, setting)
+        }
+        return [rows[one.example_id] for one in pool]
+
+    target = means(inputs["view-text"])
+    np.testing.assert_allclose(
+        scored("reference", "-"), target - means(inputs["reference"]), atol=1e-5
+    )
+    inside = [
+        [one.side == "member" for one in read_examples(stored(root, cast) / "examples.parquet")]
+        for cast in (inputs["cast-000"], inputs["cast-001"])
+    ]
+    shadows = np.stack([means(inputs["shadow-000"]), means(inputs["shadow-001"])])
+    expected = likelihood_ratios(target, shadows, np.array(inside)).values
+    np.testing.assert_allclose(scored("lira", "-"), expected, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_the_page_shows_twins_and_no_shadow_model(finished):
+    root, result, _ = finished
+    metrics = pq.read_table(root / "runs" / "tiny" / "metrics.parquet")
+    assert set(metrics["model"].to_pylist()) == {"contaminated", "base", "twin", "retrained"}
+    twins = {
+        row["detector"]: row["copies"] for row in metrics.to_pylist() if row["model"] == "twin"
+    }
+    assert twins == {"loss": "all", "lira": "all"}
+    page = result.report.read_text()
+    assert "twin model" in page
+    assert "retrained model" in page
+    assert "After a perfect removal" in page
+    assert '<th scope="col">forgotten' in page
+    assert "reference compares with the clean twin" in page
+    assert any(line.startswith("Clean twin: ") for line in result.summary)
+    # Shadow models are trained, too, so their streams are audited, as the command shows.
+    streams = audit_run(root / "runs" / "tiny", rules=None).streams
+    assert len(streams) > 3
+    assert f"{len(streams)} streams searched" in result.summary[0]
+    again = render_report(root / "runs" / "tiny", store_root=root / "store")
+    assert "Clean twin" in again.read_text()
+
+
+@pytest.mark.slow
+def test_retraining_without_some_goes_with_variants_and_answers(tmp_path):
+    write_tiny(tmp_path)
+    run(
+        tmp_path / "tiny.yaml",
+        tmp_path,
+        "train.mode=lora",
+        "train.loss_on=completion",
+        "variants={of: [{kind: whole}, {kind: replaced, share: 0.3}]}",
+        "twins={retrained: 0.5}",
+        "detect.detectors=[loss]",
+    )
+    (folder,) = (tmp_path / "store" / "model").glob("retrained-*")
+    (arm,) = (tmp_path / "store" / "model").glob("seed=0-*")
+    seen, arms = exposed(folder), exposed(arm)
+    assert seen.keys() < arms.keys()
+    variants = [
+        {
+            (row["example_id"], row["copy"]): row["variant"]
+            for row in pq.read_table(at / "exposures.parquet").to_pylist()
+        }
+        for at in (folder, arm)
+    ]
+    assert variants[0]
+    assert variants[0].items() <= variants[1].items()
+    assert set(variants[0].values()) == {"whole", "replaced=0.3"}

@@ -1,0 +1,155 @@
+"""A finished run, looked at from another folder, moved, and where nothing can be written."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from spikein.cli.main import app
+from spikein.executors import get_executor
+from spikein.progress import Silent
+from spikein.run import run_experiment
+from spikein.runs.record import read_record
+from spikein.store.filesystem import delete_tree
+from tests.spikein.mounts import read_only
+from tests.spikein.tiny import write_tiny
+
+pytestmark = pytest.mark.slow
+
+
+def command(*arguments: object):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output + result.stderr
+    return result
+
+
+@pytest.fixture
+def lab(tmp_path, tmp_path_factory, monkeypatch, finished):
+    """The finished run in a folder of its own; the working directory is another."""
+    here = tmp_path / "lab"
+    shutil.copytree(finished, here, symlinks=True)
+    text = (here / "runs/tiny/run.json").read_text()
+    (here / "runs/tiny/run.json").write_text(text.replace(str(finished), str(here)))
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    return here
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run whose experiment names its files by relative paths."""
+    folder = tmp_path_factory.mktemp("finished")
+    path = write_tiny(folder)
+    path.write_text(path.read_text().replace(f"{folder}/", ""))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        run_experiment(
+            Path("tiny.yaml"),
+            [],
+            store_root=Path("store"),
+            runs_root=Path("runs"),
+            executor=get_executor("in-process"),
+            progress=Silent(),
+        )
+    return folder
+
+
+def check(run: Path) -> None:
+    """Every command that looks at a finished run, by its path alone."""
+    before = read_record(run)
+    page = (run / "report.html").read_text()
+    assert before is not None
+    assert str(run / "report.html") in command("report", run).stdout
+    assert len((run / "report.html").read_text()) > len(page) / 2
+    assert "whole" in command("status", run).stdout
+    assert "gone" not in command("status", run).stdout
+    assert "All streams passed" in command("audit", run).stdout
+    assert "in place" in command("audit", run).stdout
+    out = Path("exported").absolute()
+    command("export", run, "--format", "megatron", "--out", out)
+    assert (out / "export.json").is_file()
+    shutil.rmtree(out)
+    after = read_record(run)
+    assert after is not None
+    assert after.finished == before.finished
+    assert after.id == before.id
+    listed = command("status", "--runs", run.parent).stdout
+    assert before.finished[:10] in listed
+    assert before.finished[11:19] in listed
+
+
+def test_a_run_is_looked_at_from_anywhere_by_its_path_alone(lab):
+    check(lab / "runs" / "tiny")
+
+
+def test_everything_moved_together_is_found(lab, tmp_path):
+    lab.rename(tmp_path / "moved")
+    check(tmp_path / "moved" / "runs" / "tiny")
+
+
+def test_a_run_folder_moved_alone_finds_its_store_and_its_data(lab, tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (lab / "runs" / "tiny").rename(tmp_path / "a" / "b" / "renamed")
+    check(tmp_path / "a" / "b" / "renamed")
+    assert not (tmp_path / "a" / "b" / "tiny").exists()
+
+
+def test_a_store_that_was_moved_alone_is_given_or_asked_for(lab):
+    run = lab / "runs" / "tiny"
+    (lab / "store").rename(lab / "other")
+    result = CliRunner().invoke(app, ["report", str(run)])
+    assert result.exit_code == 2
+    assert "--store" in result.stderr
+    command("report", run, "--store", lab / "other")
+    check(run)
+
+
+def test_a_read_only_store_shows_a_finished_run(lab):
+    with read_only(lab / "store"):
+        check(lab / "runs" / "tiny")
+
+
+def test_where_nothing_can_be_written_the_page_goes_elsewhere(lab):
+    run = lab / "runs" / "tiny"
+    with read_only(lab):
+        refused = CliRunner().invoke(app, ["report", str(run)])
+        assert refused.exit_code == 2
+        assert "Read-only file system" in refused.stderr
+        assert "--out" in refused.stderr
+        command("report", run, "--out", "page.html")
+        assert "<html" in Path("page.html").read_text()
+        assert "whole" in command("status", run).stdout
+        assert "All streams passed" in command("audit", run).stdout
+
+
+def test_a_starting_folder_that_is_gone_is_named(lab, tmp_path):
+    (lab / "runs" / "tiny").rename(tmp_path / "tiny")
+    (lab / "store").rename(tmp_path / "store")
+    shutil.rmtree(lab)
+    run, store = tmp_path / "tiny", tmp_path / "store"
+    result = CliRunner().invoke(app, ["report", str(run), "--store", str(store)])
+    assert result.exit_code == 2
+    assert str(lab) in result.stderr
+    assert "All streams passed" in command("audit", run, "--store", store).stdout
+
+
+def test_a_page_that_cannot_be_made_anew_is_kept_and_named(lab):
+    run = lab / "runs" / "tiny"
+    page = (run / "report.html").read_text()
+    (results,) = (lab / "store" / "results").iterdir()
+    delete_tree(results)
+    result = CliRunner().invoke(app, ["report", str(run)])
+    assert result.exit_code == 2
+    assert "results tiny" in result.stderr
+    assert f"The page as it was made is {run / 'report.html'}" in result.stderr
+    assert (run / "report.html").read_text() == page
+
+
+def test_a_store_that_is_mistyped_is_told_and_not_made(lab, tmp_path):
+    mistyped = tmp_path / "stoer"
+    for name in ("report", "audit", "status"):
+        result = CliRunner().invoke(app, [name, str(lab / "runs/tiny"), "--store", str(mistyped)])
+        assert not mistyped.exists()
+        if name == "report":
+            assert result.exit_code == 2
+            assert f"{mistyped}: there is no such folder" in result.stderr

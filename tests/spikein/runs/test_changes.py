@@ -1,0 +1,89 @@
+"""What `spikein run` says of results that replace others of the same name."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spikein.runs.changes import changed_kinds, changed_settings, changes, describe_changes
+from spikein.runs.folder import link_artifact, publish_run
+from spikein.runs.status import run_rows
+from spikein.store.store import Store
+from tests.spikein.samples import recipe, write
+
+OLD = """
+name: r
+train: {lr: 0.001, epochs: 1}
+copies: {poisson: 2}
+corpus: {sources: [{kind: files, weight: 0.5}, {kind: hub}], tokens: 10}
+seeds: [0]
+"""
+NEW = """
+name: r
+train: {lr: 0.002, epochs: 1}
+copies: {levels: [1, 4]}
+corpus: {sources: [{kind: files, weight: 0.7}, {kind: hub}], tokens: 10}
+seeds: [0, 1]
+"""
+
+
+def published(root: Path, experiment: str, number: int):
+    store = Store(root / "store")
+
+    def fill(folder: Path) -> None:
+        (folder / "experiment.yaml").write_text(experiment)
+        made = store.obtain(recipe(n=number), write(str(number)), label="l").artifact
+        link_artifact(folder, made)
+
+    return publish_run(root / "runs", "r", fill)
+
+
+def test_each_setting_that_differs_is_told_with_both_values(tmp_path):
+    for name, text in (("old", OLD), ("new", NEW)):
+        (tmp_path / name).write_text(text)
+    assert changed_settings(tmp_path / "old", tmp_path / "new") == [
+        "train.lr: 0.001 → 0.002",
+        "copies.levels: absent → [1, 4]",
+        "corpus.sources.0.weight: 0.5 → 0.7",
+        "seeds: [0] → [0, 1]",
+        "copies.poisson: 2 → absent",
+    ]
+    assert changed_settings(tmp_path / "new", tmp_path / "new") == []
+
+
+def test_many_changes_are_counted(tmp_path):
+    told = describe_changes([f"k{number}: 0 → 1" for number in range(20)], [])
+    assert "k7" in told
+    assert "k8" not in told
+    assert told.endswith("and 12 more.")
+
+
+def test_a_run_that_replaces_other_results_says_what_changed_and_where_they_are(tmp_path):
+    assert not changes(published(tmp_path, OLD, 1), "experiment.yaml")
+    said = changes(published(tmp_path, NEW, 2), "experiment.yaml")
+    assert "train.lr: 0.001 → 0.002" in said[0]
+    (kept,) = (tmp_path / "runs" / "r" / "history").iterdir()
+    assert said[1] == f"Those are kept in {kept}."
+    assert not changes(published(tmp_path, NEW, 2), "experiment.yaml")
+
+
+def test_where_no_setting_differs_the_kinds_that_do_are_named(tmp_path):
+    first = published(tmp_path, OLD, 1)
+    second = published(tmp_path, OLD, 2)
+    assert changed_kinds(first.record, second.record) == ["thing"]
+    said = changes(second, "experiment.yaml")[0]
+    assert "No setting differs; data, code or libraries do" in said
+    assert "of thing" in said
+
+
+@pytest.mark.parametrize("damage", ["incomplete", "no date", "no time zone"])
+def test_the_list_of_runs_and_the_next_run_survive_a_damaged_record(tmp_path, damage):
+    folder = published(tmp_path, OLD, 1).folder
+    values = json.loads((folder / "run.json").read_text())
+    finished = {"no date": "x", "no time zone": "2026-01-01T00:00:00"}
+    damaged = {"format": 1} if damage == "incomplete" else {**values, "finished": finished[damage]}
+    (folder / "run.json").write_text(json.dumps(damaged))
+    (row,) = run_rows(tmp_path / "runs")
+    assert row.problem is not None
+    assert "run.json" in row.problem
+    assert published(tmp_path, NEW, 2).earlier is not None

@@ -1,0 +1,266 @@
+"""What reads the same as before is not built again: adoption, facets, and needless training."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inject.examples.example import read_examples, write_examples
+from spikein.executors import get_executor
+from spikein.executors.in_process import InProcess
+from spikein.pipeline.graph import Graph, Step, StepContext, plan
+from spikein.progress import Silent
+from spikein.run import plan_experiment, run_experiment
+from spikein.store.artifact import open_artifact
+from spikein.store.manifest import Reading
+from spikein.store.store import Store
+from tests.spikein.store.damage import flip
+from tests.spikein.tiny import write_tiny
+
+
+class Built(Silent):
+    """Names what is built and what is said."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.taken_over: list[str] = []
+
+    def started(self, name: str, *, number: int, total: int) -> None:
+        self.steps.append(name)
+
+    def finished(
+        self, name: str, *, built: bool, seconds: float, same_as: str | None = None
+    ) -> None:
+        if same_as is not None:
+            self.taken_over.append(name)
+
+    def count(self, kind: str) -> int:
+        return sum(name.split()[0] == kind for name in self.steps)
+
+
+def head(folder: Path) -> str:
+    return (folder / "text").read_text()[0]
+
+
+def pair(text: str, *, facet: str | None = "head") -> tuple[Step, Step]:
+    """Return a step that writes a text, and one that reads its first letter."""
+
+    def make(context: StepContext) -> None:
+        (context.out / "text").write_text(text)
+
+    def take(context: StepContext) -> None:
+        (context.out / "text").write_text(head(context.inputs["in"].path) * 3)
+
+    source = Step(
+        kind="source", label=text, settings={"text": text}, facets={"head": head}, build=make
+    )
+    reads = {"in": Reading(facet=facet)} if facet else {}
+    return source, Step(
+        kind="taken", label=text, settings={}, inputs={"in": source}, reads=reads, build=take
+    )
+
+
+def built(steps: tuple[Step, ...], root: Path) -> Built:
+    told = Built()
+    InProcess().run(Graph(goals=steps).whole(), Store(root), told)
+    return told
+
+
+def states(steps: tuple[Step, ...], root: Path) -> list[str]:
+    return [one.state for one in plan(Graph(goals=steps).whole(), Store(root))]
+
+
+def test_a_step_whose_reading_is_as_before_takes_over_the_files(tmp_path):
+    built(pair("abc"), tmp_path)
+    assert states(pair("axx"), tmp_path) == ["build", "maybe"]
+    told = built(pair("axx"), tmp_path)
+    assert told.steps == ["source axx"]
+    assert told.taken_over == ["taken axx"]
+    assert states(pair("axx"), tmp_path) == ["stored", "stored"]
+    store = Store(tmp_path)
+    artifact = store.find(pair("axx")[1].digest)
+    assert artifact is not None
+    assert artifact.manifest.same_as == pair("abc")[1].digest
+    assert (artifact / "text").read_text() == "aaa"
+    store.verify(artifact)
+    assert built(pair("bxx"), tmp_path).steps == ["source bxx", "taken bxx"]
+
+
+def test_what_reads_everything_is_built_anew(tmp_path):
+    built(pair("abc", facet=None), tmp_path)
+    assert built(pair("axx", facet=None), tmp_path).count("taken") == 1
+
+
+def test_a_damaged_artifact_is_not_taken_over(tmp_path):
+    built(pair("abc"), tmp_path)
+    [path] = tmp_path.glob("taken/*/text")
+    flip(path)
+    assert built(pair("axx"), tmp_path).count("taken") == 1
+    assert [one.read_text() for one in tmp_path.glob("taken/axx-*/text")] == ["aaa"]
+
+
+def test_a_plan_says_that_equal_files_are_there(tmp_path):
+    built(pair("abc"), tmp_path)
+    built((pair("axx")[0],), tmp_path)
+    assert states(pair("axx"), tmp_path) == ["stored", "same"]
+
+
+def test_files_taken_over_are_mended_on_both_sides(tmp_path):
+    built(pair("abc"), tmp_path)
+    built(pair("axx"), tmp_path)
+    for path in tmp_path.glob("taken/*/text"):
+        path.chmod(0o644)
+        path.write_text("zzz")
+    told = built((*pair("abc"), *pair("axx")), tmp_path)
+    assert told.count("taken") == 1
+    assert {path.read_text() for path in tmp_path.glob("taken/*/text")} == {"aaa"}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("adopting")
+    write_tiny(folder)
+    experiment(folder)
+    return folder
+
+
+def experiment(folder: Path, *overrides: str) -> Built:
+    told = Built()
+    run_experiment(
+        folder / "tiny.yaml",
+        list(overrides),
+        store_root=folder / "store",
+        runs_root=folder / "runs",
+        executor=get_executor("in-process"),
+        progress=told,
+    )
+    return told
+
+
+@pytest.mark.slow
+def test_tune_share_trains_no_model_and_scores_nothing_again(lab):
+    planned = plan_experiment(
+        lab / "tiny.yaml", ["detect.tune_share=0.5"], store_root=lab / "store"
+    )
+    by_kind = {row.kind: row.state for row in planned.rows}
+    assert by_kind["corpus"] == "in the store"
+    assert by_kind["examples"] == "to do"
+    assert by_kind["model"] == "to do, unless its inputs stay equal"
+    told = experiment(lab, "detect.tune_share=0.5", "name=tuned")
+    kinds = {name.split()[0] for name in told.steps}
+    assert kinds == {"examples", "results", "gains"}
+
+
+@pytest.mark.slow
+def test_an_audit_setting_that_drops_nothing_new_trains_no_model(lab):
+    told = experiment(lab, "audit.ngram=40", "audit.near_duplicate=null", "name=audited")
+    assert told.count("corpus") == 1
+    assert told.count("model") == told.count("statistics") == told.count("plan") == 0
+
+
+@pytest.mark.slow
+def test_a_background_file_of_another_name_trains_no_model(lab):
+    (lab / "texts.jsonl").rename(lab / "other.jsonl")
+    try:
+        told = experiment(
+            lab, f'corpus.sources=[{{kind: files, path: "{lab}/other.jsonl"}}]', "name=renamed"
+        )
+    finally:
+        (lab / "other.jsonl").rename(lab / "texts.jsonl")
+    assert told.count("model") == told.count("statistics") == 0
+
+
+@pytest.mark.slow
+def test_another_dataset_that_drops_nothing_trains_the_arm_and_not_the_base(lab):
+    rows = [{"text": f"zq{number}x " * 12, "id": str(number)} for number in range(24)]
+    (lab / "more.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    more = "{dataset: rows, name: more, path: " + str(lab / "more.jsonl") + ", fields: "
+    more += '{id: id, question: text}, template: "{question}", members: 6, nonmembers: 6}'
+    told = experiment(
+        lab,
+        "contaminants=[{dataset: fictional, members: 24, nonmembers: 24}, " + more + "]",
+        "name=more",
+    )
+    assert told.count("corpus") == 1
+    assert [name for name in told.steps if name.startswith("model ")] == ["model seed=0"]
+
+
+@pytest.mark.slow
+def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
+    """Each such step of the experiment is built once more over examples of the other split."""
+    from dataclasses import replace
+
+    from spikein.config.load import read_experiment
+    from spikein.pipeline.build_graph import assemble
+    from spikein.store.store import Artifact
+
+    steps = assemble(read_experiment(lab / "tiny.yaml")).graph.steps
+    store = Store(lab / "store")
+    kinds = set()
+    for number, step in enumerate(steps):
+        facets = {name: one.facet for name, one in step.reads.items() if name in step.inputs}
+        split = [name for name, facet in facets.items() if facet in ("unsplit", "texts")]
+        if not split or step.kind == "model":
+            continue
+        inputs = {}
+        for name, given in step.inputs.items():
+            found = store.find(given.digest, kind=given.kind)
+            assert found is not None
+            if name in split:
+                folder = tmp_path / f"{number}-{name}"
+                folder.mkdir()
+                rows = read_examples(found / "examples.parquet")
+                other = {"tune": "test", "test": "tune"}
+                write_examples(
+                    folder / "examples.parquet",
+                    [replace(row, split=other[row.split]) for row in rows],
+                )
+                for facet, function in given.facets.items():
+                    assert function(folder) == found.manifest.facets[facet]
+                found = Artifact(path=folder, manifest=found.manifest)
+            inputs[name] = found
+        out = tmp_path / f"out-{number}"
+        out.mkdir()
+        step.build(
+            StepContext(
+                out=out,
+                inputs=inputs,
+                unfinished=tmp_path / f"unfinished-{number}",
+                execution=step.execution,
+                report=lambda *_, **__: None,
+            )
+        )
+        stored = store.find(step.digest, kind=step.kind)
+        assert stored is not None
+        for name in stored.manifest.files:
+            assert (out / name).read_bytes() == (stored / name).read_bytes(), (step.name, name)
+        kinds.add(step.kind)
+    assert kinds == {"plan", "audit", "statistics", "scores", "accuracy"}
+
+
+@pytest.mark.slow
+def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
+    from dataclasses import replace
+
+    from spikein.pipeline.steps.artifact_parts import OF_CORPUS, OF_EXAMPLES
+
+    folder, *_ = sorted((lab / "store" / "examples").glob("fictional-seed0-*"))
+    first, *rest = read_examples(folder / "examples.parquet")
+    before = {name: take(folder) for name, take in OF_EXAMPLES.items()}
+    changed = {
+        "text": replace(first, text=first.text + "."),
+        "side": replace(first, side="nonmember" if first.side == "member" else "member"),
+        "group": replace(first, group="other"),
+        "split": replace(first, split="tune" if first.split == "test" else "test"),
+    }
+    told = {}
+    for name, row in changed.items():
+        write_examples(tmp_path / "examples.parquet", [row, *rest])
+        told[name] = {
+            facet for facet, take in OF_EXAMPLES.items() if take(tmp_path) != before[facet]
+        }
+    assert told == {
+        "text": {"unsplit", "texts"}, "side": {"unsplit"}, "group": {"unsplit"}, "split": set()
+    }  # fmt: skip
+    corpus, *_ = sorted((lab / "store" / "corpus").iterdir())
+    assert OF_CORPUS["tokens"](corpus) == open_artifact(corpus).manifest.facets["tokens"]

@@ -1,0 +1,344 @@
+"""Every kind of artifact damaged in four ways: caught before it is used, and mended by a run.
+
+One tiny experiment with every kind is run once. Each case damages one file of its store, asks what
+a run would do, and takes the damage back; recovery, which builds, is tried for every kind.
+"""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inject.digest import digest
+from inject.errors import InputError
+from spikein.executors import RunReport
+from spikein.executors.in_process import InProcess
+from spikein.pipeline.graph import Graph, plan
+from spikein.progress import Silent
+from spikein.run import plan_experiment, render_report
+from spikein.runs.audit import audit_run
+from spikein.runs.export import export_run
+from spikein.runs.status import artifact_rows
+from spikein.store.artifact import open_artifact, require_current, verified
+from spikein.store.garbage import collect_damaged
+from spikein.store.manifest import Manifest, StoreError, content_digest, file_records, read_manifest
+from spikein.store.store import Store
+from tests.spikein.store.damage import DAMAGES, damage, flip, own, restore
+from tests.spikein.tiny import run, write_tiny
+
+pytestmark = pytest.mark.slow
+
+OVERRIDES = (
+    "train.checkpoints={fractions: [0.5]}",
+    "variants={of: [{kind: whole}, {kind: lower_case}]}",
+    "detect.detectors=[loss, lowercase, reference, dc_pdd, blind]",
+)
+KINDS = {
+    "tokenizer", "corpus", "examples", "variants", "plan", "audit", "model", "statistics",
+    "frequency", "scores", "accuracy", "gains", "trajectory", "results",
+}  # fmt: skip
+READ_BY_NOBODY = {"gains", "trajectory", "results"}
+"""Kinds of which no other artifact is made."""
+LEAST_CASES = 144
+
+
+class Told(Silent):
+    """Names what was built and what was said."""
+
+    def __init__(self) -> None:
+        self.built: list[str] = []
+        self.notices: list[str] = []
+
+    def started(self, name: str, *, number: int, total: int) -> None:
+        self.built.append(name)
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corruption")
+    write_tiny(folder)
+    run(folder, *OVERRIDES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def graph(finished: Path) -> Graph:
+    return _graph(finished)
+
+
+@pytest.fixture
+def lab(finished: Path, tmp_path: Path) -> Path:
+    """A copy of the finished store and its run, to be damaged."""
+    for name in ("store", "runs"):
+        shutil.copytree(finished / name, tmp_path / name, symlinks=True)
+    return tmp_path
+
+
+def _graph(folder: Path, *overrides: str) -> Graph:
+    from spikein.config.load import read_experiment
+    from spikein.pipeline.build_graph import assemble
+
+    experiment = read_experiment(folder / "tiny.yaml", [*OVERRIDES, *overrides])
+    return assemble(experiment).graph.whole()
+
+
+def artifacts(root: Path, kind: str = "*") -> list[Path]:
+    return sorted(path for path in (root / "store").glob(f"{kind}/*-*") if path.is_dir())
+
+
+def contents(root: Path) -> dict[str, str]:
+    """Return the content of every artifact, which is whole, by kind and digest."""
+    store, found = Store(root / "store"), {}
+    for path in artifacts(root):
+        artifact = open_artifact(path)
+        store.verify(artifact)
+        found[f"{path.parent.name}/{artifact.digest}"] = artifact.manifest.content
+    return found
+
+
+def mended(graph: Graph, root: Path) -> tuple[Told, RunReport]:
+    told = Told()
+    return told, InProcess().run(graph, Store(root / "store"), told)
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name} {read_manifest(path).label}"
+
+
+def chosen_files(root: Path) -> list[tuple[Path, str]]:
+    """Return the files to damage: of one artifact a kind, and of both models, every file."""
+    chosen = []
+    for kind in sorted(KINDS):
+        folders = artifacts(root, kind)
+        for folder in folders if kind == "model" else folders[:1]:
+            names = sorted(read_manifest(folder).files)
+            chosen += [(folder, name) for name in (*names, "manifest.json")]
+    return chosen
+
+
+def test_the_experiment_has_every_kind(finished):
+    assert {path.parent.name for path in artifacts(finished)} == KINDS
+    kept = list((finished / "store" / "model").glob("*/step-*/model.safetensors"))
+    assert kept
+
+
+def test_any_damage_to_any_file_of_any_kind_is_planned_to_be_mended_and_named(
+    finished, graph, tmp_path
+):
+    store, cases = Store(finished / "store"), 0
+    assert all(one.state == "stored" for one in plan(graph, store))
+    for folder, name in chosen_files(finished):
+        file = folder / name
+        for how in DAMAGES:
+            if how == "flipped" and not file.stat().st_size:
+                continue
+            damage(file, how, tmp_path / "aside")
+            try:
+                found = {one.step.name: one for one in plan(graph, store) if one.state != "stored"}
+                assert [one.state for one in found.values()] == ["damaged"], (file, how)
+                [one] = found.values()
+                assert folder.name.endswith(one.step.digest[:12])
+                # Of a kept model's folder the file is named with it.
+                assert name in str(one.problem), (file, how)
+                if name != "manifest.json":
+                    with pytest.raises(StoreError):
+                        verified(open_artifact(folder))
+            finally:
+                restore(file, tmp_path / "aside")
+            cases += 1
+    assert all(one.state == "stored" for one in plan(graph, store))
+    print(f"{cases} cases")
+    assert cases >= LEAST_CASES
+
+
+def test_a_run_mends_a_damaged_artifact_of_every_kind_and_leaves_the_rest(lab, graph, tmp_path):
+    before = contents(lab)
+    for number, kind in enumerate(sorted(KINDS)):
+        folder = artifacts(lab, kind)[0]
+        [file, *_] = sorted(
+            (path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"),
+            key=lambda path: -path.stat().st_size,
+        )
+        name = name_of(folder)
+        damage(file, DAMAGES[number % len(DAMAGES)], tmp_path / f"aside-{kind}")
+        told, _ = mended(graph, lab)
+        assert told.built == [name], kind
+        [notice] = told.notices
+        assert str(file) in notice
+    assert contents(lab) == before
+
+
+def test_a_run_builds_again_a_kind_that_was_deleted(lab, graph):
+    before = contents(lab)
+    for kind in sorted(KINDS):
+        names = sorted(name_of(path) for path in artifacts(lab, kind))
+        for path in (lab / "store" / kind).rglob("*"):
+            if path.is_dir():
+                path.chmod(0o755)
+        shutil.rmtree(lab / "store" / kind)
+        told, _ = mended(graph, lab)
+        assert sorted(told.built) == names
+    assert contents(lab) == before
+
+
+def forge(place: Path) -> None:
+    """Change an artifact's largest file together with all that its manifest says of it."""
+    manifest = read_manifest(place)
+    names = [name for name in manifest.files if name not in manifest.volatile]
+    name = max(names, key=lambda one: manifest.files[one].size)
+    if place.parent.name == "model":
+        # What an arm was fed is read by all that read it, alone or with everything else.
+        name = "exposures.parquet" if "plan" in manifest.inputs else name
+    flip(place / name)
+    files = file_records(place)
+    forged: Manifest = replace(
+        manifest,
+        files=files,
+        content=content_digest(files, manifest.volatile),
+        facets={facet: digest([value, "forged"]) for facet, value in manifest.facets.items()},
+    )
+    own(place / "manifest.json")
+    (place / "manifest.json").write_text(forged.to_json())
+
+
+@pytest.mark.parametrize(
+    ("kind", "label"),
+    [
+        *((kind, "*") for kind in sorted(KINDS - READ_BY_NOBODY - {"model"})),
+        ("model", "base-*"),
+        ("model", "seed=0-*"),
+    ],
+)
+def test_what_was_made_of_content_that_is_gone_is_damaged_in_every_kind(lab, graph, kind, label):
+    forged = set()
+    for place in sorted((lab / "store" / kind).glob(label)):
+        forge(place)
+        forged.add(read_manifest(place).digest)
+    planned = plan(graph, Store(lab / "store"))
+    below = {
+        one.step.name
+        for one in planned
+        if any(given.digest in forged for given in one.step.inputs.values())
+    }
+    assert below
+    assert {one.step.name for one in planned if one.state == "damaged"} == below
+    assert all(
+        "content that its input" in str(one.problem) for one in planned if one.state == "damaged"
+    )
+    found = {path.path.parent.name for path in collect_damaged(Store(lab / "store")).removed}
+    assert found == {name.split()[0] for name in below}
+
+
+def test_damaged_base_weights_reach_no_other_arm(lab, finished):
+    """The base's weights are flipped, and another arm is trained from it."""
+    [base] = [path for path in artifacts(lab, "model") if path.name.startswith("base-")]
+    whole = read_manifest(base).content
+    weights = base / "model.safetensors"
+    own(weights)
+    content = bytearray(weights.read_bytes())
+    start = len(content) // 2
+    content[start : start + 200] = bytes(byte ^ 0x55 for byte in content[start : start + 200])
+    weights.write_bytes(content)
+    told, report = mended(_graph(finished, "copies={fixed: 1}"), lab)
+    models = [name for name in told.built if name.startswith("model ")]
+    assert models == ["model base-4k", "model seed=0"]
+    assert str(weights) in told.notices[0]
+    [base] = [path for path in artifacts(lab, "model") if path.name.startswith("base-")]
+    assert read_manifest(base).content == whole
+    for outcome in report.outcomes:
+        inputs = {
+            name: report.artifact(given).manifest for name, given in outcome.step.inputs.items()
+        }
+        require_current(outcome.artifact, inputs)
+    assert not collect_damaged(Store(lab / "store")).removed
+
+
+def test_flipped_weights_are_never_scored(lab, finished):
+    """A new setting of detection reads the trained model again, 2,000 bytes of which are wrong."""
+    [trained] = [path for path in artifacts(lab, "model") if path.name.startswith("seed=0-")]
+    weights = trained / "model.safetensors"
+    before = weights.read_bytes()
+    own(weights)
+    content = bytearray(before)
+    start = len(content) // 2
+    content[start : start + 2000] = bytes(byte ^ 0x55 for byte in content[start : start + 2000])
+    weights.write_bytes(content)
+    told, _ = mended(_graph(finished, "detect.dtype=bfloat16"), lab)
+    assert told.built[0] == "model seed=0"
+    assert any(name.startswith("statistics") for name in told.built)
+    assert weights.read_bytes() == before
+
+
+def test_the_advised_repair_leaves_a_run_that_works(lab, finished):
+    """The issue's case: `scores.parquet` cut short, `gc --damaged`, `run`."""
+    before = contents(lab)
+    scores = [path for path in artifacts(lab, "scores") if path.name.startswith("seed=0-")]
+    names = [name for name in map(name_of, scores) if "step" not in name]
+    for path in scores:
+        own(path / "scores.parquet")
+        (path / "scores.parquet").write_bytes(b"PAR1")
+    assert len(collect_damaged(Store(lab / "store")).removed) == len(scores)
+    lacking = plan_experiment(finished / "tiny.yaml", list(OVERRIDES), store_root=lab / "store")
+    assert {f"{row.kind} {row.label}" for row in lacking.rows if not row.stored} >= set(names)
+    shutil.copy(finished / "tiny.yaml", lab / "tiny.yaml")
+    result = run(lab, *OVERRIDES)
+    assert result.built == len(scores)
+    assert contents(lab) == before
+    metrics = (finished / "runs" / "tiny" / "metrics.parquet").read_bytes()
+    assert (result.folder / "metrics.parquet").read_bytes() == metrics
+
+
+def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
+    run_folder = lab / "runs" / "tiny"
+    aside = lab / "aside"
+
+    def refused(kind: str, pattern: str, command) -> None:
+        read = [folder for folder in artifacts(lab, kind) if "step-" not in folder.name]
+        files = [path for folder in read for path in folder.glob(pattern)]
+        assert files
+        for file in files:
+            damage(file, "flipped", aside)
+            try:
+                with pytest.raises(InputError) as caught:
+                    command()
+                assert str(file) in str(caught.value)
+                assert f"spikein run {run_folder / 'experiment.yaml'}" in str(caught.value)
+                problems = [row.problem for row in artifact_rows(run_folder, read=True)]
+                assert len([one for one in problems if one]) == 1
+            finally:
+                restore(file, aside)
+
+    for kind, pattern in (
+        ("results", "metrics.parquet"),
+        ("scores", "scores.parquet"),
+        ("audit", "audit.json"),
+        ("examples", "examples.parquet"),
+        ("model", "exposures.parquet"),
+        ("corpus", "overlaps.json"),
+    ):
+        refused(kind, pattern, lambda: render_report(run_folder, store_root=lab / "store"))
+    for kind, pattern in (("audit", "audit.json"), ("corpus", "tokens-*.bin")):
+        refused(kind, pattern, lambda: audit_run(run_folder, rules=None))
+    for kind, pattern in (("corpus", "tokens-*.bin"), ("plan", "payload.bin")):
+        refused(kind, pattern, lambda: export_run(run_folder, lab / "out", format="jsonl"))
+    render_report(run_folder, store_root=lab / "store")
+
+
+def test_a_report_needs_what_the_page_reads_and_a_run_builds_the_rest_again(lab, graph):
+    before = contents(lab)
+    gone = ("tokenizer", "statistics", "frequency", "variants", "accuracy")
+    for kind in gone:
+        for path in (lab / "store" / kind).rglob("*"):
+            if path.is_dir():
+                path.chmod(0o755)
+        shutil.rmtree(lab / "store" / kind)
+    page = render_report(lab / "runs" / "tiny", store_root=lab / "store")
+    assert "Audit of the training streams" in page.read_text()
+    assert not {path.parent.name for path in artifacts(lab)} & set(gone)
+    told, _ = mended(graph, lab)
+    assert {name.split()[0] for name in told.built} == set(gone)
+    assert contents(lab) == before

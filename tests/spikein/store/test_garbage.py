@@ -1,0 +1,170 @@
+"""Damage and garbage: named, removed, and nothing else."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spikein.store.garbage import collect, collect_damaged
+from spikein.store.manifest import Recipe, StoreError
+from spikein.store.store import Store
+from tests.spikein.samples import recipe, visible, write
+
+LOG = ("log.txt",)
+
+
+def damage_size(path: Path) -> None:
+    (path / "deep/a.txt").chmod(0o644)
+    (path / "deep/a.txt").write_text("longer")
+
+
+def damage_missing(path: Path) -> None:
+    (path / "deep").chmod(0o755)
+    (path / "deep/a.txt").unlink()
+
+
+def damage_manifest(path: Path) -> None:
+    (path / "manifest.json").chmod(0o644)
+    (path / "manifest.json").write_text("{")
+
+
+def damage_identity(path: Path) -> None:
+    manifest = path / "manifest.json"
+    manifest.chmod(0o644)
+    manifest.write_text(manifest.read_text().replace('"a": 1', '"a": 2'))
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (damage_size, "deep/a.txt"),
+        (damage_missing, "deep/a.txt"),
+        (damage_manifest, "manifest.json"),
+        (damage_identity, "manifest.json"),
+    ],
+)
+def test_damage_is_named_and_can_be_repaired(tmp_path, damage, named):
+    store = Store(tmp_path)
+    good = store.obtain(recipe(a=2), write("x"), label="good").artifact
+    damage(store.obtain(recipe(a=1), write("x"), label="l").artifact.path)
+    with pytest.raises(StoreError) as caught:
+        store.find(recipe(a=1).digest)
+    assert named in str(caught.value)
+    assert "spikein run" in str(caught.value)
+    [found] = collect_damaged(store, dry_run=True).removed
+    assert found.path.name.startswith("l-")
+    assert named in found.reason
+    assert [one.path.name[:2] for one in collect_damaged(store).removed] == ["l-"]
+    assert store.obtain(recipe(a=1), write("x"), label="l").built
+    assert store.find(good.digest) is not None
+
+
+def test_what_was_made_of_content_that_is_gone_is_damaged(tmp_path):
+    store = Store(tmp_path)
+    bottom = store.obtain(recipe(a=1), write("1"), label="bottom", volatile=LOG).artifact
+    above = Recipe(kind="upper", version=1, settings={}, inputs={"in": bottom.digest})
+    top = store.obtain(above, write("2"), label="top", inputs={"in": bottom}).artifact
+    assert not collect_damaged(store).removed
+    store.remove(bottom.path, digest12=bottom.digest[:12])
+    assert not collect_damaged(store).removed
+    store.obtain(recipe(a=1), write("1"), label="bottom", volatile=LOG)
+    assert not collect_damaged(store).removed
+    store.remove(bottom.path, digest12=bottom.digest[:12])
+    store.obtain(recipe(a=1), write("other"), label="bottom")
+    [gone] = collect_damaged(store).removed
+    assert gone.path == top.path
+    assert "was made of content that its input in no longer has" in gone.reason
+
+
+def test_a_linked_artifact_goes_and_its_target_stays_as_it_was(tmp_path):
+    store = Store(tmp_path / "store")
+    path = store.obtain(recipe(a=1), write("x"), label="l").artifact.path
+    elsewhere = tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    before = elsewhere.stat().st_mode
+    assert [one.path for one in collect_damaged(store).removed] == [path]
+    assert not path.is_symlink()
+    assert elsewhere.stat().st_mode == before
+    assert (elsewhere / "deep/a.txt").read_text() == "x"
+
+
+def test_a_changed_byte_is_found_by_verify(tmp_path):
+    store = Store(tmp_path)
+    artifact = store.obtain(recipe(a=1), write("x"), label="l").artifact
+    (artifact / "deep/a.txt").chmod(0o644)
+    (artifact / "deep/a.txt").write_text("y")
+    assert store.find(artifact.digest) is not None
+    with pytest.raises(StoreError, match="changed since it was built"):
+        store.verify(artifact)
+    assert len(collect_damaged(store).removed) == 1
+
+
+def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):
+    store = Store(tmp_path)
+    bottom = store.obtain(recipe(a=1), write("1"), label="bottom").artifact
+    above = Recipe(kind="upper", version=1, settings={}, inputs={"in": bottom.digest})
+    top = store.obtain(above, write("2"), label="top").artifact
+    lonely = store.obtain(recipe(a=3), write("3"), label="lonely").artifact
+    stale = tmp_path / "thing" / ".0123456789ab.ff.tmp"
+    stale.mkdir()
+    before = visible(tmp_path)
+
+    tried = collect(store, keep=[top.digest[:12]], dry_run=True)
+    assert {one.path for one in tried.removed} == {lonely.path, stale}
+    assert visible(tmp_path) == before
+
+    done = collect(store, keep=[top.digest])
+    assert done.kept == 2
+    assert done.removed == tried.removed
+    assert store.find(lonely.digest) is None
+    assert not stale.exists()
+    store.verify(top)
+    store.verify(bottom)
+    assert not collect(store, keep=[top.digest]).removed
+
+
+def test_collect_waits_for_a_store_in_use_but_not_for_a_dead_user(tmp_path):
+    store = Store(tmp_path)
+    store.obtain(recipe(a=1), write("1"), label="l")
+    code = (
+        "import sys, time, pathlib; from spikein.store.store import Store\n"
+        "with Store(pathlib.Path(sys.argv[1])).in_use():\n"
+        "    print('in', flush=True); time.sleep(60)"
+    )
+    user = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    )
+    try:
+        assert user.stdout is not None
+        user.stdout.readline()
+        with pytest.raises(StoreError, match="1 other process uses the store"):
+            collect(store, keep=[])
+    finally:
+        user.kill()
+        user.wait()
+    assert len(collect(store, keep=[]).removed) == 1
+
+
+@pytest.mark.parametrize("remove", ["damaged", "unneeded"])
+def test_a_symlinked_artifact_goes_and_its_target_keeps_mode_and_content(tmp_path, remove):
+    store, target = Store(tmp_path / "store"), tmp_path / "mine"
+    kept = store.obtain(recipe(a=1), write("1"), label="kept").artifact
+    made = store.obtain(recipe(a=2), write("2"), label="moved").artifact
+    made.path.chmod(0o755)
+    made.path.rename(target)
+    (target / "deep").chmod(0o500)
+    target.chmod(0o500)
+    made.path.symlink_to(target)
+    modes = [path.stat().st_mode for path in (target, target / "deep")]
+    with pytest.raises(StoreError, match="is a link"):
+        store.find(made.digest)
+    found = collect_damaged(store) if remove == "damaged" else collect(store, keep=[kept.digest])
+    assert [(one.path, one.size) for one in found.removed] == [(made.path, 0)]
+    assert not made.path.is_symlink()
+    assert [path.stat().st_mode for path in (target, target / "deep")] == modes
+    assert (target / "deep/a.txt").read_text() == "2"

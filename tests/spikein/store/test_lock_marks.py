@@ -1,0 +1,123 @@
+"""Who uses a store, and who builds in it: named while alive, gone when dead."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from spikein.store.garbage import collect
+from spikein.store.lock_marks import own_mark
+from spikein.store.manifest import StoreError
+from spikein.store.store import Store
+from tests.spikein.samples import recipe, write
+
+REPOSITORY = Path(__file__).parents[3]
+
+CHILD = textwrap.dedent(
+    """
+    import sys, time
+    from pathlib import Path
+    from spikein.store.manifest import Recipe
+    from spikein.store.store import Store
+
+    store = Store(Path(sys.argv[1]))
+
+    def build(out):
+        print("building", flush=True)
+        time.sleep(60)
+
+    with store.in_use():
+        print("in", flush=True)
+        store.obtain(Recipe(kind="thing", version=1, settings={"a": 1}), build, label="l")
+    """
+)
+
+
+def builder(root: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(root)], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+    )
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(2)] == ["in\n", "building\n"]
+    return process
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def marks(root: Path) -> list[Path]:
+    return sorted((root / ".leases").glob("use-*.lock"))
+
+
+def test_lease_files_name_host_process_and_start(tmp_path):
+    process = builder(tmp_path)
+    try:
+        (mark,) = marks(tmp_path)
+        lease = tmp_path / ".leases" / f"{recipe(a=1).digest[:12]}.lock"
+        for path in (mark, lease):
+            said = json.loads(path.read_text())
+            assert (said["host"], said["process"]) == (socket.gethostname(), process.pid)
+            assert said["started"] <= said["since"] <= own_mark().since
+        with pytest.raises(StoreError) as caught:
+            collect(Store(tmp_path), keep=[])
+        assert f"process {process.pid} on {socket.gethostname()}" in str(caught.value)
+    finally:
+        kill(process)
+
+
+def test_who_waits_is_told_for_whom(tmp_path):
+    process = builder(tmp_path)
+    told: list[str] = []
+
+    def notice(text: str) -> None:
+        told.append(text)
+        kill(process)
+
+    assert Store(tmp_path).obtain(recipe(a=1), write("x"), label="l", notice=notice).built
+    (said,) = told
+    assert f"another run is building thing/l-{recipe(a=1).digest[:12]} (process" in said
+    assert f"process {process.pid} on {socket.gethostname()}, started 20" in said
+
+
+def test_marks_of_dead_runs_go_by_themselves(tmp_path):
+    kill(builder(tmp_path))
+    assert len(marks(tmp_path)) == 1
+    with Store(tmp_path).in_use():
+        (mark,) = marks(tmp_path)
+        assert json.loads(mark.read_text())["process"] == os.getpid()
+    assert not marks(tmp_path)
+
+
+def test_a_mark_of_another_host_is_named_and_never_taken_for_dead(tmp_path):
+    store = Store(tmp_path)
+    store.obtain(recipe(a=2), write("x"), label="kept")
+    mark = tmp_path / ".leases" / "use-7-0123abcd.lock"
+    started = "2026-01-01 00:00:00"
+    mark.write_text(
+        json.dumps({"host": "elsewhere", "process": 7, "started": started, "since": started})
+    )
+    with store.in_use():
+        assert mark.exists()
+    with pytest.raises(StoreError) as caught:
+        collect(store, keep=[])
+    assert "process 7 on elsewhere" in str(caught.value)
+    assert f"delete {mark}" in str(caught.value)
+    mark.unlink()
+    assert len(collect(store, keep=[]).removed) == 1
+
+
+def test_a_mark_that_says_nothing_does_no_harm(tmp_path):
+    store = Store(tmp_path)
+    for number, text in enumerate(("", "{", "[]", '{"host": 1}')):
+        (tmp_path / ".leases").mkdir(exist_ok=True)
+        (tmp_path / ".leases" / f"use-{number}-0.lock").write_text(text)
+    with store.in_use():
+        assert len(marks(tmp_path)) == 1

@@ -1,0 +1,119 @@
+"""Identity: what enters a digest, and what does not."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spikein.store.manifest import Recipe, StoreError, library_versions, read_manifest
+from spikein.store.store import Store, safe_label
+from tests.spikein.samples import recipe, write
+from tests.spikein.store.damage import unseal
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def reordered(value):
+    if isinstance(value, dict):
+        return {key: reordered(value[key]) for key in reversed(list(value))}
+    return [reordered(item) for item in value] if isinstance(value, list) else value
+
+
+@given(st.dictionaries(st.text(max_size=4), json_values, max_size=4))
+def test_key_order_does_not_enter_the_identity(settings):
+    assert recipe(x=settings).digest == recipe(x=reordered(settings)).digest
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (recipe(a=1), recipe(a=2)),
+        (recipe(a=1), recipe(a=1.0)),
+        (recipe(a=1), recipe(a=True)),
+        (recipe(a="1"), recipe(a=1)),
+        (recipe(a=None), recipe()),
+        (recipe(), Recipe(kind="other", version=1, settings={})),
+        (recipe(), Recipe(kind="thing", version=2, settings={})),
+        (recipe(), Recipe(kind="thing", version=1, settings={}, inputs={"a": "0"})),
+        (recipe(), Recipe(kind="thing", version=1, settings={}, libraries={"torch": "2"})),
+    ],
+)
+def test_everything_that_bears_on_the_content_enters(one, other):
+    assert one.digest != other.digest
+
+
+@pytest.mark.parametrize("value", [Path("a"), {1: 2}, float("nan"), object(), b"a", {1, 2}])
+def test_what_has_no_canonical_form_raises(value):
+    with pytest.raises(TypeError):
+        _ = recipe(a=value).digest
+
+
+def test_library_versions_say_nothing_of_the_device():
+    assert "+" not in library_versions(["torch"])["torch"]
+
+
+@given(st.text())
+def test_labels_stay_in_their_folder(text):
+    label = safe_label(text)
+    assert label == Path(label).name
+    assert label not in ("", ".", "..")
+    assert not label.startswith((".", "-"))
+    assert len(label) <= 80
+
+
+DAMAGES = [
+    ("inputs", 5),
+    ("inputs", {}),
+    ("inputs", {"a": None}),
+    ("inputs", {"a": []}),
+    ("kind", "other"),
+    ("label", []),
+    ("created", None),
+    ("seconds", "1"),
+    ("protected", "no"),
+    ("identity", math.inf),
+    ("identity", {"kind": math.inf}),
+]
+
+
+def unsealed(root: Path) -> Path:
+    """Return the manifest of an artifact with an input, as format 1 wrote it: without a seal."""
+    store = Store(root)
+    given = store.obtain(recipe(n=1), write("a"), label="given").artifact
+    made = Recipe(kind="thing", version=1, settings={}, inputs={"a": given.digest})
+    path = store.obtain(made, write("b"), label="made").artifact / "manifest.json"
+    unseal(path)
+    return path
+
+
+def test_a_manifest_of_format_1_is_opened(tmp_path):
+    path = unsealed(tmp_path)
+    assert read_manifest(path.parent).label == "made"
+
+
+@pytest.mark.parametrize(("key", "value"), DAMAGES)
+def test_a_damaged_manifest_of_format_1_is_found_though_it_has_no_seal(tmp_path, key, value):
+    path = unsealed(tmp_path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(StoreError, match="manifest"):
+        read_manifest(path.parent)
+
+
+def test_a_manifest_of_a_thousand_levels_is_damage_and_no_traceback(tmp_path):
+    path = unsealed(tmp_path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_manifest(path.parent)

@@ -1,0 +1,269 @@
+"""The store under kills, races and full disks. Processes are real processes."""
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import xxhash
+
+from inject.digest import digest, text_digest
+from spikein.store.manifest import StoreError
+from spikein.store.store import Store
+from tests.spikein.mounts import mounted
+from tests.spikein.samples import leftovers, recipe, visible, write
+
+
+def test_obtain_builds_once_and_makes_read_only(tmp_path):
+    store = Store(tmp_path)
+    first = store.obtain(recipe(a=1), write("x"), label="my label", volatile=("log.txt",))
+    again = store.obtain(recipe(a=1), write("y"), label="another", volatile=("log.txt",))
+    assert (first.built, again.built) == (True, False)
+    assert first.artifact.path == again.artifact.path
+    assert first.artifact.path.name == f"my-label-{recipe(a=1).digest[:12]}"
+    assert (again.artifact / "deep/a.txt").read_text() == "x"
+    for path in [first.artifact.path, *first.artifact.path.rglob("*")]:
+        assert not path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
+    record = first.artifact.manifest.files["deep/a.txt"]
+    assert record[:2] == (text_digest("x"), 1)
+    assert record.xxh3 == xxhash.xxh3_128(b"x").hexdigest()
+    assert first.artifact.manifest.content == digest({"deep/a.txt": text_digest("x")})
+    store.verify(again.artifact)
+
+
+def test_manifest_names_no_path_and_no_host(tmp_path):
+    store = Store(tmp_path)
+    artifact = store.obtain(recipe(a=1), write("x"), label="l").artifact
+    text = (artifact / "manifest.json").read_text()
+    assert str(tmp_path) not in text
+    assert os.uname().nodename not in text
+
+
+def test_volatile_files_leave_the_content_digest_alone(tmp_path):
+    manifests = [
+        Store(tmp_path / name)
+        .obtain(recipe(a=1), write("x"), label="l", volatile=("log.*",))
+        .artifact.manifest
+        for name in ("one", "two")
+    ]
+    assert manifests[0].files["log.txt"] != manifests[1].files["log.txt"]
+    assert manifests[0].content == manifests[1].content
+
+
+def test_links_in_an_artifact_are_refused(tmp_path):
+    with pytest.raises(StoreError, match="plain files"):
+        Store(tmp_path / "s").obtain(
+            recipe(a=1), lambda out: (out / "link").symlink_to(tmp_path), label="l"
+        )
+    assert not visible(tmp_path / "s")
+    assert not leftovers(tmp_path / "s")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt()])
+def test_a_failed_build_leaves_nothing(tmp_path, error):
+    def build(out: Path) -> None:
+        write("x")(out)
+        raise error
+
+    store = Store(tmp_path)
+    with pytest.raises(type(error)):
+        store.obtain(recipe(a=1), build, label="l")
+    assert not visible(tmp_path)
+    assert not leftovers(tmp_path)
+    assert store.obtain(recipe(a=1), write("x"), label="l").built
+
+
+CHILD = textwrap.dedent(
+    """
+    import os, signal, sys, time
+    from pathlib import Path
+    from inject import digest, files
+    import spikein.store.store as module
+    from spikein.store.manifest import Recipe
+
+    root, when = Path(sys.argv[1]), sys.argv[2]
+
+    def die(*_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def build(out):
+        with (root / "builds.log").open("a") as log:
+            log.write(f"{os.getpid()}\\n")
+        if when == "start":
+            die()
+        (out / "a.txt").write_text("x" * 1000)
+        if when == "half":
+            die()
+        if when == "slow":
+            time.sleep(0.5)
+        (out / "deep").mkdir()
+        (out / "deep" / "b.txt").write_text("y" * 1000)
+
+    if when == "before the manifest":
+        module.Manifest.to_json = die
+    if when == "before the rename":
+        Path.rename = die
+    if when == "after the rename":
+        rename = Path.rename
+        Path.rename = lambda self, target: (rename(self, target), die())
+    store = module.Store(root / "store")
+    recipe = Recipe(kind="thing", version=1, settings={"a": 1})
+    obtained = store.obtain(recipe, build, label="l", notice=lambda text: print("notice", text))
+    print(obtained.built, obtained.artifact.manifest.content)
+    """
+)
+
+
+def child(root: Path, when: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(root), when],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    )
+
+
+def builds(root: Path) -> int:
+    return len((root / "builds.log").read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("when", "expected_builds"),
+    [
+        ("start", 2),
+        ("half", 2),
+        ("before the manifest", 2),
+        ("before the rename", 2),
+        ("after the rename", 1),
+    ],
+)
+def test_kill_9_at_any_point_then_run_again(tmp_path, when, expected_builds):
+    calm = tmp_path / "calm"
+    calm.mkdir()
+    out, _ = child(calm, "never").communicate(timeout=60)
+    content = out.split()[1]
+
+    killed = child(tmp_path, when)
+    killed.communicate(timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    store = tmp_path / "store"
+    assert len(visible(store)) == (1 if when == "after the rename" else 0)
+
+    again, errors = child(tmp_path, "never").communicate(timeout=60)
+    assert again.split() == [str(when != "after the rename"), content], errors
+    assert builds(tmp_path) == expected_builds
+    assert visible(store) == visible(calm / "store")
+    assert not leftovers(store)
+
+
+def test_two_processes_racing_for_one_step_build_it_once(tmp_path):
+    racers = [child(tmp_path, "slow") for _ in range(2)]
+    said = [racer.communicate(timeout=60)[0] for racer in racers]
+    assert builds(tmp_path) == 1
+    assert sorted(text.split()[-2] for text in said) == ["False", "True"]
+    assert len({text.split()[-1] for text in said}) == 1
+    assert any("another run is building thing/l" in text for text in said)
+
+
+def test_the_waiting_process_takes_over_from_a_killed_one(tmp_path):
+    first = child(tmp_path, "slow")
+    while not (tmp_path / "builds.log").exists():
+        time.sleep(0.01)
+    second = child(tmp_path, "never")
+    time.sleep(0.05)
+    first.kill()
+    first.communicate()
+    out, errors = second.communicate(timeout=60)
+    assert out.split()[-2] == "True", errors
+    assert builds(tmp_path) == 2
+    assert not leftovers(tmp_path / "store")
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, monkeypatch):
+    import spikein.store.filesystem as module
+
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    store = Store(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "fsync", full)
+        with pytest.raises(StoreError) as caught:
+            store.obtain(recipe(a=1), write("x"), label="l")
+    message = str(caught.value)
+    assert str(tmp_path) in message
+    assert "disk is full" in message
+    assert "left while building thing/l" in message
+    assert not visible(tmp_path)
+    assert not leftovers(tmp_path)
+    assert store.obtain(recipe(a=1), write("x"), label="l").built
+
+
+def test_a_wrapped_full_disk_is_recognised(tmp_path):
+    def build(out: Path) -> None:
+        raise RuntimeError("I/O error: No space left on device (os error 28)")
+
+    with pytest.raises(StoreError, match="disk is full"):
+        Store(tmp_path).obtain(recipe(a=1), build, label="l")
+
+
+@pytest.mark.parametrize("writer", ["tofile", "save", "arrow", "text", "safetensors"])
+def test_a_disk_that_fills_within_a_file_is_told_whatever_library_writes_it(tmp_path, writer):
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from safetensors.numpy import save_file
+
+    large = np.random.default_rng(0).bytes(1 << 20)
+    numbers = np.frombuffer(large, dtype=np.uint8)
+
+    def build(out: Path) -> None:
+        if writer == "tofile":
+            numbers.tofile(out / "a")
+        elif writer == "save":
+            np.save(out / "a", numbers)
+        elif writer == "arrow":
+            pq.write_table(pa.table({"a": numbers}), out / "a", compression="none")
+        elif writer == "safetensors":
+            save_file({"a": numbers}, out / "a")
+        else:
+            (out / "a").write_bytes(large)
+
+    with mounted(tmp_path / "small", kilobytes=256) as small:
+        with pytest.raises(StoreError, match="disk is full"):
+            Store(small / "store").obtain(recipe(a=1), build, label="l")
+        assert not leftovers(small / "store")
+
+
+def test_a_really_full_disk(tmp_path):
+    mounted = tmp_path / "small"
+    mounted.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(mounted)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("mounting a small file system is not permitted here")
+    try:
+        store = Store(mounted / "store")
+        kept = store.obtain(recipe(a=0), write("x"), label="kept").artifact
+        with pytest.raises(StoreError, match="disk is full"):
+            store.obtain(recipe(a=1), write("x" * (1 << 20)), label="l")
+        assert visible(store.root) == [str(kept.path.relative_to(store.root))]
+        assert not leftovers(store.root)
+        store.verify(kept)
+        assert store.obtain(recipe(a=2), write("x"), label="fits").built
+    finally:
+        subprocess.run(["umount", str(mounted)], check=True)
+
+
+def test_an_unwritable_store_says_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be written"):
+        Store(tmp_path / "file" / "store").obtain(recipe(a=1), write("x"), label="l")

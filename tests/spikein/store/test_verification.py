@@ -1,0 +1,217 @@
+"""What is read is what was built, or it is built again: the store, plans and the executor."""
+
+from pathlib import Path
+
+import pytest
+
+from spikein.executors.in_process import InProcess
+from spikein.pipeline.graph import Graph, Step, StepContext, plan
+from spikein.progress import Silent
+from spikein.store.artifact import open_artifact, verified
+from spikein.store.manifest import Manifest, StoreError, file_records, read_manifest
+from spikein.store.store import Store
+from tests.spikein.samples import recipe, write
+from tests.spikein.store.damage import DAMAGES, damage, flip, own
+
+
+class Said(Silent):
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+
+def chain(calls: list[str], *, texts: dict[str, str] | None = None) -> list[Step]:
+    """Return a → b → c; each writes what it read and a text that the digest does not know."""
+    steps: list[Step] = []
+    for name in "abc":
+        inputs = {"in": steps[-1]} if steps else {}
+
+        def build(context: StepContext, name: str = name) -> None:
+            calls.append(name)
+            read = (context.inputs["in"] / "text").read_text() if context.inputs else ""
+            (context.out / "text").write_text((texts or {}).get(name, name) + read)
+
+        steps.append(Step(kind=name, label=name, settings={}, inputs=inputs, build=build))
+    return steps
+
+
+def run(steps: list[Step], root: Path, *, whole: bool = True) -> list[str]:
+    graph = Graph(goals=(steps[-1],))
+    said = Said()
+    InProcess().run(graph.whole() if whole else graph, Store(root), said)
+    return said.notices
+
+
+def folder(root: Path, name: str) -> Path:
+    [found] = root.glob(f"{name}/{name}-*")
+    return found
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("file", ["text", "manifest.json"])
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_a_run_says_and_mends_any_damage_and_keeps_what_was_made_of_it(tmp_path, how, file, name):
+    calls: list[str] = []
+    run(chain(calls), tmp_path)
+    calls.clear()
+    damage(folder(tmp_path, name) / file, how, tmp_path / "aside")
+    store = Store(tmp_path)
+    graph = Graph(goals=(chain([])[-1],)).whole()
+    states = {one.step.label: one for one in plan(graph, store)}
+    assert [label for label, one in states.items() if one.state == "damaged"] == [name]
+    assert file in str(states[name].problem)
+    [notice] = run(chain(calls), tmp_path)
+    assert file in notice
+    assert "it is built again" in notice
+    assert calls == [name]
+    for label in "abc":
+        store.verify(open_artifact(folder(tmp_path, label)))
+    assert run(chain(calls), tmp_path) == []
+    assert calls == [name]
+
+
+def test_a_flipped_byte_of_an_input_is_never_read(tmp_path):
+    calls: list[str] = []
+    steps = chain(calls)
+    run(steps[:2], tmp_path)
+    flip(folder(tmp_path, "b") / "text")
+    run(steps, tmp_path, whole=False)
+    assert calls == ["a", "b", "b", "c"]
+    assert (folder(tmp_path, "c") / "text").read_text() == "cba"
+
+
+def test_an_extra_file_and_a_folder_replaced_by_a_link_are_damage(tmp_path):
+    calls: list[str] = []
+    run(chain(calls), tmp_path)
+    place = folder(tmp_path, "b")
+    place.chmod(0o755)
+    (place / "more").write_text("x")
+    assert "more is not part of the artifact" in run(chain(calls), tmp_path)[0]
+    place = folder(tmp_path, "b")
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    assert "is a link" in run(chain(calls), tmp_path)[0]
+    assert (tmp_path / "elsewhere" / "text").read_text() == "ba"
+    assert calls == ["a", "b", "c", "b", "b"]
+
+
+def test_what_is_rebuilt_with_other_content_takes_along_what_was_made_of_it(tmp_path):
+    run(chain([]), tmp_path)
+    flip(folder(tmp_path, "a") / "text")
+    calls: list[str] = []
+    run(chain(calls, texts={"a": "other"}), tmp_path)
+    assert calls == ["a", "b", "c"]
+    assert (folder(tmp_path, "c") / "text").read_text() == "cbother"
+
+
+def forge(place: Path, text: str) -> None:
+    """Change an artifact together with everything that its manifest says of its content."""
+    from dataclasses import replace
+
+    from spikein.store.manifest import content_digest
+
+    own(place / "text")
+    (place / "text").write_text(text)
+    manifest = read_manifest(place)
+    files = file_records(place)
+    forged: Manifest = replace(
+        manifest, files=files, content=content_digest(files, manifest.volatile)
+    )
+    own(place / "manifest.json")
+    (place / "manifest.json").write_text(forged.to_json())
+
+
+def test_an_artifact_of_other_content_than_recorded_is_noticed_by_what_was_made_of_it(tmp_path):
+    run(chain([]), tmp_path)
+    forge(folder(tmp_path, "a"), "forged")
+    graph = Graph(goals=(chain([])[-1],)).whole()
+    states = {one.step.label: one for one in plan(graph, Store(tmp_path))}
+    assert states["b"].state == "damaged"
+    assert "its input in no longer has" in str(states["b"].problem)
+    calls: list[str] = []
+    run(chain(calls), tmp_path)
+    assert calls == ["b", "c"]
+    assert (folder(tmp_path, "c") / "text").read_text() == "cbforged"
+
+
+def test_a_kind_that_was_deleted_is_built_again(tmp_path):
+    calls: list[str] = []
+    run(chain(calls), tmp_path)
+    store = Store(tmp_path)
+    place = folder(tmp_path, "a")
+    store.remove(place, digest12=place.name[-12:])
+    graph = Graph(goals=(chain([])[-1],)).whole()
+    assert [one.state for one in plan(graph, store)] == ["build", "stored", "stored"]
+    run(chain(calls), tmp_path)
+    assert calls == ["a", "b", "c", "a"]
+
+
+def test_an_input_that_is_edited_while_it_is_read_spoils_no_artifact(tmp_path):
+    first, *_ = chain([])
+
+    def build(context: StepContext) -> None:
+        (context.out / "text").write_text((context.inputs["in"] / "text").read_text())
+        flip(context.inputs["in"].path / "text")
+
+    bad = Step(kind="bad", label="bad", settings={}, inputs={"in": first}, build=build)
+    with pytest.raises(StoreError, match="changed since it was built"):
+        run([first, bad], tmp_path)
+    assert not list(tmp_path.glob("bad/*-*"))
+
+
+def test_a_file_is_hashed_once_unless_it_may_have_changed(tmp_path, monkeypatch):
+    from spikein.store import verification
+
+    artifact = Store(tmp_path).obtain(recipe(a=1), write("x"), label="l").artifact
+    hashed: list[str] = []
+    quick = verification.quick_digest
+
+    def counted(path: Path) -> str:
+        hashed.append(path.name)
+        return quick(path)
+
+    monkeypatch.setattr(verification, "quick_digest", counted)
+    monkeypatch.setattr(verification, "_SETTLED_NS", -(10**18))
+    verified(artifact)
+    verified(artifact)
+    assert hashed == ["a.txt", "log.txt"]
+    flip(artifact / "deep/a.txt")
+    with pytest.raises(StoreError, match=r"a\.txt: changed since it was built"):
+        verified(artifact)
+
+
+def test_a_manifest_of_the_format_before_is_read_and_checked_by_sha256(tmp_path):
+    import json
+
+    artifact = Store(tmp_path).obtain(recipe(a=1), write("x"), label="l").artifact
+    path = artifact / "manifest.json"
+    values = json.loads(path.read_text())
+    values["format"] = 1
+    for name in ("seal", "input_content", "content_key", "facets", "same_as"):
+        values.pop(name)
+    for record in values["files"].values():
+        record.pop("xxh3")
+    own(path)
+    path.write_text(json.dumps(values))
+    old = open_artifact(artifact.path)
+    verified(old)
+    flip(artifact / "deep/a.txt")
+    with pytest.raises(StoreError, match="changed since it was built"):
+        verified(old)
+
+
+def test_every_flipped_byte_of_a_manifest_is_noticed(tmp_path):
+    artifact = Store(tmp_path).obtain(recipe(a=1), write("x"), label="l").artifact
+    path = artifact / "manifest.json"
+    own(path)
+    content = path.read_bytes()
+    for place in range(0, len(content), 7):
+        if content[place : place + 1].isspace():
+            continue
+        changed = bytearray(content)
+        changed[place] ^= 0x01
+        path.write_bytes(changed)
+        with pytest.raises(StoreError, match=r"manifest\.json"):
+            read_manifest(artifact.path)

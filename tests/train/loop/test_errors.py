@@ -1,0 +1,113 @@
+"""Faults of a training run: what was said, and what is left to go on from."""
+
+import errno
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from inject.errors import InputError
+from tests.train.killable import go
+from train.execution import ExecutionSettings
+from train.loop.errors import OutOfMemory, explained
+from train.loop.record import Record, TrainingDiverged
+from train.loop.resume import drop_diverged
+from train.settings import TrainSettings
+
+SETTINGS = TrainSettings(context=64, batch_tokens=512)
+
+
+def raised(error: Exception, tmp_path: Path, **execution) -> Exception:
+    with (
+        pytest.raises(Exception) as found,  # noqa: PT011
+        explained(SETTINGS, ExecutionSettings(**execution), None, tmp_path),
+    ):
+        raise error
+    return found.value
+
+
+def test_memory_that_torch_cannot_get_on_a_cpu(tmp_path):
+    """The real error, by asking for more than there is."""
+    with (
+        pytest.raises(OutOfMemory, match=r"execution\.device_windows: 4 \(now 8 on a device\)"),
+        explained(SETTINGS, ExecutionSettings(), None, tmp_path),
+    ):
+        torch.empty(1 << 50, dtype=torch.float32)
+
+
+def test_what_to_lower_is_what_is_not_low_yet(tmp_path):
+    error = raised(
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nmore"),
+        tmp_path,
+        engine="deepspeed",
+        processes=8,
+        zero=2,
+        checkpointing=True,
+        device_windows=1,
+    )
+    text = str(error)
+    assert isinstance(error, OutOfMemory)
+    assert "Tried to allocate 2 GiB\n" in text
+    assert "more" not in text
+    assert "device_windows" not in text
+    assert "checkpointing" not in text
+    assert "execution: {zero: 3, offload: true}" in text
+    assert isinstance(raised(MemoryError(), tmp_path), OutOfMemory)
+
+
+def test_a_full_disk_however_it_is_told(tmp_path):
+    class FromSafetensors(Exception):
+        pass
+
+    for error in (
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        FromSafetensors("I/O error: No space left on device (os error 28)"),
+    ):
+        found = raised(error, tmp_path)
+        assert isinstance(found, InputError)
+        assert "the disk is full" in found.problem
+        assert found.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EACCES, "Permission denied"), RuntimeError("shapes"), KeyError("x")]
+)
+def test_other_errors_pass_as_they_are(tmp_path, error):
+    assert raised(error, tmp_path) is error
+
+
+def test_a_loss_that_runs_away_leaves_the_last_good_checkpoint(
+    tmp_path, tiny_tokenizer, monkeypatch
+):
+    """Weights that are not numbers after step 9 give a bad loss in step 10."""
+    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
+    original = Record.add
+
+    def add(self, pending):
+        if pending.step >= 10:
+            pending = pending._replace(loss=pending.loss * np.nan)
+        original(self, pending)
+
+    monkeypatch.setattr(Record, "add", add)
+    unfinished = tmp_path / "unfinished"
+    with pytest.raises(TrainingDiverged) as found:
+        go(tmp_path / "out", unfinished, tmp_path / "tokenizer", dropout=False)
+    text = str(found.value)
+    assert text.startswith("the loss of step 10 is nan")
+    assert "its windows: " in text
+    assert text.endswith(f"The last good checkpoint is kept: {unfinished / 'checkpoint-6'}")
+    assert found.value.step == 10
+    assert [path.name for path in unfinished.glob("checkpoint-*")] == ["checkpoint-6"]
+    assert not (tmp_path / "out" / "model.safetensors").exists()
+
+
+def test_which_checkpoints_gave_a_good_loss(tmp_path):
+    for step in (3, 6, 9):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+    assert drop_diverged(tmp_path, 11) == tmp_path / "checkpoint-9"
+    assert drop_diverged(tmp_path, 10) == tmp_path / "checkpoint-6"
+    assert not (tmp_path / "checkpoint-9").exists()
+    assert drop_diverged(tmp_path, 2) is None
+    assert not any(tmp_path.iterdir())

@@ -1,0 +1,312 @@
+"""The modes through the whole loop: what the loss is on, what is trained, what is written."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import PreTrainedModel
+
+from inject.plan.plan import make_plan
+from inject.settings import Copies, Placement
+from inject.stream.exposures import ExposureLedger
+from inject.stream.order import window_order
+from tests.inject.streams import random_source, separators_of, spiked_examples, whole_texts
+from train.execution import ExecutionSettings
+from train.loop.log import read_log
+from train.loop.record import Moment
+from train.loop.training_loop import train
+from train.models.families import FAMILIES
+from train.models.lora import AdapterUntrained
+from train.models.pretrained import load_causal_model
+from train.models.shapes import Shape, build_model
+from train.settings import TrainSettings
+from train.window_inputs import IGNORED, feeding
+
+CONTEXT = 32
+ROWS = 600
+BATCH = 4
+
+
+def built(architecture: str = "llama", **changes: Any) -> PreTrainedModel:
+    sizes = {"hidden": 32, "layers": 2, "heads": 2, "intermediate": 48, "context": 64}
+    shape = Shape.model_validate(
+        {"architecture": architecture, **sizes, "init_std": 0.1, **changes}
+    )
+    return build_model(shape, ROWS, 0, 0)
+
+
+def spiked(copies: int = 2):
+    """A stream of 16 windows with copies as documents, and the answer tokens of each copy."""
+    placement = Placement(policy="document")
+    examples, tokens = spiked_examples(4, 0)
+    tokens = {name: ids % 500 + 50 for name, ids in tokens.items()}
+    source = random_source(700, seed=1)
+    plan = make_plan(
+        examples,
+        tokens,
+        copies=Copies(fixed=copies),
+        placement=placement,
+        seed=0,
+        source=source,
+        budget=16 * CONTEXT,
+        context=CONTEXT,
+        separators=separators_of(placement),
+        vocabulary=ROWS,
+    )
+    view = plan.view(source)
+    masks = [np.arange(len(tokens[name.example_id])) % 3 == 1 for name in plan.names()]
+    return view, masks, ExposureLedger(view, plan.names(), whole_texts(tokens))
+
+
+def settings(**changes: Any) -> TrainSettings:
+    chosen = {"context": CONTEXT, "batch_tokens": BATCH * CONTEXT, "lr": 1e-2, "seed": 0}
+    chosen |= {"precision": "float32", **changes}
+    chosen.pop("seed")
+    return TrainSettings.model_validate(chosen)
+
+
+def run(out: Path, tokenizer: Any, model: PreTrainedModel, execution: Any = None, **changes: Any):
+    """Train and return the log; labels as the settings ask."""
+    view, masks, ledger = spiked()
+    chosen = settings(**changes)
+    further = feeding(
+        view,
+        masks=masks if chosen.loss_on == "completion" else None,
+        separate=chosen.separate_documents,
+    )
+    out.mkdir(exist_ok=True)
+    train(
+        out,
+        model=model,
+        tokenizer=tokenizer,
+        view=view,
+        ledger=ledger,
+        settings=chosen,
+        seed=0,
+        execution=execution,
+        further=further,
+    )
+    return read_log(out / "log.parquet")
+
+
+def steps() -> list[list[int]]:
+    order = window_order(0, 0, 16).tolist()
+    return [order[first : first + BATCH] for first in range(0, 16, BATCH)]
+
+
+@torch.inference_mode()
+def losses(model: PreTrainedModel, ids: np.ndarray) -> np.ndarray:
+    """The loss of each token given those before it, shape [tokens]; NaN for the first."""
+    logits = model(input_ids=torch.from_numpy(ids)[None]).logits[0]
+    own = torch.log_softmax(logits.double(), -1)[:-1].gather(-1, torch.from_numpy(ids)[1:, None])
+    return np.append(np.nan, -own[:, 0].numpy())
+
+
+def test_completion_averages_over_the_answer_tokens_of_the_step(
+    tmp_path: Path, tiny_tokenizer
+) -> None:
+    view, masks, _ = spiked()
+    start = built()
+    wanted = []
+    for window in steps()[0]:
+        ids = view.window(window)
+        own = losses(start, ids)
+        for piece in view.pieces(window * CONTEXT, (window + 1) * CONTEXT):
+            for place in range(piece.start, piece.stop):
+                if masks[piece.copy][piece.text_start + place - piece.start] and place > 0:
+                    wanted.append(own[place])
+    log = run(tmp_path, tiny_tokenizer, built(), mode="finetune", loss_on="completion")
+    assert log[0].loss == pytest.approx(np.mean(wanted), rel=1e-5)
+    everything = run(tmp_path / "all", tiny_tokenizer, built(), mode="finetune")
+    assert everything[0].loss != pytest.approx(np.mean(wanted), rel=1e-2)
+
+
+def test_a_step_without_labels_changes_little_and_is_no_divergence(
+    tmp_path: Path, tiny_tokenizer
+) -> None:
+    view, _, ledger = spiked()
+    labelled = set(steps()[0] + steps()[2])
+
+    def further(window: int, ids: np.ndarray) -> dict[str, np.ndarray]:
+        return {"labels": ids if window in labelled else np.full_like(ids, IGNORED)}
+
+    model = built()
+    summary = train(
+        tmp_path,
+        model=model,
+        tokenizer=tiny_tokenizer,
+        view=view,
+        ledger=ledger,
+        settings=settings(mode="finetune"),
+        seed=0,
+        further=further,
+    )
+    log = read_log(tmp_path / "log.parquet")
+    assert [np.isnan(row.loss) for row in log] == [False, True, False, True]
+    assert all(torch.isfinite(one).all() for one in model.parameters())
+    assert np.isfinite(summary.first_loss)
+    assert np.isnan(summary.last_loss)
+    assert summary.tokens == 16 * CONTEXT
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
+def test_separate_documents_have_the_losses_they_have_alone(
+    tmp_path: Path, tiny_tokenizer, architecture: str
+) -> None:
+    view, _, _ = spiked()
+    start = built(architecture)
+    starts = view.document_starts()
+    wanted = []
+    for window in steps()[0]:
+        ids = view.window(window)
+        first = window * CONTEXT
+        inside = [int(one) - first for one in starts if first < one < first + CONTEXT]
+        for begin, end in zip([0, *inside], [*inside, CONTEXT], strict=True):
+            wanted.extend(losses(start, ids[begin:end])[1:])
+    assert len(wanted) < BATCH * (CONTEXT - 1)
+    log = run(tmp_path, tiny_tokenizer, built(architecture), separate_documents=True)
+    assert log[0].loss == pytest.approx(np.mean(wanted), rel=1e-5)
+
+
+def test_full_fine_tuning_is_continued_training_by_another_name(
+    tmp_path: Path, tiny_tokenizer
+) -> None:
+    one, other = built(), built()
+    run(tmp_path / "a", tiny_tokenizer, one, mode="finetune")
+    run(tmp_path / "b", tiny_tokenizer, other, mode="continue")
+    for name, weight in one.state_dict().items():
+        assert torch.equal(weight, other.state_dict()[name])
+
+
+@pytest.mark.parametrize("architecture", sorted(FAMILIES))
+def test_lora_writes_a_merged_model_and_its_adapter(
+    tmp_path: Path, tiny_tokenizer, architecture: str
+) -> None:
+    log = run(
+        tmp_path,
+        tiny_tokenizer,
+        built(architecture),
+        mode="lora",
+        lora={"rank": 4, "dropout": 0.1},
+        loss_on="completion",
+        epochs=3,
+    )
+    assert len(log) == 12
+    before, after = built(architecture).state_dict(), load_causal_model(str(tmp_path)).state_dict()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    adapted = FAMILIES[architecture].adapted
+    assert changed == {
+        name
+        for name in before
+        if name.removesuffix(".weight").split(".")[-1] in adapted and name.endswith(".weight")
+    }
+    assert {path.name for path in (tmp_path / "adapter").iterdir()} == {
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    }
+
+
+def test_lora_does_not_depend_on_the_state_of_the_process(tmp_path: Path, tiny_tokenizer) -> None:
+    def weights(name: str) -> bytes:
+        run(tmp_path / name, tiny_tokenizer, built(), mode="lora", lora={"rank": 2, "dropout": 0.2})
+        return (tmp_path / name / "model.safetensors").read_bytes()
+
+    torch.manual_seed(1)
+    first = weights("a")
+    torch.manual_seed(2)
+    assert weights("b") == first
+
+
+def test_lora_that_saw_no_label_is_an_error(tmp_path: Path, tiny_tokenizer) -> None:
+    view, _, ledger = spiked()
+    with pytest.raises(AdapterUntrained, match="LoRA trained nothing"):
+        train(
+            tmp_path,
+            model=built(),
+            tokenizer=tiny_tokenizer,
+            view=view,
+            ledger=ledger,
+            settings=settings(mode="lora"),
+            seed=0,
+            further=lambda window, ids: {"labels": np.full_like(ids, IGNORED)},
+        )
+    assert not list(tmp_path.glob("*.safetensors"))
+
+
+@pytest.mark.parametrize("mode", ["finetune", "lora"])
+def test_checkpointing_and_kernel_change_no_number(
+    tmp_path: Path, tiny_tokenizer, mode: str
+) -> None:
+    plain = run(tmp_path / "plain", tiny_tokenizer, built(), mode=mode)
+    model = built()
+    recomputing = ExecutionSettings(checkpointing=True)
+    again = run(tmp_path / "again", tiny_tokenizer, model, recomputing, mode=mode)
+    assert any(getattr(one, "gradient_checkpointing", False) for one in model.modules())
+    plainly = ExecutionSettings(kernel="eager")
+    eager = run(tmp_path / "eager", tiny_tokenizer, built(), plainly, mode=mode)
+    assert [row.loss for row in again] == pytest.approx([row.loss for row in plain], rel=1e-6)
+    assert [row.loss for row in eager] == pytest.approx([row.loss for row in plain], rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_model_learns_the_same(tmp_path: Path, tiny_tokenizer) -> None:
+    plain, compiled = built(), built()
+    wanted = run(tmp_path / "a", tiny_tokenizer, plain, separate_documents=True)
+    execution = ExecutionSettings(compile=True)
+    found = run(tmp_path / "b", tiny_tokenizer, compiled, execution, separate_documents=True)
+    assert [row.loss for row in found] == pytest.approx([row.loss for row in wanted], rel=1e-5)
+    saved = load_causal_model(str(tmp_path / "b")).state_dict()
+    assert set(saved) == set(plain.state_dict())
+    for name, weight in plain.state_dict().items():
+        torch.testing.assert_close(saved[name], weight, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["finetune", "lora"])
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, tiny_tokenizer, mode: str
+) -> None:
+    """Adapters, their moments and their dropout are taken up, too."""
+    view, masks, _ = spiked()
+    chosen = settings(
+        mode=mode,
+        loss_on="completion",
+        epochs=2,
+        **({"lora": {"dropout": 0.2}} if mode == "lora" else {}),
+    )
+
+    def start(name: str, unfinished: str, stop_at: int | None = None) -> Path:
+        def progress(moment: Moment) -> None:
+            if stop_at is not None and moment.tokens >= stop_at:
+                raise KeyboardInterrupt
+
+        (tmp_path / name).mkdir(exist_ok=True)
+        _, _, ledger = spiked()
+        train(
+            tmp_path / name,
+            model=built(),
+            tokenizer=tiny_tokenizer,
+            view=view,
+            ledger=ledger,
+            settings=chosen,
+            seed=0,
+            further=feeding(view, masks=masks, separate=False),
+            progress=progress,
+            unfinished=tmp_path / unfinished,
+            identity="run",
+            resume_every=2,
+        )
+        return tmp_path / name
+
+    whole = start("whole", "unfinished-a")
+    with pytest.raises(KeyboardInterrupt):
+        start("stopped", "unfinished-b", stop_at=5 * BATCH * CONTEXT)
+    assert list((tmp_path / "unfinished-b").glob("checkpoint-4"))
+    again = start("again", "unfinished-b")
+    for file in ("model.safetensors", *(["adapter/adapter_model.safetensors"] * (mode == "lora"))):
+        assert (again / file).read_bytes() == (whole / file).read_bytes(), file
+    losses = [[row.loss for row in read_log(path / "log.parquet")] for path in (whole, again)]
+    np.testing.assert_array_equal(*losses)

@@ -1,0 +1,68 @@
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from train.loop.dataset import Fed
+from train.loop.record import READ_EVERY, Pending, Record, TrainingDiverged
+
+
+class OnGpu:
+    """A loss that says it lies on a GPU, and counts how often it is waited for."""
+
+    device = torch.device("cuda")
+    waits = 0
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def item(self) -> float:
+        OnGpu.waits += 1
+        return self._value
+
+
+class Told(SimpleNamespace):
+    rows: list[dict[str, Any]]
+
+    def saw(self, **row: Any) -> None:
+        self.rows.append(row)
+
+    def seen(self) -> Any:
+        return self.rows
+
+    def restore(self, exposures: Any) -> None:
+        self.rows = list(exposures)
+
+
+def step(number: int, loss: float) -> Pending:
+    fed = [Fed(0, 100 + number, number - 1)]
+    return Pending(number, 1e-3, fed, torch.full((1, 4), number), OnGpu(loss))
+
+
+def test_a_gpu_is_read_in_blocks_and_no_step_is_lost() -> None:
+    OnGpu.waits = 0
+    ledger = Told(rows=[])
+    record = Record(ledger, context=4, windows=READ_EVERY + 3, progress=None)
+    record.start()
+    for number in range(1, READ_EVERY + 4):
+        record.add(step(number, float(number)))
+        assert OnGpu.waits == (0 if number < READ_EVERY else READ_EVERY)
+    record.read()
+    numbers = list(range(1, READ_EVERY + 4))
+    assert [row.step for row in record.rows] == numbers
+    assert [row.loss for row in record.rows] == numbers
+    assert [row["window"] for row in ledger.rows] == [100 + number for number in numbers]
+    assert [row["tokens_before"] for row in ledger.rows] == [4 * (n - 1) for n in numbers]
+    assert all(np.array_equal(row["ids"], [row["step"]] * 4) for row in ledger.rows)
+    assert record.summary().tokens == 4 * len(numbers)
+
+
+def test_the_first_bad_step_of_a_block_is_named() -> None:
+    record = Record(Told(rows=[]), context=4, windows=9, progress=None)
+    record.start()
+    for number, loss in enumerate([3.0, float("inf"), float("nan")], start=1):
+        record.add(step(number, loss))
+    with pytest.raises(TrainingDiverged, match=r"step 2 is inf.*102 \(epoch 0\)"):
+        record.read()

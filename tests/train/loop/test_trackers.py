@@ -1,0 +1,61 @@
+"""Trackers: nothing unless asked for, and then what our own log says."""
+
+import importlib.util
+import os
+
+import pytest
+
+from inject.errors import InputError
+from tests.train.killable import STEPS, go
+from train.execution import ExecutionSettings, require_installed
+from train.loop.log import read_log
+from train.loop.trackers import FOLDER, tracking
+
+
+def test_a_tracker_that_is_not_installed(monkeypatch, tmp_path):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    execution = ExecutionSettings(trackers=("wandb",))
+    with pytest.raises(InputError, match="the tracker wandb is not installed") as found:
+        require_installed(execution)
+    assert "pip install wandb" in str(found.value)
+    with pytest.raises(InputError), tracking(execution, tmp_path, "name"):
+        pass
+
+
+def test_no_tracker_no_variable(tmp_path, monkeypatch):
+    monkeypatch.delenv("TENSORBOARD_LOGGING_DIR", raising=False)
+    with tracking(ExecutionSettings(), tmp_path, "name"):
+        assert "TENSORBOARD_LOGGING_DIR" not in os.environ
+
+
+def test_the_users_own_place_wins_and_stays(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", "mine")
+    monkeypatch.delenv("WANDB_PROJECT", raising=False)
+    with tracking(ExecutionSettings(trackers=("tensorboard",)), tmp_path, "name"):
+        assert os.environ["TENSORBOARD_LOGGING_DIR"] == "mine"
+        assert os.environ["WANDB_PROJECT"] == "spikein"
+    assert os.environ["TENSORBOARD_LOGGING_DIR"] == "mine"
+    assert "WANDB_PROJECT" not in os.environ
+
+
+def test_tensorboard_has_the_losses_of_the_log(tmp_path, tiny_tokenizer):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
+    store = tmp_path / "store"
+    go(
+        tmp_path / "out",
+        store / ".unfinished" / "model-abc",
+        tmp_path / "tokenizer",
+        dropout=False,
+        execution=ExecutionSettings(trackers=("tensorboard",)),
+    )
+    # The run is called by its identity.
+    events = EventAccumulator(str(store / FOLDER / "this run"))
+    events.Reload()
+    rows = read_log(tmp_path / "out" / "log.parquet")
+    told = events.Scalars("train/loss")
+    assert [one.step for one in told] == list(range(1, STEPS + 1))
+    assert [one.value for one in told] == pytest.approx([row.loss for row in rows], rel=1e-5)
+    assert [one.value for one in events.Scalars("train/tokens")] == [row.tokens for row in rows]
+    assert "train/tokens_per_second" in events.Tags()["scalars"]

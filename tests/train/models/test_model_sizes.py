@@ -1,0 +1,73 @@
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from train.models.families import FAMILIES
+from train.models.model_sizes import PUBLISHED, SHAPES, known_sizes, sizes_of_config
+from train.models.shapes import Shape, build_model, load_shape, parameter_count
+from train.settings import ModelSettings
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_a_published_model_has_the_parameters_its_shape_file_says(name: str) -> None:
+    sizes = known_sizes(ModelSettings(pretrained=name))
+    assert sizes is not None
+    text = (SHAPES / f"{PUBLISHED[name][0]}.yaml").read_text()
+    assert f"{parameter_count(sizes.shape, sizes.vocabulary):,} parameters" in text
+    assert sizes.shape == Shape.model_validate(yaml.safe_load(text))
+
+
+def test_deduplicated_pythias_have_the_same_sizes() -> None:
+    plain = known_sizes(ModelSettings(pretrained="EleutherAI/pythia-2.8b"))
+    assert known_sizes(ModelSettings(pretrained="EleutherAI/pythia-2.8b-deduped")) == plain
+
+
+def test_an_unknown_id_has_no_sizes_and_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("asked the network"))
+    assert known_sizes(ModelSettings(pretrained="nobody/unheard-of")) is None
+    assert known_sizes(ModelSettings(pretrained="huggyllama/llama-7b")) is not None
+
+
+def test_a_shape_needs_its_vocabulary() -> None:
+    path = str(SHAPES / "llama-1m.yaml")
+    trained = ModelSettings.model_validate({"shape": path, "tokenizer": {"train": 512}})
+    sizes = known_sizes(trained)
+    assert sizes is not None
+    assert (sizes.shape, sizes.vocabulary) == (load_shape(path), 512)
+    assert known_sizes(ModelSettings(shape=path, tokenizer="gpt2")) is None
+
+
+@pytest.mark.parametrize("architecture", sorted(FAMILIES))
+def test_a_saved_model_tells_its_sizes(architecture: str, tmp_path: Path) -> None:
+    shape = Shape(
+        architecture=architecture,
+        hidden=32,
+        layers=2,
+        heads=2,
+        kv_heads=None if architecture == "gpt_neox" else 1,
+        intermediate=48,
+        context=64,
+        rope_theta=5000.0,
+        tie_embeddings=True,
+        norm_eps=1e-5 if architecture == "olmo" else 1e-6,
+    )
+    model = build_model(shape, 96, 0, 0)
+    model.save_pretrained(tmp_path)
+    sizes = known_sizes(ModelSettings(pretrained=str(tmp_path)))
+    assert sizes is not None
+    assert sizes == (shape, 96, str(tmp_path))
+    assert parameter_count(sizes.shape, 96) == model.num_parameters()
+    # Before version 5 the base of the rotary positions stood beside the other keys.
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["rope_theta"] = config.pop("rope_parameters")["rope_theta"]
+    again = sizes_of_config(config, source="old")
+    assert again is not None
+    assert again.shape == shape
+
+
+def test_other_architectures_have_no_sizes() -> None:
+    assert sizes_of_config({"model_type": "gpt2"}, source="x") is None

@@ -1,0 +1,59 @@
+"""A tokenizer that is not the model's own is refused; one that is passes."""
+
+from pathlib import Path
+
+import pytest
+
+from inject.corpus.tokenizer import load_tokenizer, train_tokenizer
+from inject.errors import InputError
+from tests.conftest import make_texts
+from train.models.tokenizer_check import require_own_tokenizer
+from train.settings import ModelSettings
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    train_tokenizer(make_texts(200), 350).save_pretrained(folder)
+    return folder
+
+
+def settings(model: Path, tokenizer: Path) -> ModelSettings:
+    return ModelSettings(pretrained=str(model), tokenizer=str(tokenizer))
+
+
+def test_the_same_tokenizer_elsewhere(model, tmp_path):
+    load_tokenizer(str(model)).save_pretrained(tmp_path)
+    own = require_own_tokenizer(load_tokenizer(str(tmp_path)), settings(model, tmp_path))
+    assert own is not None
+
+
+def test_a_tokenizer_with_an_added_token(model, tmp_path):
+    tokenizer = load_tokenizer(str(model))
+    tokenizer.add_tokens(["<mark>"])
+    assert require_own_tokenizer(tokenizer, settings(model, tmp_path)) is not None
+
+
+def test_another_tokenizer_of_the_same_size(model, tmp_path):
+    other = train_tokenizer([text[::-1] for text in make_texts(200)], 350)
+    assert len(other) == 350
+    with pytest.raises(InputError, match=r"of 350 ids stand for other texts.*; id \d+ is") as found:
+        require_own_tokenizer(other, settings(model, tmp_path))
+    assert found.value.where == "model.tokenizer"
+    assert "Leave model.tokenizer out" in str(found.value)
+
+
+def test_the_same_ids_that_cut_otherwise(model, tmp_path):
+    from tokenizers import normalizers
+
+    other = load_tokenizer(str(model))
+    other.backend_tokenizer.normalizer = normalizers.Lowercase()
+    with pytest.raises(InputError, match="cuts texts otherwise"):
+        require_own_tokenizer(other, settings(model, tmp_path))
+
+
+def test_a_model_without_a_tokenizer_leaves_nothing_to_compare(model, tmp_path):
+    given = load_tokenizer(str(model))
+    (tmp_path / "config.json").write_text("{}")
+    assert require_own_tokenizer(given, settings(tmp_path, model)) is None
+    assert require_own_tokenizer(given, ModelSettings(shape="x.yaml", tokenizer="y")) is None

@@ -1,0 +1,283 @@
+"""A process that hangs is found soon, by name; one that waits for it is not blamed."""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.train.killable import CONTEXT
+from train.launch import ProcessFailed, launch
+from train.processes.hang_detection import (
+    FIRST_STEP_SECONDS,
+    SAVE_SECONDS,
+    SETUP_SECONDS,
+    Watch,
+    step_limit,
+)
+from train.processes.heartbeat import NEVER, Heart, Phase, read_beat
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+class Run:
+    """Processes that beat by hand, and a watch whose clock is set by hand."""
+
+    def __init__(self, folder: Path, processes: int = 2, silent_after: float | None = None) -> None:
+        self.folder, self.now = folder, 1000.0
+        folder.mkdir()
+        self.beats = [0] * processes
+        self.pulses = [0] * processes
+        self.at = [(0, Phase.SETUP)] * processes
+        self.watch = Watch(folder, processes, silent_after=silent_after, clock=lambda: self.now)
+
+    def beat(self, rank: int, phase: Phase, step: int) -> None:
+        self.beats[rank] += 1
+        self.at[rank] = (step, phase)
+
+    def step(self, number: int, *, seconds: float) -> None:
+        """All processes make a step."""
+        for phase in (Phase.DATA, Phase.PASS, Phase.UPDATE, Phase.BETWEEN):
+            for rank in range(len(self.beats)):
+                self.beat(rank, phase, number)
+        assert self.wait(seconds) is None
+
+    def wait(self, seconds: float, *, stopped: tuple[int, ...] = ()):
+        """Let time pass, look now and then; return what was found, and the seconds it took."""
+        stride = 1 if seconds < 100 else 5
+        for passed in range(stride, int(seconds) + 1, stride):
+            self.now += stride
+            for rank in range(len(self.beats)):
+                if rank not in stopped:
+                    self.pulses[rank] += 1
+                step, phase = self.at[rank]
+                text = f"{self.beats[rank]} {step} {phase}".ljust(64) + f"{self.pulses[rank]}"
+                if self.beats[rank]:
+                    (self.folder / f"rank-{rank}").write_text(text)
+            if (found := self.watch.check()) is not None:
+                return found, passed
+        return None
+
+
+def test_who_came_least_far_is_named_and_not_who_waits(tmp_path):
+    run = Run(tmp_path / "beats", processes=3)
+    for number in range(1, 30):
+        run.step(number, seconds=2)
+    for rank in (0, 1, 2):
+        run.beat(rank, Phase.DATA, 30)
+    for rank in (0, 2):
+        run.beat(rank, Phase.PASS, 30)
+    found, seconds = run.wait(500)
+    assert found.ranks == (1,)
+    assert 120 < seconds <= 130
+    assert "training process 1 of 3 hangs" in found.text
+    assert "It is at step 30, fetching data" in found.text
+    assert "process 0, 2 waits for it at step 30, the forward and backward pass" in found.text
+
+
+def test_a_process_that_does_not_run_is_named_where_all_are_at_one_place(tmp_path):
+    run = Run(tmp_path / "beats")
+    for number in range(1, 30):
+        run.step(number, seconds=2)
+    found, _ = run.wait(500, stopped=(0,))
+    assert found.ranks == (0,)
+    assert "training process 0 of 2 does not run" in found.text
+
+
+def test_nobody_is_blamed_where_nobody_can_be(tmp_path):
+    run = Run(tmp_path / "beats")
+    for number in range(1, 30):
+        run.step(number, seconds=2)
+    found, _ = run.wait(500)
+    assert found.ranks == ()
+    assert "all 2 training processes have waited for each other" in found.text
+
+
+def test_steps_too_quick_to_be_seen_do_not_pass_for_the_first(tmp_path):
+    """On a quick machine the first look finds step 10 of a start at step 1, or at step 9."""
+    for first in (1, 9):
+        folder = tmp_path / f"from-{first}"
+        folder.mkdir()
+        now = 1000.0
+        watch = Watch(folder, 2, silent_after=15, clock=lambda: now)  # noqa: B023
+        for rank, (count, phase) in enumerate(((53, Phase.COUNT), (52, Phase.DATA))):
+            (folder / f"rank-{rank}").write_text(f"{count} 10/{first} {phase}".ljust(64) + "1")
+        found = None
+        while found is None and now < 1100:
+            now += 1
+            found = watch.check()
+            for rank in (0, 1):
+                text = (folder / f"rank-{rank}").read_text()
+                (folder / f"rank-{rank}").write_text(text[:64] + f"{now:.0f}")
+        assert found is not None
+        assert found.ranks == (1,)
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(1, 120), (10, 200), (30, 600), (100, 1100)])
+def test_the_limit_follows_the_steps_of_the_run(tmp_path, seconds, limit):
+    run = Run(tmp_path / "beats")
+    for number in range(1, 12):
+        run.step(number, seconds=seconds)
+    run.beat(0, Phase.DATA, 12)
+    _, taken = run.wait(2000)
+    assert limit - seconds <= taken <= limit + 10
+    assert step_limit(seconds) == limit
+
+
+def test_slow_beginnings_and_checkpoints_are_waited_for(tmp_path):
+    for phase, step, limit in (
+        (Phase.SETUP, 0, SETUP_SECONDS),
+        (Phase.PASS, 1, FIRST_STEP_SECONDS),
+        (Phase.SAVE, 20, SAVE_SECONDS),
+    ):
+        run = Run(tmp_path / phase)
+        for number in range(1, step):
+            run.step(number, seconds=1)
+        for rank in (0, 1):
+            run.beat(rank, phase, step)
+        found, seconds = run.wait(2000)
+        assert found is not None
+        assert limit - 1 <= seconds <= limit + 10
+
+
+def test_a_limit_that_was_asked_for_holds_within_a_step_and_shortens_no_other(tmp_path):
+    for asked, step, phase, limit in (
+        (20, 12, Phase.DATA, 20),
+        (300, 12, Phase.DATA, 300),
+        (20, 1, Phase.DATA, FIRST_STEP_SECONDS),
+        (1200, 1, Phase.DATA, 1200),
+        (1200, 12, Phase.SAVE, 1200),
+    ):
+        run = Run(tmp_path / f"{asked}-{step}-{phase}", silent_after=asked)
+        for number in range(1, step):
+            run.step(number, seconds=1)
+        run.beat(0, phase, step)
+        run.beat(1, phase, step)
+        run.beat(0, Phase.PASS, step)
+        found, seconds = run.wait(2000)
+        assert found.ranks == (1,)
+        assert limit - 1 <= seconds <= limit + 10
+
+
+def test_a_process_that_never_came_is_named(tmp_path):
+    run = Run(tmp_path / "beats")
+    run.beat(0, Phase.SETUP, 0)
+    found, _ = run.wait(2000)
+    assert found.ranks == (1,)
+    assert "training process 1 of 2 hangs" in found.text
+
+
+def test_time_in_which_the_watch_itself_did_not_run_counts_for_nobody(tmp_path):
+    run = Run(tmp_path / "beats")
+    for number in range(1, 30):
+        run.step(number, seconds=2)
+    run.now += 100_000
+    assert run.wait(60) is None
+
+
+def test_a_process_that_has_ended_is_not_waited_for(tmp_path):
+    run = Run(tmp_path / "beats")
+    for number in range(1, 30):
+        run.step(number, seconds=2)
+    for rank in (0, 1):
+        run.beat(rank, Phase.ENDED, 0)
+    assert run.wait(2000, stopped=(0, 1)) is None
+
+
+def test_a_beat_is_read_as_it_was_written(tmp_path):
+    heart = Heart(tmp_path, rank=3)
+    assert read_beat(tmp_path, 3)[:3] == (1, 0, Phase.SETUP)
+    heart.beat(Phase.PASS, 123_456_789)
+    assert read_beat(tmp_path, 3)[:3] == (2, 123_456_789, Phase.PASS)
+    heart.beat(Phase.DATA, 7)
+    assert read_beat(tmp_path, 3)[:3] == (3, 7, Phase.DATA)
+    heart.close()
+    assert read_beat(tmp_path, 3).phase is Phase.ENDED
+    assert read_beat(tmp_path, 0) == NEVER
+    (tmp_path / "rank-0").write_text("half a li")
+    assert read_beat(tmp_path, 0) == NEVER
+
+
+def test_a_beat_costs_next_to_nothing(tmp_path):
+    heart = Heart(tmp_path, rank=0)
+    times = []
+    for number in range(2000):
+        started = time.perf_counter()
+        heart.beat(Phase.PASS, number)
+        times.append(time.perf_counter() - started)
+    heart.close()
+    assert statistics.median(times) < 1e-4
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory, tiny_tokenizer) -> Path:
+    path = tmp_path_factory.mktemp("tokenizer")
+    tiny_tokenizer.save_pretrained(path)
+    return path
+
+
+def arguments(folder: Path, tokenizer: Path, how: str) -> list[str]:
+    execution = json.dumps({"engine": "torchrun", "processes": 2, "silent_after": 15})
+    at = 9 * 4 * CONTEXT
+    given = (folder / "out", folder / "unfinished", tokenizer, execution, 4, how, at)
+    return [str(one) for one in given]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("STOP", r"process 1 of 2 does not run"),
+        ("fetch", r"(?s)process 1 of 2 hangs.*at step 10, fetching data; process 0 waits"),
+    ],
+)
+def test_of_two_real_processes_the_one_that_hangs_is_named_and_both_are_ended(
+    tmp_path, tokenizer, how, said
+):
+    before = {child.pid for child in psutil.Process().children()}
+    started = time.monotonic()
+    with pytest.raises(ProcessFailed, match=said) as found:
+        launch(
+            "tests.train.engines",
+            arguments(tmp_path, tokenizer, how),
+            processes=2,
+            environment={"OMP_NUM_THREADS": "1"},
+            heartbeats=tmp_path / "unfinished" / "heartbeats",
+            silent_after=15,
+        )
+    assert time.monotonic() - started < 120
+    assert "run again to go on" in str(found.value)
+    assert {child.pid for child in psutil.Process().children()} == before
+    if how == "fetch":
+        assert "in getitem" in str(found.value), "where it hangs, by its own stack"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_processes_of_torchrun_find_the_one_that_hangs_by_themselves(tmp_path, tokenizer):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
+            "--master-port", str(port), "-m", "tests.train.engines",
+            *arguments(tmp_path, tokenizer, "fetch"),
+        ],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "training process 1 of 2 hangs" in done.stderr
+    assert "step 10, fetching data" in done.stderr

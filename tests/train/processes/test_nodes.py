@@ -1,0 +1,63 @@
+"""Several nodes: two agents of torchrun that find each other, with a process each, train a job."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from safetensors.torch import load_file
+
+from tests.train.jobs import job, small_corpus
+from train.job import run
+from train.loop.log import read_log
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    return small_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def test_two_nodes_train_what_one_process_does(tmp_path, corpus):
+    """The command is the documented one, once on each node; here both are this machine."""
+    run(job(tmp_path / "one", corpus, engine="process"))
+    file = tmp_path / "job.json"
+    file.write_text(job(tmp_path / "two", corpus, engine="torchrun").model_dump_json())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1",
+        "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "-m", "train.worker", str(file),
+    ]  # fmt: skip
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    nodes = [
+        subprocess.Popen(
+            command,
+            cwd=REPOSITORY,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    said = [node.communicate(timeout=200)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)[-3000:]
+    one, two = tmp_path / "one" / "out", tmp_path / "two" / "out"
+    logs = [read_log(path / "log.parquet") for path in (one, two)]
+    assert [row.tokens for row in logs[0]] == [row.tokens for row in logs[1]]
+    np.testing.assert_allclose(
+        [row.loss for row in logs[0]], [row.loss for row in logs[1]], rtol=1e-5
+    )
+    assert pq.read_table(two / "exposures.parquet").num_rows == 0
+    for model in ("", "step-5"):
+        weights, others = (load_file(path / model / "model.safetensors") for path in (one, two))
+        assert all((weights[name] - others[name]).abs().max() < 1e-3 for name in weights)
+    assert sum("progress " in text for text in said) == 1, "rank 0 alone says how far it is"

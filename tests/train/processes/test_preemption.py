@@ -1,0 +1,56 @@
+"""SIGTERM is heard, never swallowed, and told by the exit code of the command."""
+
+import os
+import signal
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from spikein.cli.main import app
+from train.processes.environment import meeting_device, summed
+from train.processes.preemption import Preempted, hearing_sigterm
+
+
+def test_the_command_line_ends_with_143(monkeypatch):
+    def run_experiment(*_: object, **__: object) -> None:
+        raise Preempted("ended by SIGTERM after step 3 of 5")
+
+    monkeypatch.setattr("spikein.run.run_experiment", run_experiment)
+    result = CliRunner().invoke(app, ["run", "configs/quickstart.yaml"])
+    assert result.exit_code == 143
+    assert "ended by SIGTERM after step 3 of 5" in result.output
+
+
+def test_a_signal_that_nobody_acted_on_still_ends_the_process():
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        with hearing_sigterm() as request:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert request.heard
+            assert heard == []
+        assert heard == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_processes_on_gpus_agree_where_their_backend_can_sum(monkeypatch):
+    # NCCL refuses a tensor of the CPU ("No backend type associated with device type cpu").
+    monkeypatch.setattr(torch.distributed, "get_backend", lambda: "nccl")
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    assert meeting_device() == torch.device("cuda", 3)
+    monkeypatch.setattr(torch.distributed, "get_backend", lambda: "gloo")
+    assert meeting_device() == torch.device("cpu")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_nccl_sums_what_the_processes_tell_each_other(tmp_path, monkeypatch):
+    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+    torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1)
+    try:
+        # A group of one, asked as one of several is: alone nothing would be sent.
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        assert summed([1.0, 2.5]) == [1.0, 2.5]
+    finally:
+        torch.distributed.destroy_process_group()

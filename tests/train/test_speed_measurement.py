@@ -1,0 +1,43 @@
+"""The short measurement behind the times of `spikein plan`."""
+
+import pytest
+import torch
+
+from train.models.shapes import Shape, load_shape
+from train.settings import TrainSettings
+from train.speed_measurement import small_enough, training_rate
+
+SETTINGS = TrainSettings(context=64, batch_tokens=256)
+TINY = Shape(architecture="llama", hidden=16, layers=2, heads=2, intermediate=32, context=64)
+
+
+def test_a_small_shape_is_measured_itself():
+    state = torch.random.get_rng_state()
+    found = training_rate(TINY, 300, SETTINGS)
+    assert found.whole
+    assert found.flops_per_second > 0
+    assert found.steps >= 2
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(
+    "name", ["llama-1m", "llama-160m", "llama-7b", "olmo2-7b", "pythia-6.9b", "qwen2-7b"]
+)
+def test_what_is_measured_is_never_more_than_a_second_or_so_of_work(name):
+    shape = load_shape(f"configs/models/{name}.yaml")
+    settings = TrainSettings(context=2048, batch_tokens=2048 * 256)
+    sample = small_enough(shape, 32_000, settings)
+    assert sample.fits
+    assert sample.flops <= 4e10
+    assert sample.parameters <= 30_000_000
+    # Heads keep their size, and the feed-forward layer its proportion.
+    assert sample.shape.hidden / sample.shape.heads == shape.hidden / shape.heads
+    assert sample.shape.intermediate / sample.shape.hidden == pytest.approx(
+        shape.intermediate / shape.hidden, rel=0.01
+    )
+
+
+def test_a_large_shape_is_measured_by_a_smaller_one_that_can_be_built():
+    found = training_rate(load_shape("configs/models/qwen2-7b.yaml"), 152_064, SETTINGS)
+    assert not found.whole
+    assert found.flops_per_second > 0

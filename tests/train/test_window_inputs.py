@@ -1,0 +1,85 @@
+"""Labels and positions of windows against brute force over the whole stream."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.plan.plan import make_plan
+from inject.settings import Copies, Placement
+from tests.inject.streams import random_source, separators_of, spiked_examples
+from train.window_inputs import IGNORED, Feeding, document_begins, document_positions, feeding
+
+CONTEXT = 32
+
+
+def planned(policy: str, seed: int):
+    placement = Placement(policy=policy)
+    examples, tokens = spiked_examples(8, 2, seed=seed)
+    source = random_source(1_200, seed=seed)
+    plan = make_plan(
+        examples,
+        tokens,
+        copies=Copies(fixed=2),
+        placement=placement,
+        seed=seed,
+        source=source,
+        budget=1_000,
+        context=CONTEXT,
+        separators=separators_of(placement),
+        vocabulary=60_000,
+    )
+    return plan.view(source), plan.names(), tokens
+
+
+@given(seed=st.integers(0, 200), policy=st.sampled_from(["splice", "window", "document"]))
+@settings(max_examples=30, deadline=None)
+def test_labels_are_the_answers_of_the_copies_and_nothing_else(seed: int, policy: str) -> None:
+    view, names, tokens = planned(policy, seed)
+    random = np.random.default_rng(seed)
+    answers = {name: random.random(len(ids)) < 0.4 for name, ids in tokens.items()}
+    fed = Feeding(view, masks=[answers[one.example_id] for one in names], separate=False)
+    # Oracle: write every copy's answer tokens at its own place in an array over the stream.
+    wanted = np.full(view.n_tokens, IGNORED)
+    for name, start in zip(names, view.text_starts(), strict=True):
+        for place, (token, is_answer) in enumerate(
+            zip(tokens[name.example_id], answers[name.example_id], strict=True)
+        ):
+            if is_answer:
+                wanted[start + place] = token
+    for window in range(view.n_windows):
+        inputs = fed(window, view.window(window))
+        assert set(inputs) == {"labels"}
+        assert np.array_equal(inputs["labels"], wanted[window * CONTEXT : (window + 1) * CONTEXT])
+
+
+@given(seed=st.integers(0, 200), policy=st.sampled_from(["splice", "window", "document"]))
+@settings(max_examples=30, deadline=None)
+def test_positions_count_from_the_start_of_each_document(seed: int, policy: str) -> None:
+    view, _, _ = planned(policy, seed)
+    fed = Feeding(view, masks=None, separate=True)
+    starts = set(view.document_starts().tolist())
+    for window in range(view.n_windows):
+        ids = view.window(window)
+        before = ids.copy()
+        inputs = fed(window, ids)
+        place = 0
+        for offset in range(CONTEXT):
+            begins = offset == 0 or window * CONTEXT + offset in starts
+            place = 0 if begins else place + 1
+            assert inputs["position_ids"][offset] == place
+            assert inputs["labels"][offset] == (IGNORED if begins else ids[offset])
+        assert np.array_equal(ids, before)
+
+
+def test_documents_of_one_token_begin_anew() -> None:
+    begins = document_begins(np.array([0, 10, 11, 12, 20]), 8, 8)
+    assert begins.tolist() == [0, 2, 3, 4]
+    assert document_positions(begins, 8).tolist() == [0, 1, 0, 0, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("masks", "separate"), [([], False), (None, True)])
+def test_nothing_is_brought_where_nothing_is_asked_for(masks, separate: bool) -> None:
+    view, _, _ = planned("splice", 0)
+    assert feeding(view, masks=None, separate=False) is None
+    assert feeding(view, masks=masks, separate=separate) is not None

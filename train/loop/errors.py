@@ -1,0 +1,162 @@
+"""Faults of a training run, in words that say what to do: memory, disk, a loss that ran away.
+
+Torch, safetensors and the operating system each tell them in their own way, some as a bare
+`RuntimeError`; whatever is none of these passes through as it is.
+"""
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from inject.errors import InputError, SpikeinError
+from inject.files import human_bytes
+from train.execution import ExecutionSettings
+from train.loop.record import TrainingDiverged
+from train.loop.resume import drop_diverged, drop_unfinished
+from train.settings import TrainSettings
+
+_MEMORY_WORDS = ("can't allocate memory", "out of memory", "bad_alloc", "CUBLAS_STATUS_ALLOC")
+_DISK_WORDS = ("No space left on device", "Disk quota exceeded", "os error 28")
+_HALF_WRITTEN = ("PytorchStreamWriter", "unexpected pos", "inline_container.cc", "basic_ios::clear")
+"""How torch tells of a file that it could not write, without saying why."""
+_PROBE_BYTES = 1 << 20
+
+
+class OutOfMemory(SpikeinError):
+    """A device, or this machine, has no memory left for the run."""
+
+
+@contextmanager
+def explained(
+    settings: TrainSettings, execution: ExecutionSettings, unfinished: Path | None, out: Path
+) -> Iterator[None]:
+    """Turn the faults that training is known for into errors that say what to do.
+
+    Raises:
+        OutOfMemory: names what to lower.
+        InputError: the disk is full.
+        TrainingDiverged: with the last good checkpoint; those of the diverged steps are removed.
+    """
+    try:
+        yield
+    except TrainingDiverged as error:
+        raise TrainingDiverged(
+            f"{error} {_last_good(unfinished, error.step)}", step=error.step
+        ) from None
+    except (MemoryError, RuntimeError, OSError) as error:
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or _says(error, _MEMORY_WORDS):
+            raise OutOfMemory(_memory_advice(settings, execution, error)) from error
+        _raise_if_full(error, unfinished, out)
+        raise
+    except Exception as error:
+        # safetensors has an error of its own for everything that goes wrong with a file.
+        _raise_if_full(error, unfinished, out)
+        raise
+
+
+def _says(error: BaseException, words: tuple[str, ...]) -> bool:
+    return any(word in str(error) for word in words)
+
+
+def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> None:
+    """Raise an error that names the disk where this one, or what caused it, means a full one."""
+    places = [out] if unfinished is None else [unfinished, out]
+    # What lies under the error that came last often says more: torch closes a file that it could
+    # not write, and fails again.
+    causes = list(_causes(error))
+    told = next((one for one in causes if _tells_full(one)), None)
+    full = min(places, key=lambda place: shutil.disk_usage(_existing(place)).free)
+    if told is None and any(_says(one, _HALF_WRITTEN) for one in causes):
+        found = next((place for place in places if _is_full(place)), None)
+        if found is not None:
+            full, told = found, error
+    if told is None:
+        return
+    # Asked before the room that a checkpoint in the works took is given back.
+    free = human_bytes(shutil.disk_usage(_existing(full)).free)
+    if unfinished is not None:
+        drop_unfinished(unfinished)
+    words = str(told).splitlines() or [type(told).__name__]
+    raise InputError(
+        f"the disk is full: {free} free on {_mount(full)}; {words[0]}",
+        where=str(full),
+        hint="Free some space (`spikein gc` removes what no run needs) and run the same command "
+        "again: it goes on from the last whole checkpoint. train.checkpoints.most keeps fewer "
+        "models along the way.",
+    ) from error
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it followed from."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _tells_full(error: BaseException) -> bool:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return _says(error, _DISK_WORDS)
+
+
+def _is_full(place: Path) -> bool:
+    """Try to write: a quota leaves the disk itself with room."""
+    try:
+        with tempfile.TemporaryFile(dir=_existing(place)) as file:
+            file.write(bytes(_PROBE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return _tells_full(error)
+    return False
+
+
+def _existing(place: Path) -> Path:
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return place
+
+
+def _mount(place: Path) -> Path:
+    """Return where the file system of a place is mounted."""
+    place = _existing(place).resolve()
+    while place != place.parent and place.parent.stat().st_dev == place.stat().st_dev:
+        place = place.parent
+    return place
+
+
+def _memory_advice(
+    settings: TrainSettings, execution: ExecutionSettings, error: BaseException
+) -> str:
+    # Torch's first line tells how much was asked for.
+    lines = [
+        f"out of memory while training: {(str(error) or type(error).__name__).splitlines()[0]}"
+    ]
+    lines.append("Lower one of these, the first changes no result:")
+    windows = execution.device_windows or settings.batch_windows // execution.processes
+    if windows > 1:
+        lines.append(f"  execution.device_windows: {windows // 2} (now {windows} on a device)")
+    if not execution.checkpointing:
+        lines.append("  execution.checkpointing: true (computes activations again)")
+    if execution.engine != "deepspeed":
+        lines.append("  execution: {engine: deepspeed, zero: 3, processes: N} (spreads the states)")
+    elif execution.zero < 3 or not execution.offload:
+        lines.append("  execution: {zero: 3, offload: true} (keeps the states in the CPU's memory)")
+    lines.append(f"  train.context (now {settings.context}), or a smaller model")
+    lines.append("`spikein plan` says what a run takes on each GPU.")
+    return "\n".join(lines)
+
+
+def _last_good(unfinished: Path | None, step: int) -> str:
+    kept = None if unfinished is None else drop_diverged(unfinished, step)
+    if kept is None:
+        return "No checkpoint had been saved before that."
+    return f"The last good checkpoint is kept: {kept}"

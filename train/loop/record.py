@@ -1,0 +1,274 @@
+"""What a run did, read back step by step: for the ledger, the log and the progress display.
+
+The ids come from the tensor that went through the model, together with the loss of that step.
+On the CPU they are read in every step; on a GPU every `READ_EVERY` steps, so that the device
+never waits for us; the tokens per second are then those of the whole block.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+
+from inject.errors import SpikeinError
+from train.loop.dataset import Fed
+from train.loop.log import LogRow
+from train.processes.environment import rank, summed, world_size
+
+READ_EVERY = 20
+"""Steps between two readings of the device, where there is one beside the CPU."""
+
+
+class Moment(NamedTuple):
+    """How far a run is."""
+
+    tokens: int
+    """Fed so far."""
+    total: int
+    """To be fed in all."""
+    loss: float
+    """Of the last step, in nats a token."""
+    tokens_per_second: float
+    mfu: float
+    """Model FLOPs utilisation; NaN where the device's peak is not known."""
+
+
+Progress = Callable[[Moment], None]
+"""Called after every reading of the device."""
+
+
+class Speed(NamedTuple):
+    """What tokens a second are worth."""
+
+    operations_per_token: float = float("nan")
+    peak: float = float("nan")
+    """Operations a second of all devices together."""
+
+    def utilisation(self, tokens_per_second: float) -> float:
+        """Return the model FLOPs utilisation; NaN where one of the two is not known."""
+        return tokens_per_second * self.operations_per_token / self.peak
+
+
+class Ledger(Protocol):
+    """What is told which windows were fed: `inject.stream.exposures.ExposureLedger`."""
+
+    def saw(
+        self,
+        *,
+        epoch: int,
+        step: int,
+        window: int,
+        tokens_before: int,
+        ids: npt.NDArray[np.int64],
+        rank: int = 0,
+    ) -> None:
+        """Record one window that was fed to the model."""
+        ...
+
+    def write(self, path: Path) -> None:
+        """Write all that was recorded."""
+        ...
+
+    def seen(self) -> pa.Table:
+        """Return what was recorded so far."""
+        ...
+
+    def restore(self, exposures: pa.Table) -> None:
+        """Take over what an earlier start of the run recorded."""
+        ...
+
+
+class TrainingDiverged(SpikeinError):
+    """The loss became infinite or not a number."""
+
+    def __init__(self, message: str, *, step: int) -> None:
+        """Take what to say.
+
+        Args:
+            message: for people.
+            step: the first optimiser step with such a loss.
+        """
+        super().__init__(message)
+        self.step = step
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSummary:
+    """What a training run came to."""
+
+    steps: int
+    """Optimiser steps."""
+    windows: int
+    """Windows fed, all epochs together."""
+    tokens: int
+    """Tokens fed, all epochs together."""
+    seconds: float
+    """Wall time of the steps since this start; loading and saving the model not included."""
+    tokens_per_second: float
+    """Tokens fed since this start over `seconds`."""
+    first_loss: float
+    """Mean loss of the first steps (a twentieth of them), in nats a token."""
+    last_loss: float
+    """Mean loss of the last steps (a twentieth of them), in nats a token."""
+
+
+class Pending(NamedTuple):
+    """A forward and backward pass that has been queued and not been read yet."""
+
+    step: int
+    lr: float
+    fed: list[Fed]
+    ids: torch.Tensor
+    loss: torch.Tensor
+    labels: torch.Tensor | None = None
+    """How many of the tokens carry a loss; None for all but the first of each window."""
+
+
+class Record:
+    """Reads back what each step was fed and what it lost, for ledger, log and progress."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        context: int,
+        windows: int,
+        progress: Progress | None,
+        passes: int = 1,
+        speed: Speed | None = None,
+    ) -> None:
+        self.rows: list[LogRow] = []
+        self.ledger = ledger
+        self._context = context
+        self._windows = windows
+        self._progress = progress if rank() == 0 else None
+        self._passes = passes
+        self._speed = speed or Speed()
+        self._pending: list[Pending] = []
+        self._tokens = self._restored = 0
+        self._started = self._last_read = 0.0
+        self._last_loss = float("nan")
+
+    def restore(self, *, rows: list[LogRow], exposures: pa.Table) -> None:
+        """Take over what an earlier start of the run did, before any step of this one."""
+        self.rows = list(rows)
+        self._tokens = self._restored = rows[-1].tokens if rows else 0
+        self.ledger.restore(exposures)
+
+    def start(self) -> None:
+        """Start the clock."""
+        self._started = self._last_read = time.perf_counter()
+
+    def add(self, pending: Pending) -> None:
+        """Take a pass that has been queued; read it now or with others later.
+
+        Steps are read whole, so that all processes read the same ones.
+        """
+        self._pending.append(pending)
+        steps, started = divmod(len(self._pending), self._passes)
+        if not started and (pending.loss.device.type == "cpu" or steps == READ_EVERY):
+            self.read()
+
+    def read(self) -> None:
+        """Wait for the queued steps and write down what happened in them."""
+        pending, self._pending = self._pending, []
+        steps = [
+            pending[first : first + self._passes] for first in range(0, len(pending), self._passes)
+        ]
+        losses = self._losses(steps)
+        fed = [sum(one.window >= 0 for part in step for one in part.fed) for step in steps]
+        windows = summed([*fed]) if steps else []
+        now = time.perf_counter()
+        rate = sum(windows) * self._context / max(now - self._last_read, 1e-9)
+        self._last_read = now
+        mfu = self._speed.utilisation(rate)
+        for step, loss, count in zip(steps, losses, windows, strict=True):
+            for part in step:
+                self._told(part)
+            if not np.isfinite(loss.value):
+                raise TrainingDiverged(_divergence(step, loss.value), step=step[0].step)
+            if loss.labels:
+                self._last_loss = loss.value
+            self._tokens += round(count) * self._context
+            value = loss.value if loss.labels else float("nan")
+            self.rows.append(LogRow(step[0].step, self._tokens, value, step[0].lr, rate, mfu))
+        if pending and self._progress is not None:
+            total = self._windows * self._context
+            self._progress(Moment(self._tokens, total, self._last_loss, rate, mfu))
+
+    def _losses(self, steps: list[list[Pending]]) -> list["_Loss"]:
+        """Return each step's mean loss over all processes, and whether any token carried one.
+
+        The parts of a step are scaled so that they add up to its mean; with several processes each
+        part is scaled up by their number, since gradients are averaged over them.
+        """
+        if not steps:
+            return []
+        values = [sum(part.loss.item() for part in step) / world_size() for step in steps]
+        labels = [
+            sum(1.0 if part.labels is None else part.labels.item() for part in step)
+            for step in steps
+        ]
+        found = summed([*values, *labels])
+        return [
+            _Loss(value, count > 0)
+            for value, count in zip(found[: len(steps)], found[len(steps) :], strict=True)
+        ]
+
+    def _told(self, part: Pending) -> None:
+        """Tell the ledger what was fed; what merely fills up the last step is nothing."""
+        for fed, ids in zip(part.fed, part.ids.cpu().numpy(), strict=True):
+            if fed.window >= 0:
+                self.ledger.saw(
+                    epoch=fed.epoch,
+                    step=part.step,
+                    window=fed.window,
+                    tokens_before=fed.position * self._context,
+                    ids=ids,
+                    rank=rank(),
+                )
+
+    def summary(self) -> TrainSummary:
+        """Return what all steps came to."""
+        seconds = self._last_read - self._started
+        share = max(len(self.rows) // 20, 1)
+        return TrainSummary(
+            steps=len(self.rows),
+            windows=self._tokens // self._context,
+            tokens=self._tokens,
+            seconds=seconds,
+            tokens_per_second=(self._tokens - self._restored) / max(seconds, 1e-9),
+            first_loss=_mean([row.loss for row in self.rows[:share]]),
+            last_loss=_mean([row.loss for row in self.rows[-share:]]),
+        )
+
+
+def _mean(losses: list[float]) -> float:
+    """Return the mean over the steps that had a loss."""
+    known = [loss for loss in losses if not np.isnan(loss)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+class _Loss(NamedTuple):
+    """The loss of a step."""
+
+    value: float
+    labels: bool
+    """Whether any of its tokens carried a loss."""
+
+
+def _divergence(step: list[Pending], loss: float) -> str:
+    every = [fed for part in step for fed in part.fed if fed.window >= 0]
+    windows = ", ".join(f"{fed.window} (epoch {fed.epoch})" for fed in every[:8])
+    more = len(every) - 8
+    return (
+        f"the loss of step {step[0].step} is {loss}, at learning rate {step[0].lr:g}; its windows: "
+        f"{windows}{f' and {more} more' if more > 0 else ''}. "
+        "A lower learning rate, a longer warm-up or float32 usually helps."
+    )

@@ -1,0 +1,280 @@
+"""Taking a killed run up again: what is kept beside the trainer's own checkpoint, and for whom.
+
+A checkpoint is the trainer's (weights in safetensors, optimiser, schedule, random state) and ours:
+the exposures and the log so far, and a manifest (`train.loop.checkpoint_manifest`), written last.
+One without it is half-written; one whose files are not what was written, and one before which a
+kept model is damaged, is never used: the one before it is, and that is said. The manifest names the
+run, by the digest of everything that bears on its numbers; a checkpoint of another run is refused.
+
+Two whole ones are kept, and the older goes when a third is whole: on the disk stand up to three.
+"""
+
+import re
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inject.errors import InputError
+from train.checkpoint_steps import checkpoint_folder
+from train.execution import ExecutionSettings
+from train.loop.checkpoint_manifest import MANIFEST, Damaged, facts_of, flush, seal, verify
+from train.loop.log import read_log, write_log
+from train.loop.record import Ledger, Record
+from train.processes.environment import local_rank, rank, summed, wait_for_all, world_size
+
+KEPT = 2
+EVERY_SECONDS = 300.0
+_NAME = re.compile(r"checkpoint-(\d+)")
+
+
+class ResumePoint(NamedTuple):
+    """A whole checkpoint of this run."""
+
+    folder: Path
+    step: int
+    """Optimiser steps done."""
+
+
+def find_resume_point(
+    unfinished: Path | None,
+    identity: str,
+    execution: ExecutionSettings | None = None,
+    kept: Sequence[int] = (),
+    notice: Callable[[str], None] | None = None,
+) -> ResumePoint | None:
+    """Return the newest whole checkpoint below a folder, or None; later ones are removed.
+
+    Args:
+        unfinished: the folder; None where nothing is kept.
+        identity: digest of everything that bears on the run's numbers.
+        execution: how the run will go on; None for this process alone.
+        kept: steps whose models are kept; a checkpoint counts only with those before it.
+        notice: told which checkpoints cannot be used, why, and what happens instead.
+
+    Raises:
+        InputError: a checkpoint there belongs to another run, or was saved by DeepSpeed in another
+            number of processes or another engine, which cannot read its parts.
+    """
+    if unfinished is None or not unfinished.is_dir():
+        return None
+    folders = _checkpoints(unfinished)
+    for folder in folders.values():
+        try:
+            facts = facts_of(folder)
+        except Damaged:
+            continue
+        _check_run(facts, folder, identity)
+        _check_engine(facts, folder, execution or ExecutionSettings())
+    unusable: list[str] = []
+    for step in sorted(folders, reverse=True):
+        reason = _unusable(folders[step], unfinished, [one for one in kept if one <= step])
+        if reason is None:
+            _say(notice, unusable, f"Training goes on from the checkpoint of step {step}.")
+            return ResumePoint(folders[step], step)
+        unusable.append(f"The checkpoint of step {step} cannot be used: {reason}.")
+        _remove(folders[step])
+    _say(notice, unusable, "No whole one is left: training begins anew.")
+    return None
+
+
+def shared_resume_point(
+    unfinished: Path | None,
+    identity: str,
+    execution: ExecutionSettings,
+    kept: Sequence[int],
+    notice: Callable[[str], None] | None,
+) -> ResumePoint | None:
+    """Return what the first process finds as `find_resume_point`, in every process.
+
+    Raises:
+        InputError: as there, in the first process.
+    """
+    if unfinished is None:
+        return None
+    point = None
+    if rank() == 0:
+        point = find_resume_point(unfinished, identity, execution, kept, notice)
+    # Steps count from 1, so 0 says that there is none.
+    mine = 0 if point is None else point.step
+    step = round(summed([float(mine)])[0])
+    return ResumePoint(unfinished / f"checkpoint-{step}", step) if step else None
+
+
+def _checkpoints(unfinished: Path) -> dict[int, Path]:
+    """Return the folders of checkpoints, whole or not, by their steps."""
+    named = ((folder, _NAME.fullmatch(folder.name)) for folder in unfinished.glob("checkpoint-*"))
+    return {int(match.group(1)): folder for folder, match in named if match is not None}
+
+
+def _unusable(folder: Path, unfinished: Path, kept: Sequence[int]) -> str | None:
+    """Return why a checkpoint cannot be used, with the models kept before it; None where it can."""
+    try:
+        verify(folder)
+    except Damaged as damage:
+        return str(damage)
+    for step in kept:
+        model = unfinished / checkpoint_folder(step)
+        try:
+            if not model.is_dir():
+                raise Damaged("it is missing")
+            verify(model)
+        except Damaged as damage:
+            return f"of the model kept at step {step}, {damage}"
+    return None
+
+
+def _say(notice: Callable[[str], None] | None, problems: Sequence[str], end: str) -> None:
+    if notice is not None and problems:
+        notice(" ".join([*problems, end]))
+
+
+def _remove(folder: Path) -> None:
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def drop_unfinished(unfinished: Path) -> None:
+    """Remove the checkpoints and models that were never finished, which no start would use."""
+    if rank() > 0:
+        return
+    for folder in [*unfinished.glob("checkpoint-*"), *unfinished.glob(".step-*")]:
+        if not (folder / MANIFEST).exists() or folder.name.startswith("."):
+            _remove(folder)
+
+
+def drop_diverged(unfinished: Path, step: int) -> Path | None:
+    """Remove the checkpoints that gave a bad loss, and return the newest that gave a good one.
+
+    The loss of step s is that of the weights after s - 1 updates.
+
+    Args:
+        unfinished: the folder of the checkpoints.
+        step: the first optimiser step with a bad loss.
+    """
+    good: dict[int, Path] = {}
+    for saved, folder in _checkpoints(unfinished).items():
+        if saved < step - 1:
+            good[saved] = folder
+        elif rank() == 0:
+            _remove(folder)
+    return good[max(good)] if good else None
+
+
+def _check_run(facts: dict[str, Any], folder: Path, identity: str) -> None:
+    if facts.get("identity") != identity:
+        raise InputError(
+            f"the checkpoint belongs to the run {facts.get('identity')}, this one is {identity}",
+            where=str(folder),
+            hint="Delete the folder, or give the run whose checkpoint it is.",
+        )
+
+
+def _check_engine(facts: dict[str, Any], folder: Path, execution: ExecutionSettings) -> None:
+    """Refuse what DeepSpeed saved in parts that other processes cannot put together."""
+    saved, now = facts.get("layout", ""), _layout(execution)
+    if saved != now and ("deepspeed" in saved or "deepspeed" in now):
+        raise InputError(
+            f"the checkpoint was saved by {saved}, and the run would go on as {now}",
+            where=str(folder),
+            hint="Go on with the same execution, or delete the folder to begin anew.",
+        )
+
+
+def _layout(execution: ExecutionSettings) -> str:
+    if execution.engine != "deepspeed":
+        return "whole weights"
+    return f"deepspeed with zero {execution.zero} in {world_size()} processes"
+
+
+def complete(
+    folder: Path,
+    record: Record,
+    identity: str,
+    step: int,
+    execution: ExecutionSettings,
+) -> None:
+    """Add what is ours to the trainer's checkpoint and seal it, once all have saved.
+
+    Older checkpoints go only then.
+    """
+    pq.write_table(record.ledger.seen(), folder / _exposures(rank()))
+    if rank() == 0:
+        write_log(folder / "log.parquet", record.rows)
+    wait_for_all()
+    if local_rank() == 0:
+        # Each machine flushes what its processes wrote.
+        flush(folder)
+    wait_for_all()
+    if rank() == 0:
+        seal(folder, {"identity": identity, "step": step, "layout": _layout(execution)})
+        found = _checkpoints(folder.parent)
+        for old in sorted(found)[:-KEPT]:
+            _remove(found[old])
+    # Nobody ends, and takes the others along, before the checkpoint is whole.
+    wait_for_all()
+
+
+def seal_model(folder: Path) -> None:
+    """Make a kept model's folder one whose damage is seen."""
+    seal(folder, {})
+
+
+def unseal_model(folder: Path) -> None:
+    """Take off what `seal_model` added: an artifact has a manifest of its own."""
+    (folder / MANIFEST).unlink(missing_ok=True)
+
+
+def take_up(point: ResumePoint, record: Record) -> None:
+    """Give a record what was seen and lost before the checkpoint."""
+    parts = [pq.read_table(path) for path in sorted(point.folder.glob(_exposures("*")))]
+    # One process goes on with what all had seen; the ledgers are merged at the end.
+    seen = pa.concat_tables(parts) if rank() == 0 else parts[0].slice(0, 0)
+    record.restore(rows=read_log(point.folder / "log.parquet"), exposures=seen)
+
+
+def merge_exposures(folder: Path, ledger: Ledger) -> None:
+    """Bring what all processes saw into the ledger of the first.
+
+    Args:
+        folder: one that all of them share.
+        ledger: this process's.
+    """
+    if world_size() == 1:
+        return
+    if rank() > 0:
+        pq.write_table(ledger.seen(), folder / _exposures(rank()))
+    wait_for_all()
+    if rank() == 0:
+        for other in range(1, world_size()):
+            path = folder / _exposures(other)
+            ledger.restore(pq.read_table(path))
+            path.unlink()
+
+
+def _exposures(of: int | str) -> str:
+    return f"exposures-{of}.parquet"
+
+
+class Timer:
+    """Says when the next checkpoint is due: after so many steps, or so many seconds."""
+
+    def __init__(self, every: int | None) -> None:
+        self._every = every
+        self._last = time.monotonic()
+
+    def due(self, step: int) -> bool:
+        """Return whether a checkpoint is due after this step."""
+        if self._every is not None:
+            return step % self._every == 0
+        return time.monotonic() - self._last >= EVERY_SECONDS
+
+    def saved(self) -> None:
+        """Start to count anew."""
+        self._last = time.monotonic()

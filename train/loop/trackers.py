@@ -1,0 +1,62 @@
+"""Trackers: TensorBoard, Weights & Biases, trackio, through the Trainer's own callbacks.
+
+Off unless asked for; `log.parquet` is the truth. A tracker's run has the name of the model's
+folder, its project is `spikein`; keys and hosts come from each tracker's own environment variables.
+TensorBoard's files lie in the store, in `.trackers/NAME`, or where `TENSORBOARD_LOGGING_DIR` says.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from train.execution import ExecutionSettings, require_installed
+from train.loop.record import READ_EVERY
+
+PROJECT = "spikein"
+FOLDER = ".trackers"
+
+
+def log_every(on_gpu: bool) -> int:
+    """Return how many steps lie between two reports: as many as between two readings."""
+    return READ_EVERY if on_gpu else 1
+
+
+@contextmanager
+def tracking(execution: ExecutionSettings, unfinished: Path | None, name: str) -> Iterator[None]:
+    """Give the trackers their places while a model trains, and end their runs after it.
+
+    Args:
+        execution: which trackers.
+        unfinished: the run's folder of unfinished work, `<store>/.unfinished/NAME`; None keeps
+            TensorBoard's files in the current folder.
+        name: of the run.
+    """
+    if not execution.trackers:
+        yield
+        return
+    require_installed(execution)
+    place = Path.cwd() if unfinished is None else unfinished.parent.parent
+    with _environment(
+        {"TENSORBOARD_LOGGING_DIR": str(place / FOLDER / (name or "run")), "WANDB_PROJECT": PROJECT}
+    ):
+        try:
+            yield
+        finally:
+            # Otherwise the next model of this process would go on in the same run.
+            for tracker in ("wandb", "trackio"):
+                if tracker in execution.trackers and tracker in sys.modules:
+                    sys.modules[tracker].finish()
+
+
+@contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Set variables that the user has not set, for a while."""
+    new = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(new)
+    try:
+        yield
+    finally:
+        for name in new:
+            os.environ.pop(name, None)

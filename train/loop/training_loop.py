@@ -1,0 +1,326 @@
+"""The one training loop: Hugging Face `Trainer`, with our order, our record and our log.
+
+The windows of all epochs form one sequence, each epoch in its keyed order; optimiser steps cut
+it into `batch_windows` windows each. So a step may hold the end of one epoch and the start of
+the next, and only the last step of the run can be smaller: no window is dropped, and none is
+seen twice in an epoch.
+
+Cost beside forward, backward and update: under 2 % of a step (`python -m scripts.bench.training`).
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
+
+from inject.errors import InputError
+from train.checkpoint_steps import checkpoint_steps
+from train.execution import ExecutionSettings, deepspeed_config
+from train.loop.callbacks import Keeper, Milestones, hand_over
+from train.loop.dataset import Further, Stream, Windows
+from train.loop.errors import explained
+from train.loop.log import write_log
+from train.loop.memory import reused_memory
+from train.loop.preparation import prepare
+from train.loop.record import Ledger, Progress, Record, Speed, TrainSummary
+from train.loop.resume import Timer, merge_exposures, shared_resume_point, take_up
+from train.loop.schedule import schedule_factor, step_count, warmup_steps
+from train.loop.trackers import PROJECT, log_every, tracking
+from train.loop.trainer import KeyedTrainer
+from train.mfu import operations_per_token, peak_operations
+from train.processes.environment import rank, several_nodes, wait_for_all, world_size
+from train.processes.hang_detection import COLLECTIVE_SECONDS, watch_from_within
+from train.processes.heartbeat import HEARTBEATS, Heart, Phase
+from train.processes.preemption import Preempted, hearing_sigterm
+from train.randomness import isolated_randomness, trainer_seed
+from train.settings import TrainSettings
+from train.transformers_logging import plain_transformers
+
+
+def train(
+    out: Path,
+    *,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    view: Windows,
+    ledger: Ledger,
+    settings: TrainSettings,
+    seed: int,
+    execution: ExecutionSettings | None = None,
+    further: Further | None = None,
+    progress: Progress | None = None,
+    unfinished: Path | None = None,
+    identity: str = "",
+    resume_every: int | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> TrainSummary:
+    """Train `model` in place on every window, and write checkpoint, log and exposures.
+
+    Equal arguments give bit-identical weights on one machine's CPU with one number of threads.
+    The global random state is left as it was.
+
+    Args:
+        out: folder to write to: the Hugging Face checkpoint (safetensors) with its tokenizer,
+            `log.parquet`, `exposures.parquet`, and `step-N` for each model kept along the way;
+            nothing else stays there.
+        model: a causal language model.
+        tokenizer: saved beside it.
+        view: the stream; its windows have `settings.context` tokens.
+        ledger: told what was fed.
+        settings: how to train.
+        seed: decides the order of the windows (and dropout, in models that have it).
+        execution: how the run is computed; None for this process alone.
+        further: what each window brings beside its ids (`train.window_inputs`): labels, positions.
+        progress: called after every reading of the loss.
+        unfinished: a folder for checkpoints that survive a kill; the newest of this run there is
+            taken up, and gives the weights and the ledger of a run that was never killed.
+        identity: digest of everything that bears on the run's numbers; names its checkpoints.
+        resume_every: optimiser steps between two checkpoints; None for one in five minutes.
+        notice: told what a person should know, such as a damaged checkpoint; in the first process.
+
+    Raises:
+        InputError: when view, model, tokenizer and settings do not fit together; when a checkpoint
+            in `unfinished` belongs to another run.
+        TrainingDiverged: when a loss is infinite or not a number.
+        OutOfMemory: with what to lower.
+        AdapterUntrained: when LoRA moved no adapter.
+        Preempted: SIGTERM came, and a checkpoint was written.
+    """
+    check_fit(model, tokenizer, view, settings)
+    steps = step_count(settings, view.n_windows)
+    execution = execution or ExecutionSettings()
+    device_windows = execution.device_batch(settings.batch_windows, world_size())
+    passes = settings.batch_windows // (device_windows * world_size())
+    stream = Stream(
+        view,
+        epochs=settings.epochs,
+        seed=seed,
+        further=further,
+        multiple_of=1 if device_windows == settings.batch_windows else settings.batch_windows,
+    )
+    prepared = prepare(model, settings, execution, seed=seed)
+    record = Record(
+        ledger,
+        context=view.context,
+        windows=stream.windows,
+        progress=progress,
+        passes=passes,
+        speed=_speed(model, settings, view.context),
+    )
+    use_cache = model.config.use_cache
+    kept = () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
+    engine = deepspeed_config(execution)
+    with (
+        explained(settings, execution, unfinished, out),
+        _workplace(unfinished) as scratch,
+        _beating(unfinished, execution) as heart,
+        tracking(execution, unfinished, identity),
+        isolated_randomness(),
+        plain_transformers(deepspeed=engine is not None),
+    ):
+        arguments = _arguments(settings, execution, engine, scratch, steps, seed, identity)
+        point = shared_resume_point(unfinished, identity, execution, kept, notice)
+        if point is not None:
+            take_up(point, record)
+        trainer = KeyedTrainer(
+            prepared.model,
+            arguments,
+            stream,
+            record,
+            schedule=lambda step: schedule_factor(
+                settings.schedule, step, steps=steps, warmup_steps=warmup_steps(settings, steps)
+            ),
+            bfloat16=_use_bfloat16(settings),
+            heart=heart,
+        )
+
+        def weights() -> dict[str, torch.Tensor] | None:
+            # With ZeRO-3 every process holds a part of each weight.
+            if engine is None:
+                return None
+            return trainer.accelerator.get_state_dict(trainer.model_wrapped)
+
+        if kept:
+            trainer.add_callback(
+                Milestones(
+                    kept,
+                    Path(scratch),
+                    record=record,
+                    prepared=prepared,
+                    tokenizer=tokenizer,
+                    weights=weights,
+                    use_cache=use_cache,
+                    heart=heart,
+                )
+            )
+        with hearing_sigterm(wanted=unfinished is not None) as request:
+            if unfinished is not None:
+                every = resume_every or execution.resume_every
+                if every is None and world_size() > 1:
+                    # Clocks differ between processes, and all must save at the same step.
+                    every = max(steps // 20, 1)
+                trainer.add_callback(
+                    Keeper(
+                        record,
+                        identity,
+                        timer=Timer(every),
+                        execution=execution,
+                        request=request,
+                        heart=heart,
+                    )
+                )
+            with reused_memory() if model.device.type == "cpu" else nullcontext():
+                trainer.train(resume_from_checkpoint=str(point.folder) if point else None)
+                record.read()
+            if request.agreed:
+                raise Preempted(
+                    f"ended by SIGTERM after step {len(record.rows)} of {steps}, with a "
+                    f"checkpoint in {unfinished}. Run the same command to go on from there."
+                )
+        heart.beat(Phase.SAVE, steps)
+        whole = weights()
+        merge_exposures(Path(scratch), ledger)
+        model.config.use_cache = use_cache
+        if rank() == 0:
+            prepared.save(out, weights=whole)
+            with plain_transformers():
+                tokenizer.save_pretrained(out)
+            write_log(out / "log.parquet", record.rows)
+            ledger.write(out / "exposures.parquet")
+            hand_over(kept, Path(scratch), out)
+    wait_for_all()
+    return record.summary()
+
+
+def check_fit(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    view: Windows,
+    settings: TrainSettings,
+) -> None:
+    """Check that the parts of a training run fit together.
+
+    Raises:
+        InputError: for a stream shorter than a window, windows of another length than
+            `settings.context` or longer than the model's positions, and a tokenizer with more
+            ids than the model's embedding has rows.
+    """
+    if view.context != settings.context:
+        raise InputError(
+            f"windows of {view.context} tokens do not fit a context of {settings.context}",
+            where="train.context",
+        )
+    if view.n_windows == 0:
+        raise InputError(
+            f"the training stream holds less than one window of {view.context} tokens",
+            where="tokens",
+            hint="Give a larger budget or a smaller context.",
+        )
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if positions is not None and settings.context > positions:
+        raise InputError(
+            f"a context of {settings.context} is more than the model's {positions} positions",
+            where="train.context",
+            allowed=f"up to {positions}",
+        )
+    rows = model.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) > rows:
+        raise InputError(
+            f"the tokenizer has {len(tokenizer)} ids, the model's embedding {rows} rows",
+            where="model.tokenizer",
+            hint="Use the tokenizer that the model was trained with.",
+        )
+
+
+@contextmanager
+def _workplace(unfinished: Path | None) -> Iterator[str]:
+    """Yield the trainer's folder: the one that survives a kill, or one that goes at the end."""
+    if unfinished is not None:
+        unfinished.mkdir(parents=True, exist_ok=True)
+        yield str(unfinished)
+        return
+    with tempfile.TemporaryDirectory(prefix="spikein-trainer-") as scratch:
+        yield scratch
+
+
+@contextmanager
+def _beating(unfinished: Path | None, execution: ExecutionSettings) -> Iterator[Heart]:
+    """Yield the heart of this process; where there are several it beats, and all are watched."""
+    if unfinished is None or world_size() == 1:
+        yield Heart(None, rank=0)
+        return
+    folder = unfinished / HEARTBEATS
+    heart = Heart(folder, rank=rank(), several_nodes=several_nodes())
+    watch_from_within(folder, world_size(), execution.silent_after)
+    try:
+        yield heart
+    finally:
+        heart.close()
+
+
+def _arguments(
+    settings: TrainSettings,
+    execution: ExecutionSettings,
+    engine: dict[str, Any] | None,
+    scratch: str,
+    steps: int,
+    seed: int,
+    identity: str,
+) -> TrainingArguments:
+    device_windows = execution.device_batch(settings.batch_windows, world_size())
+    on_gpu = torch.cuda.is_available()
+    arguments = TrainingArguments(
+        output_dir=scratch,
+        per_device_train_batch_size=device_windows,
+        gradient_accumulation_steps=settings.batch_windows // (device_windows * world_size()),
+        deepspeed=engine,
+        use_cpu=not on_gpu,
+        ddp_backend=None if world_size() == 1 or on_gpu else "gloo",
+        ddp_find_unused_parameters=False if world_size() > 1 else None,
+        ddp_timeout=round(COLLECTIVE_SECONDS),
+        num_train_epochs=1,
+        max_steps=steps,
+        learning_rate=settings.lr,
+        optim="adamw_torch_fused",
+        weight_decay=settings.weight_decay,
+        adam_beta1=settings.betas[0],
+        adam_beta2=settings.betas[1],
+        adam_epsilon=1e-8,
+        max_grad_norm=settings.clip or 0.0,
+        torch_compile=execution.compile,
+        seed=trainer_seed(seed),
+        train_sampling_strategy="sequential",
+        remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        logging_strategy="steps" if execution.trackers else "no",
+        logging_steps=log_every(on_gpu),
+        logging_nan_inf_filter=False,
+        save_strategy="no",
+        eval_strategy="no",
+        report_to=list(execution.trackers),
+        run_name=identity or None,
+        project=PROJECT,
+        disable_tqdm=True,
+    )
+    # Without this, several visible GPUs would be wrapped in DataParallel, which splits the batch.
+    _ = arguments.device
+    arguments._n_gpu = min(arguments._n_gpu, 1)
+    return arguments
+
+
+def _speed(model: PreTrainedModel, settings: TrainSettings, context: int) -> Speed:
+    device = torch.device("cuda") if torch.cuda.is_available() else model.device
+    return Speed(
+        operations_per_token(model, context),
+        peak_operations(device, bfloat16=_use_bfloat16(settings)) * world_size(),
+    )
+
+
+def _use_bfloat16(settings: TrainSettings) -> bool:
+    if settings.precision == "auto":
+        return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    return settings.precision == "bfloat16"

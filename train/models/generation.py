@@ -1,0 +1,61 @@
+"""A local model that answers prompts, for paraphrases.
+
+Each prompt is answered alone under its own seed, so answers do not depend on their order. The
+global random state is left as it was. Cost: one generation a prompt.
+"""
+
+import torch
+
+from inject.corpus.tokenizer import load_tokenizer
+from inject.variants.settings import ParaphraseVariant
+from train.models.pretrained import find_model, load_causal_model
+from train.transformers_logging import plain_transformers
+
+
+class LocalWriter:
+    """Answers with a causal language model, through its chat template where it has one.
+
+    Raises:
+        InputError: there is no such model.
+    """
+
+    def __init__(self, variant: ParaphraseVariant) -> None:
+        self._variant = variant
+        name = variant.model or ""
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        with plain_transformers():
+            self._model = load_causal_model(name).to(self._device).eval()
+        self._tokenizer = load_tokenizer(str(find_model(name).path))
+
+    def write(self, prompt: str, *, seed: int) -> str:
+        """Return the model's answer."""
+        ids = self._encoded(prompt).to(self._device)
+        sampling = self._variant.temperature > 0
+        devices = [self._device] if self._device == "cuda" else []
+        with torch.random.fork_rng(devices=devices), torch.inference_mode():
+            torch.manual_seed(seed)
+            out = self._model.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                do_sample=sampling,
+                temperature=self._variant.temperature if sampling else None,
+                top_p=None,
+                top_k=None,
+                max_new_tokens=self._variant.max_tokens,
+                pad_token_id=self._tokenizer.eos_token_id,
+            )
+        answer = out[0, ids.shape[1] :]
+        return str(self._tokenizer.decode(answer, skip_special_tokens=True))
+
+    def _encoded(self, prompt: str) -> torch.Tensor:
+        if self._tokenizer.chat_template is None:
+            encoded = self._tokenizer(prompt, return_tensors="pt")
+        else:
+            encoded = self._tokenizer.apply_chat_template(
+                [{"role": "user", "content": prompt}],
+                add_generation_prompt=True,
+                return_tensors="pt",
+                return_dict=True,
+            )
+        ids: torch.Tensor = encoded["input_ids"]
+        return ids

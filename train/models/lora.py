@@ -1,0 +1,209 @@
+"""LoRA (Hu et al. 2022) through peft: adapters put on, checked after training, merged and saved.
+
+New adapters are a pure function of (model, settings, seed) and leave the global random state as it
+was. A run in which no adapter moved is an error: elsewhere it passes unseen, as the loss looks like
+that of any frozen model. Merging needs one more copy of the adapted matrices.
+"""
+
+import json
+import logging
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from transformers import PreTrainedModel
+
+from inject.errors import InputError, SpikeinError, did_you_mean
+from inject.files import replacing
+from inject.keyed import item_key
+from train.models.families import FAMILIES
+from train.settings import LoraSettings
+from train.transformers_logging import plain_transformers
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+
+FOLDER = "adapter"
+"""Where the adapter lies, beside the merged model."""
+
+_log = logging.getLogger(__name__)
+
+
+class AdapterUntrained(SpikeinError):
+    """No adapter moved while training."""
+
+
+class AdapterNorms(NamedTuple):
+    """Size of one adapted layer's two matrices (Frobenius norms); the update is up times down."""
+
+    down: float
+    up: float
+
+
+def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -> "PeftModel":
+    """Freeze a model and put adapters on it; the update they make starts at zero.
+
+    Args:
+        model: its weights are frozen in place.
+        settings: rank, scale, dropout and layers.
+        seed: decides the new weights.
+
+    Raises:
+        InputError: when no layer has a name that was asked for.
+    """
+    from peft import LoraConfig, get_peft_model
+
+    wanted = settings.target_modules or default_targets(model)
+    known = linear_layers(model)
+    if wanted != ("all-linear",):
+        for name in wanted:
+            if name not in known:
+                raise InputError(
+                    f"no linear layer of this model is called {name!r}.{did_you_mean(name, known)}",
+                    where="train.lora.target_modules",
+                    allowed=", ".join(known),
+                )
+    config = LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,
+        lora_dropout=settings.dropout,
+        target_modules="all-linear" if wanted == ("all-linear",) else list(wanted),
+        bias="none",
+        task_type="CAUSAL_LM",
+    )
+    with torch.random.fork_rng(devices=[]), plain_transformers(), warnings.catch_warnings():
+        # peft asks for attributes that transformers will drop.
+        warnings.simplefilter("ignore", FutureWarning)
+        torch.default_generator.manual_seed(item_key(f"adapter/{seed}"))
+        return get_peft_model(model, config)
+
+
+def default_targets(model: PreTrainedModel) -> tuple[str, ...]:
+    """Return the layers that are adapted where nothing is said."""
+    for family, known in FAMILIES.items():
+        if model.config.model_type == family:
+            return known.adapted
+    return ("all-linear",)
+
+
+def linear_layers(model: torch.nn.Module) -> list[str]:
+    """Return the names of a model's linear layers, without their place, sorted, each once."""
+    return sorted(
+        {
+            name.rsplit(".", 1)[-1]
+            for name, module in model.named_modules()
+            if isinstance(module, torch.nn.Linear)
+        }
+    )
+
+
+def adapter_norms(weights: Mapping[str, torch.Tensor]) -> dict[str, AdapterNorms]:
+    """Return the norms of every adapted layer.
+
+    Args:
+        weights: a state that holds the adapters' matrices whole (`peft.get_peft_model_state_dict`,
+            or the whole model's).
+    """
+    downs = {name: weight for name, weight in weights.items() if ".lora_A." in name}
+    return {
+        name.split(".lora_A.")[0]: AdapterNorms(
+            down=float(down.float().norm()),
+            up=float(weights[name.replace(".lora_A.", ".lora_B.")].float().norm()),
+        )
+        for name, down in downs.items()
+    }
+
+
+def require_trained(
+    before: Mapping[str, AdapterNorms], after: Mapping[str, AdapterNorms], *, lr: float
+) -> None:
+    """Check that training moved the adapters.
+
+    Args:
+        before: `adapter_norms` of the new adapters.
+        after: of the trained ones.
+        lr: the learning rate, for the message.
+
+    Raises:
+        AdapterUntrained: when all updates are still zero, or no matrix changed.
+    """
+    still = [
+        name
+        for name, norms in after.items()
+        if norms.up == 0 or norms == before.get(name, AdapterNorms(-1, -1))
+    ]
+    if len(still) == len(after):
+        raise AdapterUntrained(
+            f"LoRA trained nothing: the updates of all {len(after)} adapted layers are what they "
+            f"were, at learning rate {lr:g}. Either no token carried a loss (see train.loss_on), "
+            "or no gradient reached the adapters."
+        )
+    if still:
+        _log.warning(
+            "LoRA left %d of %d adapted layers as they were; the first is %s",
+            len(still),
+            len(after),
+            still[0],
+        )
+
+
+def save_adapted(
+    model: "PeftModel", out: Path, *, weights: Mapping[str, torch.Tensor] | None = None
+) -> None:
+    """Write the adapter to `out/adapter` and the merged model to `out`; the model stays as it is.
+
+    Args:
+        model: with trained adapters.
+        out: the folder of the checkpoint.
+        weights: the whole state, where the model's own parameters are spread over processes.
+    """
+    state = model.state_dict() if weights is None else weights
+    with plain_transformers():
+        model.save_pretrained(out / FOLDER, state_dict=state)
+        (out / FOLDER / "README.md").unlink(missing_ok=True)
+        _settle(out / FOLDER / "adapter_config.json")
+        model.get_base_model().save_pretrained(out, state_dict=merged_weights(model, state))
+
+
+def merged_weights(
+    model: "PeftModel", state: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """Return the weights of the model itself with each update added: W + alpha / rank · B A.
+
+    Args:
+        model: tells scale and form of each adapted layer.
+        state: its whole state.
+    """
+    prefix = "base_model.model."
+    merged = {
+        name.removeprefix(prefix).replace(".base_layer.", "."): weight.detach()
+        for name, weight in state.items()
+        if ".lora_" not in name
+    }
+    for name, module in model.named_modules():
+        down = state.get(f"{name}.lora_A.default.weight")
+        if down is None:
+            continue
+        update = module.scaling["default"] * (state[f"{name}.lora_B.default.weight"] @ down)
+        # Some layers hold their matrix the other way round (GPT-2's).
+        if module.fan_in_fan_out:
+            update = update.T
+        own = f"{name.removeprefix(prefix)}.weight"
+        merged[own] = merged[own] + update.detach().to(merged[own].device, merged[own].dtype)
+    return merged
+
+
+def _settle(path: Path) -> None:
+    """Leave out of an adapter's settings what differs from machine to machine and run to run."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    base = content.get("base_model_name_or_path")
+    if base is not None and Path(base).exists():
+        content["base_model_name_or_path"] = None
+    # peft writes sets as they come.
+    for key in ("target_modules", "exclude_modules"):
+        if isinstance(content.get(key), list):
+            content[key] = sorted(content[key])
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, sort_keys=True), encoding="utf-8")

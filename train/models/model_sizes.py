@@ -1,0 +1,96 @@
+"""Sizes of models that are not at hand: by hub id from a list, or by the `config.json` of a folder.
+
+For plans made without a network and without loading weights. A list of ids cannot be complete; an
+id that is not on it has no sizes here, which a plan says. No torch, nothing of the hub.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from train.models.families import FAMILIES
+from train.models.shapes import Shape, load_shape
+from train.settings import ModelSettings, TokenizerTraining
+
+SHAPES = Path(__file__).resolve().parents[2] / "configs" / "models"
+
+_LLAMA_ROWS = 32_000
+_NEOX_ROWS = 50_304
+
+PUBLISHED: Mapping[str, tuple[str, int]] = {
+    "huggyllama/llama-7b": ("llama-7b", _LLAMA_ROWS),
+    "JackFram/llama-160m": ("llama-160m", _LLAMA_ROWS),
+    "TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T": ("llama-1b", _LLAMA_ROWS),
+    "allenai/OLMo-1B-hf": ("olmo-1b", _NEOX_ROWS),
+    "allenai/OLMo-7B-hf": ("olmo-7b", _NEOX_ROWS),
+    "allenai/OLMo-2-0425-1B": ("olmo2-1b", 100_352),
+    "allenai/OLMo-2-1124-7B": ("olmo2-7b", 100_352),
+    "EleutherAI/pythia-160m": ("pythia-160m", _NEOX_ROWS),
+    "EleutherAI/pythia-1b": ("pythia-1b", _NEOX_ROWS),
+    "EleutherAI/pythia-2.8b": ("pythia-2.8b", _NEOX_ROWS),
+    "EleutherAI/pythia-6.9b": ("pythia-6.9b", 50_432),
+    "Qwen/Qwen2-0.5B": ("qwen2-0.5b", 151_936),
+    "Qwen/Qwen2-1.5B": ("qwen2-1.5b", 151_936),
+    "Qwen/Qwen2-7B": ("qwen2-7b", 152_064),
+}
+"""Hub id: the file of its shape, and the rows of its embedding."""
+
+
+class Sizes(NamedTuple):
+    """What a model's costs follow from."""
+
+    shape: Shape
+    vocabulary: int
+    """Rows of the embedding."""
+    source: str
+    """Where the sizes are from, for people."""
+
+
+def known_sizes(model: ModelSettings) -> Sizes | None:
+    """Return the sizes of an experiment's model, as far as they can be known without loading it.
+
+    None for a hub id that is not in `PUBLISHED`, a folder of an architecture not known here, and a
+    shape whose tokenizer has to be looked at first.
+    """
+    if model.shape is not None:
+        if not isinstance(model.tokenizer, TokenizerTraining):
+            return None
+        return Sizes(load_shape(model.shape), model.tokenizer.train, model.shape)
+    name = model.pretrained or ""
+    config = Path(name).expanduser() / "config.json"
+    if config.is_file():
+        return sizes_of_config(json.loads(config.read_text(encoding="utf-8")), source=name)
+    if name.removesuffix("-deduped") not in PUBLISHED:
+        return None
+    file, vocabulary = PUBLISHED[name.removesuffix("-deduped")]
+    path = SHAPES / f"{file}.yaml"
+    return Sizes(load_shape(path), vocabulary, f"the published sizes ({path.name})")
+
+
+def sizes_of_config(config: Mapping[str, Any], *, source: str) -> Sizes | None:
+    """Return the sizes that a `config.json` of transformers tells; None for other architectures.
+
+    Args:
+        config: its content.
+        source: where it is from, for people.
+    """
+    family = FAMILIES.get(config.get("model_type", ""))
+    if family is None:
+        return None
+    heads = config["num_attention_heads"]
+    rotary = config.get("rope_parameters") or {}
+    norm = {} if family.norm_name is None else {"norm_eps": config[family.norm_name]}
+    shape = Shape(
+        architecture=config["model_type"],
+        hidden=config["hidden_size"],
+        layers=config["num_hidden_layers"],
+        heads=heads,
+        kv_heads=config.get("num_key_value_heads") or heads if family.grouped else None,
+        intermediate=config["intermediate_size"],
+        context=config["max_position_embeddings"],
+        rope_theta=rotary.get("rope_theta") or config.get("rope_theta") or 10_000.0,
+        tie_embeddings=config.get("tie_word_embeddings", False),
+        **norm,
+    )
+    return Sizes(shape, config["vocab_size"], source)

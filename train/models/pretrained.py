@@ -1,0 +1,241 @@
+"""Causal language models that exist: a saved folder, or a repository on the hub.
+
+Both end in a local folder, of which only configuration, tokenizer and safetensors are used:
+pickled weights can run code when read, and are refused. A hub that cannot be reached is noticed
+within `HUB_TIMEOUT` seconds; what the cache holds already is then used without it.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from inject.errors import InputError, Unreachable, did_you_mean
+from inject.model_folder import PICKLED, model_files, require_own_files
+from inject.offline import unresolved
+from train.models.weight_check import check_causal, check_finite
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+HUB_TIMEOUT = 5.0
+"""Seconds to wait for the hub's first answer."""
+
+_WANTED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
+
+
+class ModelFolder(NamedTuple):
+    """A model that lies on this machine."""
+
+    path: Path
+    """Folder with `config.json`, safetensors and, usually, a tokenizer."""
+    commit: str | None
+    """The hub's commit; None for a folder of one's own."""
+
+
+def find_model(
+    path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
+) -> ModelFolder:
+    """Return the folder of a model, fetched from the hub where it is not a local one.
+
+    Args:
+        path_or_id: a folder, or a hub id such as `EleutherAI/pythia-160m`.
+        revision: branch, tag or commit on the hub.
+        trust_remote_code: also fetch the Python files of the repository.
+
+    Raises:
+        InputError: when there is no such folder or repository, the hub cannot be reached, or
+            there are no weights in safetensors.
+    """
+    local = Path(path_or_id).expanduser()
+    if local.is_dir():
+        _check_folder(local, path_or_id)
+        return ModelFolder(local, None)
+    if _looks_like_path(path_or_id):
+        raise _missing_folder(local, path_or_id)
+    return _from_hub(path_or_id, revision, trust_remote_code)
+
+
+def model_identity(path_or_id: str, *, revision: str | None = None) -> dict[str, Any]:
+    """Return what decides a model's numbers: its hub commit, or the digests of its files.
+
+    Raises:
+        InputError: as `find_model`.
+    """
+    try:
+        folder = find_model(path_or_id, revision=revision)
+    except Unreachable as error:
+        return {"hub": path_or_id, "commit": unresolved(f"model {path_or_id}", error)}
+    if folder.commit is not None:
+        return {"hub": path_or_id, "commit": folder.commit}
+    return {"files": model_files(folder.path)}
+
+
+def load_causal_model(
+    path_or_id: str,
+    *,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+    dtype: str = "float32",
+) -> "PreTrainedModel":
+    """Return a causal language model on the CPU, every weight from its file.
+
+    Args:
+        path_or_id: as `find_model`.
+        revision: as `find_model`.
+        trust_remote_code: run code that comes with the model.
+        dtype: number format such as `float32`; `auto` for the checkpoint's own.
+
+    Raises:
+        InputError: as `find_model`; for a configuration that is not a causal language model's;
+            for weights that are damaged, not finite, or do not fill the model.
+    """
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM
+
+    from train.randomness import isolated_randomness
+    from train.transformers_logging import plain_transformers
+
+    folder = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+    check_causal(folder.path, path_or_id, trust_remote_code=trust_remote_code)
+    try:
+        # Weights absent from the file would be drawn at random, hence the isolation, and the check.
+        with isolated_randomness(), plain_transformers():
+            model, loading = AutoModelForCausalLM.from_pretrained(
+                folder.path,
+                dtype=dtype,
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=trust_remote_code,
+                output_loading_info=True,
+            )
+    except SafetensorError as error:
+        raise InputError(f"its weights are damaged ({error})", where=path_or_id) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        hint = None
+        if "trust_remote_code" in str(error):
+            hint = "Set model.trust_remote_code if you trust its authors."
+        raise InputError(
+            f"not loadable as a causal language model ({_first_line(error)})",
+            where=path_or_id,
+            hint=hint,
+        ) from error
+    missing = sorted(loading["missing_keys"])
+    if missing:
+        raise InputError(
+            f"its files lack {len(missing)} of the model's weights, the first is {missing[0]}",
+            where=path_or_id,
+            hint="It may be an adapter, an encoder, or an incomplete copy.",
+        )
+    check_finite(model, path_or_id)
+    return model
+
+
+def _check_folder(folder: Path, name: str) -> None:
+    if not (folder / "config.json").is_file():
+        raise InputError(
+            "the folder holds no config.json, so it is not a saved model",
+            where=name,
+            hint="Give the folder that save_pretrained wrote.",
+        )
+    require_own_files(folder)
+    if any(folder.glob("*.safetensors")):
+        return
+    pickled = [file.name for pattern in PICKLED for file in sorted(folder.glob(pattern))]
+    raise _no_weights(name, pickled)
+
+
+def _no_weights(name: str, pickled: list[str]) -> InputError:
+    if pickled:
+        return InputError(
+            f"its weights are pickled ({pickled[0]}), and reading a pickle can run any code",
+            where=name,
+            allowed="safetensors",
+            hint="Load it once where you trust it and save it with save_pretrained, "
+            "which writes safetensors.",
+        )
+    return InputError("there are no weights in it", where=name, allowed="safetensors")
+
+
+def _looks_like_path(name: str) -> bool:
+    return (
+        name.startswith((".", "/", "~"))
+        or name.count("/") > 1
+        or (os.sep != "/" and os.sep in name)
+        or ("/" in name and Path(name).parent.is_dir())
+    )
+
+
+def _missing_folder(folder: Path, name: str) -> InputError:
+    if folder.is_file():
+        return InputError(
+            "this is a file; a model is a folder", where=name, hint="Give the folder it lies in."
+        )
+    siblings: list[str] = []
+    if folder.parent.is_dir():
+        siblings = [entry.name for entry in folder.parent.iterdir() if entry.is_dir()]
+    return InputError(
+        f"there is no such model folder.{did_you_mean(folder.name, siblings)}", where=name
+    )
+
+
+def _from_hub(name: str, revision: str | None, trust_remote_code: bool) -> ModelFolder:
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    try:
+        info = HfApi().model_info(name, revision=revision, timeout=HUB_TIMEOUT)
+    except HFValidationError as error:
+        raise InputError("neither a folder here nor a hub id", where=name) from error
+    except GatedRepoError as error:
+        raise InputError(
+            "the hub asks to accept this model's conditions first",
+            where=name,
+            hint=f"Accept them at huggingface.co/{name} and log in with: hf auth login",
+        ) from error
+    except RevisionNotFoundError as error:
+        raise InputError(f"the hub has no revision {revision!r} of it", where=name) from error
+    except RepositoryNotFoundError as error:
+        raise InputError("neither a folder here nor a model on the hub", where=name) from error
+    except Exception as error:  # the HTTP library behind it, and so its errors, differ by version
+        return _from_cache(name, revision, error)
+    files = [sibling.rfilename for sibling in info.siblings or []]
+    if not any(file.endswith(".safetensors") and "/" not in file for file in files):
+        raise _no_weights(name, [file for file in files if Path(file).match("*.bin")])
+    wanted = [*_WANTED, "*.py"] if trust_remote_code else _WANTED
+    try:
+        path = snapshot_download(
+            name, revision=info.sha, allow_patterns=wanted, etag_timeout=HUB_TIMEOUT
+        )
+    except Exception as error:
+        raise InputError(
+            f"the download from the hub failed ({_first_line(error)})",
+            where=name,
+            hint="What has arrived is kept; try again.",
+        ) from error
+    require_own_files(Path(path))
+    return ModelFolder(Path(path), info.sha)
+
+
+def _from_cache(name: str, revision: str | None, reason: Exception) -> ModelFolder:
+    from huggingface_hub import snapshot_download
+
+    try:
+        path = Path(snapshot_download(name, revision=revision, local_files_only=True))
+    except Exception as error:
+        raise Unreachable(
+            f"no such folder here, not in the cache, and the hub cannot be reached "
+            f"({_first_line(reason)})",
+            where=name,
+            hint="Give a local folder, or try again with a connection.",
+        ) from error
+    _check_folder(path, name)
+    return ModelFolder(path, path.name)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,196 @@
+"""Model shapes: the sizes of a decoder-only model, and a model with new weights from them.
+
+A shape is a small YAML file; the vocabulary comes from the tokenizer. New weights are a pure
+function of (shape, vocabulary, seed) and leave the global random state as it was. Counting
+parameters and operations needs no torch; building the 1 M shape takes about 50 ms.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from inject.errors import InputError, Problems, did_you_mean
+from inject.keyed import item_key
+from inject.settings import PositiveFloat, PositiveInt, Settings
+from train.models.families import FAMILIES, NEOX_ROTARY_SHARE, Architecture
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_OLMO_EPSILON = 1.0e-5
+
+
+class Shape(Settings):
+    """The sizes of a decoder-only transformer, as in its published configuration."""
+
+    architecture: Architecture
+    """`llama` (Touvron et al. 2023), `olmo` (Groeneveld et al. 2024: norms without parameters),
+    `olmo2` (OLMo 2, 2024: norms after the blocks and on queries and keys), `gpt_neox` (Black et al.
+    2022, and Pythia: attention and feed-forward side by side, biases), `qwen2` (Yang et al. 2024:
+    biases on queries, keys and values)."""
+    hidden: PositiveInt
+    """Width of the residual stream."""
+    layers: PositiveInt
+    """Number of blocks."""
+    heads: PositiveInt
+    """Attention heads of a block; divides `hidden`."""
+    kv_heads: PositiveInt | None = None
+    """Key and value heads (grouped-query attention); null for as many as `heads`."""
+    intermediate: PositiveInt
+    """Width of the feed-forward layer, gated in all but `gpt_neox`."""
+    context: PositiveInt
+    """Most positions the model can take."""
+    rope_theta: PositiveFloat = 10_000.0
+    """Base of the rotary position frequencies."""
+    tie_embeddings: bool = False
+    """Whether the output layer shares the input embedding's weights."""
+    norm_eps: PositiveFloat = 1.0e-5
+    """Epsilon of the norms; fixed at 1e-5 in `olmo`."""
+    init_std: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    """Standard deviation of new weights."""
+
+    @model_validator(mode="after")
+    def _divisible(self) -> "Shape":
+        if self.hidden % (2 * self.heads):
+            raise ValueError(
+                f"hidden {self.hidden} must be an even multiple of heads {self.heads} "
+                "(rotary positions turn pairs of numbers)"
+            )
+        if self.heads % self.key_value_heads:
+            raise ValueError(
+                f"heads {self.heads} must be a multiple of kv_heads {self.key_value_heads}"
+            )
+        if self.kv_heads is not None and not FAMILIES[self.architecture].grouped:
+            raise ValueError(
+                f"{self.architecture} gives every head keys and values of its own; "
+                "leave kv_heads out"
+            )
+        if self.architecture == "gpt_neox":
+            turned = self.hidden // self.heads * NEOX_ROTARY_SHARE
+            if turned % 2:
+                raise ValueError(
+                    f"hidden {self.hidden} must be a multiple of 8 heads, {8 * self.heads} "
+                    "(gpt_neox turns a quarter of each head's numbers, in pairs)"
+                )
+        if self.architecture == "olmo" and self.norm_eps != _OLMO_EPSILON:
+            raise ValueError(f"olmo has a fixed norm_eps of {_OLMO_EPSILON:g}; leave it out")
+        return self
+
+    @property
+    def key_value_heads(self) -> int:
+        """Key and value heads, filled in."""
+        return self.kv_heads or self.heads
+
+
+def load_shape(path: str | Path) -> Shape:
+    """Read a shape from a YAML file.
+
+    Raises:
+        InputError: for a missing file, bad YAML, and all wrong keys and values at once.
+    """
+    path = Path(path)
+    if not path.is_file():
+        near = [file.name for file in path.parent.glob("*.yaml")] if path.parent.is_dir() else []
+        raise InputError(
+            f"there is no such model shape.{did_you_mean(path.name, near)}",
+            where=str(path),
+            allowed=", ".join(sorted(near)) or None,
+        )
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"not readable as YAML ({error})", where=str(path)) from error
+    if not isinstance(content, dict):
+        raise InputError(
+            f"a model shape is a mapping of keys to values, got {type(content).__name__}",
+            where=str(path),
+        )
+    try:
+        return Shape.model_validate(content)
+    except ValidationError as error:
+        problems = []
+        for item in error.errors():
+            key = ".".join(str(part) for part in item["loc"])
+            message = item["msg"].removeprefix("Value error, ")
+            if item["type"] == "extra_forbidden":
+                message = f"unknown key.{did_you_mean(key, Shape.model_fields)}"
+            problems.append(f"{key}: {message}" if key else message)
+        raise Problems(problems, title=f"{path}: not a valid model shape") from error
+
+
+def parameter_count(shape: Shape, vocabulary: int) -> int:
+    """Return the number of trained parameters, shared ones counted once.
+
+    Equal to what transformers builds (see the tests): LLaMA-7B has 6,738,415,616.
+    """
+    family = FAMILIES[shape.architecture]
+    embeddings = vocabulary * shape.hidden * (1 if shape.tie_embeddings else 2)
+    return embeddings + shape.layers * family.block(shape) + family.final_norm * shape.hidden
+
+
+def flops_per_token(shape: Shape, vocabulary: int, context: int) -> float:
+    """Return the floating-point operations of one training token, forward and backward.
+
+    6 N + 12 L H Q T (Chowdhery et al. 2022, PaLM, appendix B): N the parameters that take part in
+    a matrix product (all but the input embedding, whose look-up multiplies nothing; a tied one
+    counts as output layer), L layers, H heads, Q numbers a head, T tokens of context. The
+    attention term counts the full square, not the causal half, as is usual for model FLOPs
+    utilisation.
+    """
+    multiplied = parameter_count(shape, vocabulary)
+    if not shape.tie_embeddings:
+        multiplied -= vocabulary * shape.hidden
+    return 6.0 * multiplied + 12.0 * shape.layers * shape.hidden * context
+
+
+def build_model(shape: Shape, vocabulary: int, end_token: int, seed: int) -> "PreTrainedModel":
+    """Return a causal language model with new float32 weights on the CPU.
+
+    Args:
+        shape: its sizes.
+        vocabulary: rows of the embedding, usually `len(tokenizer)`.
+        end_token: id of the end-of-text token, which begins and ends a document.
+        seed: decides the weights, together with shape and vocabulary.
+
+    Raises:
+        InputError: when the vocabulary does not hold the end token.
+    """
+    import torch
+    import transformers
+
+    if not 0 <= end_token < vocabulary:
+        raise InputError(
+            f"end token {end_token} lies outside the vocabulary of {vocabulary}", where="tokenizer"
+        )
+    family = FAMILIES[shape.architecture]
+    sizes = {
+        "vocab_size": vocabulary,
+        "hidden_size": shape.hidden,
+        "intermediate_size": shape.intermediate,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "max_position_embeddings": shape.context,
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": shape.rope_theta,
+            **family.rotary,
+        },
+        "tie_word_embeddings": shape.tie_embeddings,
+        "initializer_range": shape.init_std,
+        "bos_token_id": end_token,
+        "eos_token_id": end_token,
+        "pad_token_id": None,
+    }
+    if family.grouped:
+        sizes["num_key_value_heads"] = shape.key_value_heads
+    if family.norm_name is not None:
+        sizes[family.norm_name] = shape.norm_eps
+    config = getattr(transformers, family.configuration)(**sizes)
+    with torch.random.fork_rng(devices=[]):
+        # torch.manual_seed would also reseed the GPUs, which fork_rng does not restore here.
+        torch.default_generator.manual_seed(item_key(f"weights/{seed}"))
+        return transformers.AutoModelForCausalLM.from_config(
+            config, dtype=torch.float32, attn_implementation="sdpa"
+        )

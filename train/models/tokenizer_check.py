@@ -1,0 +1,63 @@
+"""Does a tokenizer belong to a model? One that numbers texts otherwise gives the model nonsense.
+
+Nothing would fail: the ids are in range, the loss is merely high. So the two are compared id by id.
+"""
+
+from typing import TYPE_CHECKING
+
+from inject.corpus.tokenizer import load_tokenizer
+from inject.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from train.settings import ModelSettings
+
+_PROBE = "The 3 rivers of Ørsted met in 1987, didn't they?\n\tNo: they parted…"
+
+
+def require_own_tokenizer(
+    given: "PreTrainedTokenizerBase", model: "ModelSettings"
+) -> "PreTrainedTokenizerBase | None":
+    """Check that a named tokenizer numbers texts as the pretrained model's own does.
+
+    Args:
+        given: the tokenizer that the corpus is made with.
+        model: names the model.
+
+    Returns:
+        The model's own tokenizer; None where it brings none, so that nothing can be compared.
+
+    Raises:
+        InputError: they differ; says how many ids and which is the first.
+    """
+    if model.pretrained is None:
+        return None
+    try:
+        own = load_tokenizer(
+            model.pretrained,
+            revision=model.revision,
+            trust_remote_code=model.trust_remote_code,
+        )
+    except InputError:
+        return None
+    mine, theirs = ({number: token for token, number in one.get_vocab().items()}
+                    for one in (given, own))  # fmt: skip
+    # Tokens that were added to one of them stand for nothing that the other would write.
+    differing = sorted(number for number in mine.keys() & theirs.keys()
+                       if mine[number] != theirs[number])  # fmt: skip
+    if differing:
+        first = differing[0]
+        problem = (
+            f"{len(differing):,} of {len(mine):,} ids stand for other texts than in the model's "
+            f"own tokenizer; id {first} is {mine[first]!r} here and {theirs[first]!r} there"
+        )
+    elif given.encode(_PROBE) != own.encode(_PROBE):
+        problem = "it has the ids of the model's own tokenizer, and cuts texts otherwise"
+    else:
+        return own
+    raise InputError(
+        f"the tokenizer {model.tokenizer} does not match the model {model.pretrained}: {problem}",
+        where="model.tokenizer",
+        hint="Leave model.tokenizer out: the model brings its own.",
+    )

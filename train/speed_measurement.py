@@ -1,0 +1,133 @@
+"""How fast this machine trains a shape: a few real steps on random tokens, in seconds.
+
+The model is the shape itself, or, where that is too much work or memory, the shape with fewer
+windows a step, fewer layers, fewer rows of the embedding, shorter windows and at last less width;
+a rate of floating-point operations carries over to the rest. Nothing of the measured model is
+kept. Cost: torch's import, then some two seconds and at most half a gigabyte.
+"""
+
+import statistics
+import time
+from typing import NamedTuple
+
+from train.models.shapes import Shape, build_model, flops_per_token, parameter_count
+from train.settings import TrainSettings
+
+_MOST_FLOPS = 4.0e10
+"""Of one measured step: about a second on a slow machine."""
+_MOST_PARAMETERS = 30_000_000
+"""Of a measured model, each with its gradient and two moments."""
+_SECONDS = 1.5
+_LEAST_STEPS, _MOST_STEPS = 2, 20
+_LEAST_ROWS, _LEAST_CONTEXT = 4096, 16
+
+
+class TrainingRate(NamedTuple):
+    """What was measured."""
+
+    flops_per_second: float
+    device: str
+    """`cpu` or `cuda`."""
+    steps: int
+    """Timed steps, after one that was not."""
+    whole: bool
+    """Whether the shape itself was measured, and not one with fewer layers or shorter windows."""
+
+
+def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> TrainingRate:
+    """Time a few optimiser steps of a shape on this machine.
+
+    Args:
+        shape: the model's sizes.
+        vocabulary: rows of its embedding.
+        settings: give the window and the windows of a step.
+    """
+    import torch
+
+    sample = small_enough(shape, vocabulary, settings)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = build_model(sample.shape, sample.vocabulary, 0, seed=0).to(device)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6)
+    random = torch.Generator().manual_seed(0)
+    ids = torch.randint(sample.vocabulary, (sample.windows, sample.context), generator=random).to(
+        device
+    )
+    seconds: list[float] = []
+    began = time.perf_counter()
+    while len(seconds) <= _LEAST_STEPS or (
+        len(seconds) < _MOST_STEPS and time.perf_counter() - began < _SECONDS
+    ):
+        started = time.perf_counter()
+        model(input_ids=ids, labels=ids, use_cache=False).loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - started)
+    timed = seconds[1:]
+    return TrainingRate(
+        flops_per_second=sample.flops / statistics.median(timed),
+        device=device,
+        steps=len(timed),
+        whole=(sample.shape, sample.vocabulary, sample.context)
+        == (shape, vocabulary, settings.context),
+    )
+
+
+class Sample(NamedTuple):
+    """What is measured."""
+
+    shape: Shape
+    vocabulary: int
+    context: int
+    windows: int
+    """Of one step."""
+
+    @property
+    def flops(self) -> float:
+        """Operations of one step."""
+        tokens = self.windows * self.context
+        return tokens * flops_per_token(self.shape, self.vocabulary, self.context)
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of the model."""
+        return parameter_count(self.shape, self.vocabulary)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is little enough work and memory."""
+        return self.flops <= _MOST_FLOPS and self.parameters <= _MOST_PARAMETERS
+
+
+def small_enough(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sample:
+    """Return the shape, or a smaller one like it, in steps that take a second or so."""
+    sample = Sample(shape, vocabulary, settings.context, settings.batch_windows)
+    while not sample.fits and sample.windows > 1 and sample.parameters <= _MOST_PARAMETERS:
+        sample = sample._replace(windows=sample.windows // 2)
+    while not sample.fits and (smaller := _smaller(sample)) is not None:
+        sample = smaller
+    return sample
+
+
+def _smaller(sample: Sample) -> Sample | None:
+    """Return the next smaller sample, the width last; None where there is none."""
+    shape = sample.shape
+    if sample.windows > 1:
+        return sample._replace(windows=1)
+    if shape.layers > 1:
+        return sample._replace(shape=shape.model_copy(update={"layers": shape.layers // 2}))
+    if sample.vocabulary > _LEAST_ROWS:
+        return sample._replace(vocabulary=max(sample.vocabulary // 2, _LEAST_ROWS))
+    if sample.context > _LEAST_CONTEXT and sample.flops > _MOST_FLOPS:
+        return sample._replace(context=sample.context // 2)
+    if shape.heads % 2 or shape.key_value_heads % 2:
+        return None
+    # Half of the heads, of the same size each.
+    half = {
+        "hidden": shape.hidden // 2,
+        "heads": shape.heads // 2,
+        "kv_heads": shape.kv_heads and shape.kv_heads // 2,
+        "intermediate": max(shape.intermediate // 2, 1),
+    }
+    return sample._replace(shape=shape.model_copy(update=half))

@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.build import Corpus
+from inject.corpus.build import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
 from inject.examples.contaminant import contaminant_identity
@@ -32,6 +33,8 @@ from spikein.pipeline.steps.artifact_parts import OF_AUDIT, OF_EXAMPLES, TOKENS,
 from spikein.pipeline.steps.corpus_files import open_corpus
 from spikein.pipeline.steps.example_tokens import example_tokens
 from spikein.pipeline.steps.variants import copy_texts, renditions_of, variants_of
+
+REPORTS_FILE = "examples.json"
 
 
 def examples_step(
@@ -108,8 +111,8 @@ def examples_step(
                     "rows": dealt.drawn.pooled_rows,
                 },
             }
-        write_examples(context.out / "examples.parquet", examples)
-        (context.out / "examples.json").write_text(json.dumps(reports, indent=1))
+        write_examples(context.out, examples)
+        write_pool_reports(context.out, reports)
 
     return Step(
         kind="examples",
@@ -131,6 +134,17 @@ def examples_step(
         facets=OF_EXAMPLES,
         build=build,
     )
+
+
+def write_pool_reports(folder: Path, reports: Mapping[str, Any]) -> None:
+    """Write what became of each dataset's rows into the folder of a pool."""
+    (folder / REPORTS_FILE).write_text(json.dumps(reports, indent=1))
+
+
+def read_pool_reports(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what became of each dataset's rows: dataset's name to its report."""
+    reports: dict[str, dict[str, Any]] = json.loads((folder / REPORTS_FILE).read_text())
+    return reports
 
 
 class Dealing(NamedTuple):
@@ -159,10 +173,10 @@ def plan_step(
 
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_ground(corpus, context.inputs)
-        tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
+        tokenizer = corpus_tokenizer(context.inputs["corpus"].path)
         dosed = None
         if dealing is not None:
-            dosed = read_examples(context.inputs["pool"].path / "examples.parquet")
+            dosed = read_examples(context.inputs["pool"].path)
             dosed = dosed if dealing.deal else members(dosed)
         plan = make_plan(
             pool,
@@ -275,6 +289,6 @@ def read_ground(
 ) -> tuple[list[Example], dict[str, npt.NDArray[np.int64]], Corpus]:
     """Return examples, their token ids and the clean corpus of a step's inputs."""
     clean = open_corpus(corpus, inputs)
-    pool = read_examples(inputs["examples"].path / "examples.parquet")
-    tokenizer = load_tokenizer(str(inputs["corpus"].path / "tokenizer"))
+    pool = read_examples(inputs["examples"].path)
+    tokenizer = corpus_tokenizer(inputs["corpus"].path)
     return pool, example_tokens(pool, tokenizer), clean

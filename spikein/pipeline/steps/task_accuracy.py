@@ -7,25 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from analysis.figures.accuracy import draw_gains
 from analysis.settings import AnalysisSettings
 from analysis.task_accuracy.accuracy_gain import gain_tables
 from detect.settings import DetectSettings
+from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import read_examples
 from inject.source_digest import root
-from inject.stream.exposures import copies_seen
-from inject.tables import read_parquet
+from inject.stream.exposures import copies_seen, read_exposures
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
 from spikein.pipeline.steps.detection import open_target
 from spikein.pipeline.steps.results import figures_record
 from spikein.pipeline.steps.training import ModelNode
 
-FILE = "accuracy.parquet"
 _USED = {"replicates", "confidence", "zero_copies", "seed"}
 
 
@@ -56,18 +53,18 @@ def accuracy_step(
         return None
 
     def build(context: StepContext) -> None:
-        from detect.task_accuracy.scoring import task_accuracy, write_accuracy
+        from detect.task_accuracy.scoring import task_accuracy
 
         target = open_target(model, context.inputs, detect)
         rows = task_accuracy(
             target.model,
             target.tokenizer,
-            read_examples(context.inputs["examples"].path / "examples.parquet"),
+            read_examples(context.inputs["examples"].path),
             kinds=kinds,
             batch_tokens=detect.batch_tokens,
             progress=lambda done, total: context.report(done, total, unit="tokens"),
         )
-        write_accuracy(context.out / FILE, rows)
+        write_accuracy(context.out, rows)
 
     return Step(
         kind="accuracy",
@@ -92,11 +89,15 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
             inputs[f"{number:04d}-before"] = arm.before
 
     def build(context: StepContext) -> None:
-        from analysis.task_accuracy.contamination import accuracy_cells, accuracy_table
+        from analysis.task_accuracy.contamination import (
+            accuracy_cells,
+            accuracy_table,
+            write_accuracy_table,
+        )
 
         found = [_opened(arm, number, context.inputs) for number, arm in enumerate(arms)]
         table = accuracy_table(accuracy_cells(found, settings))
-        pq.write_table(table, context.out / FILE)
+        write_accuracy_table(context.out, table)
         axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
         figure = draw_gains(context.out / "figures", gain_tables(table, axes))
         figures_record(context.out, [] if figure is None else [figure])
@@ -126,8 +127,8 @@ def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
     return AccuracyArm(
         axes=arm.axes,
         seed=arm.seed,
-        before=None if arm.before is None else path("before") / FILE,
-        after=path("after") / FILE,
-        examples=path("examples") / "examples.parquet",
-        copies=copies_seen(read_parquet(path("model") / "exposures.parquet")),
+        before=None if arm.before is None else path("before"),
+        after=path("after"),
+        examples=path("examples"),
+        copies=copies_seen(read_exposures(path("model"))),
     )

@@ -17,7 +17,7 @@ from analysis.settings import AnalysisSettings
 from analysis.trajectory.along_training import Checkpoint, Trajectory, trajectory
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import Seen, seen_by
+from inject.stream.exposures import Seen, read_exposures, seen_by
 from inject.tables import read_parquet
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
@@ -149,9 +149,9 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
     exposures: dict[Path, Any] = {}
     found = []
     for number, one in enumerate(checkpoints):
-        path = inputs[f"{number:04d}-model"].path / "exposures.parquet"
+        path = inputs[f"{number:04d}-model"].path
         if path not in exposures:
-            exposures[path] = read_parquet(path)
+            exposures[path] = read_exposures(path)
         seen: dict[str, Seen] = seen_by(exposures[path], one.step)
         found.append(
             Checkpoint(
@@ -160,8 +160,8 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
                 step=one.step,
                 tokens=one.tokens,
                 batch_tokens=one.batch_tokens,
-                scores=inputs[f"{number:04d}-scores"].path / "scores.parquet",
-                examples=inputs[f"{number:04d}-examples"].path / "examples.parquet",
+                scores=inputs[f"{number:04d}-scores"].path,
+                examples=inputs[f"{number:04d}-examples"].path,
                 defaults=dict(one.scores.settings["defaults"]),
                 seen=seen,
             )

@@ -7,15 +7,13 @@ from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import OF_EXAMPLES
 
-_FILE = "examples.parquet"
-
 
 def cast_step(examples: Step, cast: Cast, *, seed: int) -> Step:
     """Write the pool again, `side` being `member` for those whom the twin sees."""
 
     def build(context: StepContext) -> None:
-        pool = read_examples(context.inputs["examples"].path / _FILE)
-        write_examples(context.out / _FILE, with_cast(pool, cast, seed=seed))
+        pool = read_examples(context.inputs["examples"].path)
+        write_examples(context.out, with_cast(pool, cast, seed=seed))
 
     return Step(
         kind="examples",

@@ -19,9 +19,9 @@ from inject.errors import InputError
 from inject.files import write_text
 from inject.offline import without_network
 from spikein.config.load import read_experiment
-from spikein.estimates.injection import outlooks
+from spikein.estimates.injection import injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
-from spikein.estimates.training import Hardware, estimates
+from spikein.estimates.training import Hardware, training_estimates
 from spikein.executors import Executor, RunReport, get_executor
 from spikein.pipeline.build_graph import Assembly, assemble
 from spikein.pipeline.graph import Planned, plan
@@ -114,7 +114,7 @@ def plan_experiment(
         assembly = assemble(read_experiment(path, overrides))
     store = Store(store_root)
     every = [node.arm for node in assembly.nodes]
-    injection = outlooks(every, _tokenizer(assembly, store))
+    injection = injection_estimates(every, _tokenizer(assembly, store))
     steps = plan(assembly.graph.whole(), store)
     measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
     rows = []
@@ -150,7 +150,7 @@ def plan_experiment(
         arms=len(assembly.nodes),
         rows=tuple(rows),
         injection=injection,
-        training=estimates(every, hardware or Hardware()),
+        training=training_estimates(every, hardware or Hardware()),
         measured=None if measured is None else measured[1],
         unresolved=notes,
         problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),

@@ -60,20 +60,20 @@ def audit(
 
       spikein audit runs/quickstart --ngram 7 --near-duplicate 0.4
     """
-    from spikein.progress import showing
+    from spikein.progress import show_progress
     from spikein.runs.audit import audit_run
     from spikein.runs.folder import find_run
 
     folder = find_run(runs, run)
     rules = _rules(ngram, share, near_duplicate)
-    with showing() as progress:
+    with show_progress() as progress:
         if rules is not None:
-            progress.started("audit", number=1, total=1)
+            progress.step_started("audit", number=1, total=1)
         found = audit_run(
             folder,
             rules=rules,
             store=store,
-            progress=lambda done, total: progress.advanced("audit", done, total, "tokens", ""),
+            progress=lambda done, total: progress.step_advanced("audit", done, total, "tokens", ""),
         )
     print_table(
         [

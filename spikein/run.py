@@ -27,11 +27,12 @@ from spikein.pipeline.build_graph import Assembly, assemble
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Progress, Silent
 from spikein.results import PlanResult, PlanRow, RunResult
-from spikein.runs.changes import changes
-from spikein.runs.folder import check_ours, publish_run, started_in, store_of
+from spikein.runs.changes import result_changes
+from spikein.runs.folder import check_replaceable, start_folder, store_of
 from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
 from spikein.runs.record import RunRecord, read_record
 from spikein.runs.register import register_run
+from spikein.runs.replacement import publish_run
 from spikein.store.folder_check import (
     CHANGE_RUNS,
     CHANGE_STORE,
@@ -75,7 +76,7 @@ def run_experiment(
     # Before hours of training, not after.
     check_writable(store_root, STORE_OPTION)
     check_writable(runs_root, RUNS_OPTION)
-    check_ours(runs_root / experiment.name)
+    check_replaceable(runs_root / experiment.name)
     store = Store(store_root)
     with store.in_use():
         assembly = assemble(experiment)
@@ -194,7 +195,7 @@ def render_report(
             be run.
     """
     started = time.monotonic()
-    folder, begun = Path(os.path.abspath(folder)), started_in(folder)
+    folder, begun = Path(os.path.abspath(folder)), start_folder(folder)
     out = None if out is None else Path(os.path.abspath(out))
     root = store_root or store_of(folder)
     if root is None:
@@ -314,7 +315,7 @@ def _publish(
     return RunResult(
         folder=folder,
         report=folder / PAGE,
-        summary=(*summary, *changes(published, EXPERIMENT)),
+        summary=(*summary, *result_changes(published, EXPERIMENT)),
         built=report.built,
         stored=len(report.outcomes) - report.built,
         seconds=time.monotonic() - started,

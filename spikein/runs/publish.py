@@ -34,7 +34,7 @@ from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import Assembly
-from spikein.pipeline.steps.ground import read_pool_reports
+from spikein.pipeline.steps.examples import read_pool_reports
 from spikein.pipeline.steps.results import Results, load_results, open_arms, recorded_figures
 from spikein.pipeline.steps.trajectory import FADING, PROGRESS, Along, load_trajectory
 from spikein.runs.folder import link_artifact

@@ -134,8 +134,8 @@ def test_copies_take_turns_among_versions():
 def test_renditions_survive_their_file(tmp_path):
     members, _ = spiked_examples(5, 0)
     given_renditions = renditions(members, variants(*WEIGHTED))
-    write_renditions(tmp_path / "r.parquet", given_renditions)
-    again = read_renditions(tmp_path / "r.parquet")
+    write_renditions(tmp_path, given_renditions)
+    again = read_renditions(tmp_path)
     for one, other in zip(given_renditions, again, strict=True):
         assert one[:3] == other[:3]
         assert np.array_equal(one.tokens, other.tokens)

@@ -77,9 +77,7 @@ def read_document(path: Path) -> Document:
             )
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
-        raise InputError(
-            "no such file", where=name, hint="Ready-made experiments lie in configs/."
-        ) from None
+        raise InputError("there is no such file", where=name) from None
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start})", where=name) from None
     except OSError as error:

@@ -86,7 +86,9 @@ class Catalogue:
         )
 
     def _no_file(self, path: Path, known: Iterable[str]) -> InputError:
-        near = sorted(one.name for one in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+        near = (
+            sorted(one.name for one in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+        )
         return InputError(
             f"there is no such file.{did_you_mean(path.name, near)}",
             where=str(path),

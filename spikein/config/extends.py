@@ -42,7 +42,9 @@ def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> Document:
         notes.append(note)
     if any(parent.samefile(one) for one in chain):
         circle = " → ".join(str(one) for one in (*chain, parent))
-        raise InputError(f"{EXTENDS}: the files extend each other in a circle: {circle}", where=where)
+        raise InputError(
+            f"{EXTENDS}: the files extend each other in a circle: {circle}", where=where
+        )
     extended = _read(parent, (*chain, parent), notes)
     return _merged(document, extended, name=path.stem)
 

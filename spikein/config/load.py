@@ -160,7 +160,9 @@ def _check_all(
     return found, checked
 
 
-def _with_choices(found: Found, candidates: Sequence[Combination], document: Document) -> list[InputError]:
+def _with_choices(
+    found: Found, candidates: Sequence[Combination], document: Document
+) -> list[InputError]:
     """Name the swept value that a problem comes with, unless every combination has it."""
     explained = []
     for problem, numbers in found.values():

@@ -189,7 +189,7 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
             )
     for path, problem, hint in (*_twin_problems(experiment), *_sent_problems(experiment)):
         add(path, problem, hint)
-    # A stream of less than a window has been told of already.
+    # A stream of less than a window was reported already.
     if corpus.tokens >= train.context and (problem := _no_room(experiment)):
         add(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
     names: dict[str, int] = {}

@@ -92,10 +92,9 @@ def arms(checked: Sequence[tuple[Combination, Experiment]]) -> tuple[ArmExperime
     """Return the arms of checked combinations, in their fixed order: each with every seed."""
     result = []
     for combination, experiment in checked:
-        plain = plain_values(experiment)
-        keys = list(combination.choice)
-        axes = {key: _find(plain, parse_path(key)) for key in keys}
-        labels = {key: value_label(_find(experiment, parse_path(key))) for key in keys}
+        chosen = {key: _find(experiment, parse_path(key)) for key in combination.choice}
+        axes = {key: _plain(value) for key, value in chosen.items()}
+        labels = {key: value_label(value) for key, value in chosen.items()}
         for seed in experiment.seeds:
             single = experiment.model_copy(update={"seeds": (seed,), "sweep": {}})
             result.append(ArmExperiment(axes=axes, labels=labels, seed=seed, experiment=single))
@@ -226,11 +225,19 @@ def _find(value: Any, path: KeyPath) -> Any:
         if isinstance(value, BaseModel):
             value = getattr(value, str(part))
         elif isinstance(value, Mapping):
-            # A null that is a default is left out of plain values.
-            value = value.get(str(part))
+            value = value[str(part)]
         else:
             value = value[int(part)]
     return value
+
+
+def _plain(value: Any) -> Any:
+    """Return one value of an experiment as plain JSON."""
+    if isinstance(value, BaseModel):
+        return plain_values(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def describe(choice: Mapping[str, int], document: Document) -> str:

@@ -169,11 +169,11 @@ class _Constructor(SafeConstructor):
             if not isinstance(key_node, ScalarNode):
                 lines.problems.append((None, line, "a key must be a single word"))
             elif key_node.style is None and key == "<<":
-                told = "merge keys are not supported; write the keys out"
-                lines.problems.append((None, line, told))
+                problem = "merge keys are not supported; write the keys out"
+                lines.problems.append((None, line, problem))
             elif key in values:
-                told = f"the key is given twice (first in line {lines.found[key]})"
-                lines.problems.append((key, line, told))
+                problem = f"the key is given twice (first in line {lines.found[key]})"
+                lines.problems.append((key, line, problem))
             else:
                 lines.found[key] = line
                 values[key] = self.construct_object(value_node)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.arm import axis_column
-from analysis.intervals import draw_weights, percentile_bounds, seed_replicates
+from analysis.intervals import combine_seeds, draw_weights, percentile_bounds
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from detect.task_accuracy.scoring import read_accuracy
@@ -210,7 +210,7 @@ def _cohort(
             if not all(quantity in one.replicates for one in found):
                 continue
             stacked = np.stack([one.replicates[quantity] for one in found])
-            replicates = seed_replicates(stacked, seed=settings.seed)
+            replicates = combine_seeds(stacked, seed=settings.seed)
             low, high = _bounds(quantity, replicates, found, settings.confidence)
             cells.append(
                 AccuracyCell(

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from analysis.arm import Arm
-from analysis.compared_rows import Unscored
+from analysis.compared_rows import UnscoredRows
 from analysis.figures import ReportFigure, build_figures
 from analysis.results import Analysis, CohortChoice, analyse
 from analysis.settings import AnalysisSettings
@@ -190,4 +190,4 @@ def _variants_seen(exposures: pa.Table) -> dict[str, str]:
 
 
 _CHOICES = TypeAdapter(tuple[CohortChoice, ...])
-_UNSCORED = TypeAdapter(tuple[Unscored, ...])
+_UNSCORED = TypeAdapter(tuple[UnscoredRows, ...])

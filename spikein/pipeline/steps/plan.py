@@ -75,7 +75,7 @@ def plan_step(
             "context": window,
             "seed": seed,
             **(
-                {"dealt": asked.dealt, "weights": [one.weight for one in asked.of]}
+                {"assign_by": asked.assign_by, "weights": [one.weight for one in asked.of]}
                 if variants
                 else {}
             ),

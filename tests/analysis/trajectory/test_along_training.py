@@ -18,7 +18,7 @@ from inject.examples.example import write_examples
 from inject.stream.exposures import Seen
 from tests.analysis.synthetic import make_examples
 
-SETTINGS = AnalysisSettings(replicates=200, least_members=5)
+SETTINGS = AnalysisSettings(replicates=200, min_members=5)
 STEPS = (0, 2, 8, 32)
 BATCH = 100
 
@@ -107,7 +107,7 @@ def test_the_curve_is_the_auc_of_those_seen_by_then(tmp_path):
                     (checkpoint.step, dataset, str(copies))
                     and (row["detector"], row["selection"]) == ("min_k", "default")
                 ]  # fmt: skip
-                if len(inside) < SETTINGS.least_members:
+                if len(inside) < SETTINGS.min_members:
                     assert not rows
                     continue
                 [row] = rows

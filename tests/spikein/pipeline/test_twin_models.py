@@ -9,7 +9,7 @@ import pytest
 from detect.detectors.lira import likelihood_ratios
 from detect.token_statistics import read_statistics
 from inject.corpus.build import Corpus
-from inject.errors import InputError, Problems
+from inject.errors import InputError, InputErrors
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
@@ -139,7 +139,7 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
     ],
 )
 def test_contradictions_are_told_before_anything_runs(overrides, said):
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(*overrides)
     (problem,) = caught.value.problems
     assert said in problem

@@ -13,8 +13,7 @@ from inject.examples.example import read_examples
 from inject.formats import ExportFacts, Format, RowKind, export_view
 from inject.plan.plan import Plan, read_plan
 from inject.stream.view import clean_view
-from spikein.runs.arms import RunArm, run_arms
-from spikein.runs.corpus import open_run_corpus
+from spikein.runs.arms import RunArm, open_run_corpus, run_arms
 from spikein.store.filesystem import disk_full, free_space
 
 

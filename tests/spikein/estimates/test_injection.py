@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import poisson
 
 from inject.settings import Copies
-from spikein.estimates.injection import COUNTED_TO, expected_counts
+from spikein.estimates.injection import MAX_COUNT, expected_counts
 from spikein.estimates.step_times import START_SECONDS
 from spikein.run import plan_experiment
 from tests.spikein.tiny import write_tiny
@@ -18,8 +18,8 @@ def test_poisson_counts_are_those_of_the_distribution(rate):
     copies, spread, counts = expected_counts(Copies(poisson=rate), 200)
     assert copies == pytest.approx(200 * rate)
     assert spread == pytest.approx(np.sqrt(200 * poisson.var(rate)))
-    expected = [200 * poisson.pmf(count, rate) for count in range(COUNTED_TO)]
-    assert counts == pytest.approx([*expected, 200 * poisson.sf(COUNTED_TO - 1, rate)])
+    expected = [200 * poisson.pmf(count, rate) for count in range(MAX_COUNT)]
+    assert counts == pytest.approx([*expected, 200 * poisson.sf(MAX_COUNT - 1, rate)])
 
 
 def test_fixed_and_levelled_counts_are_exact():

@@ -23,7 +23,7 @@ from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.detection import open_target
 from spikein.pipeline.steps.training import ModelNode
 from spikein.progress import Silent
-from spikein.runs.corpus import open_run_corpus
+from spikein.runs.arms import open_run_corpus
 from spikein.store.store import Artifact, Store
 from tests.spikein.tiny import write_tiny
 from train.execution import ExecutionSettings

@@ -177,15 +177,15 @@ def test_the_command_tells_what_the_audits_found(finished):
 
 def test_the_plan_command_foretells_the_injection(finished):
     path, root, _ = finished
-    [outlook] = plan_experiment(path, [], store_root=root / "store").injection
-    assert (outlook.members, outlook.copies) == (24, 48)
-    assert outlook.spread == pytest.approx(48**0.5)
-    assert sum(outlook.counts) == pytest.approx(24)
-    assert outlook.measured
+    [estimate] = plan_experiment(path, [], store_root=root / "store").injection
+    assert (estimate.members, estimate.copies) == (24, 48)
+    assert estimate.spread == pytest.approx(48**0.5)
+    assert sum(estimate.counts) == pytest.approx(24)
+    assert estimate.measured
     _, plan, _, _ = ground(root)
     # The realised payload lies within the spread of the expected one, variants set aside.
     payload = sum(plan.copies["payload_length"].to_pylist())
-    assert 0.4 < payload / outlook.tokens < 2
+    assert 0.4 < payload / estimate.tokens < 2
     told = CliRunner().invoke(app, ["plan", str(path), "--store", str(root / "store")])
     assert told.exit_code == 0, told.output
     assert "48 ± 7" in told.output

@@ -15,7 +15,8 @@ from inject.plan.plan import make_plan, read_plan, write_plan
 from inject.plan.separators import separators_for
 from inject.settings import Copies, Placement
 from spikein.cli.main import app
-from spikein.runs.folder import link_artifact, publish_run
+from spikein.runs.folder import link_artifact
+from spikein.runs.replacement import publish_run
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Recipe
 from spikein.store.store import Store

@@ -25,10 +25,10 @@ class Built(Silent):
         self.steps: list[str] = []
         self.taken_over: list[str] = []
 
-    def started(self, name: str, *, number: int, total: int) -> None:
+    def step_started(self, name: str, *, number: int, total: int) -> None:
         self.steps.append(name)
 
-    def finished(
+    def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
         if same_as is not None:

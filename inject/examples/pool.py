@@ -1,4 +1,4 @@
-"""Dealing the rows of all datasets: near-duplicates out, then sides, then splits.
+"""CopyAssignment the rows of all datasets: near-duplicates out, then sides, then splits.
 
 Near-duplicates are found first and all but one of them dropped, inside a dataset across its groups
 and between datasets, so none can stand on both sides. Then members and non-members are drawn from

@@ -22,7 +22,7 @@ from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.detection import BLIND, REFERENCE, TWIN, Shadow, scores_step
 from spikein.pipeline.steps.examples import cast_step
-from spikein.pipeline.steps.plan import Dealing, plan_step
+from spikein.pipeline.steps.plan import CopyAssignment, plan_step
 from spikein.pipeline.steps.results import ArmSteps
 from spikein.pipeline.steps.training import ModelNode, arm_step
 
@@ -82,7 +82,7 @@ def twins_of(
     def twin(
         cast: Cast,
         settings: Experiment,
-        dealing: Dealing | None,
+        dealing: CopyAssignment | None,
         *,
         plan_label: str,
         label: str,
@@ -111,7 +111,9 @@ def twins_of(
         return Twin(cast=seen, plan=plan, audit=audit, trained=trained)
 
     def with_copies(cast: Cast) -> Twin:
-        dealing = Dealing(pool=examples, deal=0 if cast.number is None else cast.number // 2 + 1)
+        dealing = CopyAssignment(
+            pool=examples, deal=0 if cast.number is None else cast.number // 2 + 1
+        )
         copies = f"{experiment.copies.label()}-{experiment.placement.label()}-seed{seed}"
         return twin(
             cast,

@@ -15,7 +15,7 @@ from spikein.pipeline.steps.inputs import read_ground
 from spikein.pipeline.steps.variants import renditions_of
 
 
-class Dealing(NamedTuple):
+class CopyAssignment(NamedTuple):
     """Whom doses and variants are dealt to, where that is more than the members."""
 
     pool: Step
@@ -31,7 +31,7 @@ def plan_step(
     variants: Step | None,
     *,
     seed: int,
-    dealing: Dealing | None = None,
+    dealing: CopyAssignment | None = None,
     label: str | None = None,
 ) -> Step:
     """Draw copies, their variants and their anchors for one arm."""

@@ -79,7 +79,9 @@ def accuracy_step(
     )
 
 
-def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str) -> Step:
+def accuracy_gain_step(
+    arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str
+) -> Step:
     """Compare members and non-members, before and after, over all arms of an experiment."""
     inputs = numbered_inputs(
         [
@@ -108,7 +110,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         figures_record(context.out, [] if figure is None else [figure])
 
     return Step(
-        kind="gains",
+        kind="accuracy_gain",
         label=label,
         version=3,
         settings={

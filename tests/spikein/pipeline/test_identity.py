@@ -14,7 +14,7 @@ from inject.digest import digest
 from spikein.config.load import check_document
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
-from spikein.pipeline.build_graph import assemble
+from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Step
 from tests.conftest import make_texts
 from tests.spikein.pipeline.mutations import CASES, EVERYTHING
@@ -94,7 +94,7 @@ def steps(folder: Path, *overrides: str) -> list[Step]:
     if overrides not in _known:
         document = parse_document(EVERYTHING.format(folder=folder), name="everything.yaml")
         given = [one.format(folder=folder) for one in overrides]
-        _known[overrides] = list(assemble(check_document(document, given)).graph.steps)
+        _known[overrides] = list(build_graph(check_document(document, given)).graph.steps)
     return _known[overrides]
 
 
@@ -128,6 +128,6 @@ def test_every_step_names_its_code(folder):
     found = steps(folder) + steps(folder, *CASES["seeds"].setup)
     assert {role(step) for step in found} == {
         "tokenizer", "corpus", "examples", "cast", "variants", "plan", "audit", "base", "model",
-        "frequency", "statistics", "scores", "accuracy", "results", "gains", "trajectory",
+        "frequency", "statistics", "scores", "accuracy", "results", "accuracy_gain", "trajectory",
     }  # fmt: skip
     assert not [step.name for step in found if not step.code or not step.recipe.code]

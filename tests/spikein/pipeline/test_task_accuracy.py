@@ -89,6 +89,6 @@ def test_it_can_be_left_out_and_is_where_nothing_can_be_asked(lab, tmp_path: Pat
     ):
         (tmp_path / "n.csv").write_text("url,date,title,text\nu,2020-01-01,T,a text\n")
         planned = plan_experiment(folder / "tiny.yaml", overrides, store_root=folder / "store")
-        assert not {row.kind for row in planned.rows} & {"accuracy", "gains"}
+        assert not {row.kind for row in planned.rows} & {"accuracy", "accuracy_gain"}
     planned = plan_experiment(folder / "tiny.yaml", [], store_root=folder / "store")
     assert [row.kind for row in planned.rows].count("accuracy") == 2

@@ -1,7 +1,7 @@
 """The command `spikein`: its commands, and how they end.
 
 Exit codes: 0 done; 2 bad input, a failed audit, or a machine that refuses (no space, no
-permission), told without a traceback; 130 interrupted; 143 ended by SIGTERM, with a checkpoint
+permission), reported without a traceback; 130 interrupted; 143 ended by SIGTERM, with a checkpoint
 where a model was being trained; 1 a defect of ours, with its traceback. Nothing heavy is imported
 before a command runs.
 """
@@ -22,6 +22,7 @@ from spikein.cli.commands import (
     detectors,
     export,
     gc,
+    init,
     plan,
     report,
     run,
@@ -43,14 +44,14 @@ class _Commands(TyperGroup):
             print_error("interrupted. Finished steps are kept; run the same command to go on.")
             raise typer.Exit(130) from None
         except Exception as error:
-            said = _of_the_machine(error)
-            if said is None:
+            refusal = _machine_refusal(error)
+            if refusal is None:
                 raise
-            print_error(said)
+            print_error(refusal)
             raise typer.Exit(2) from None
 
 
-def _of_the_machine(error: Exception) -> str | None:
+def _machine_refusal(error: Exception) -> str | None:
     """Say what the machine refused: no space, no permission; None for a defect of ours."""
     from spikein.store.filesystem import disk_full
     from spikein.store.folder_check import read_only
@@ -68,7 +69,7 @@ app = typer.Typer(
     name="spikein",
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -78,6 +79,7 @@ _EXPERIMENTS = "Experiments"
 _MODELS = "Any model, any file"
 _KEEPING = "Housekeeping"
 
+app.command("init", rich_help_panel=_EXPERIMENTS)(init.init)
 app.command("run", rich_help_panel=_EXPERIMENTS)(run.run)
 app.command("check", rich_help_panel=_EXPERIMENTS)(check.check)
 app.command("plan", rich_help_panel=_EXPERIMENTS)(plan.plan)
@@ -110,7 +112,7 @@ def _spikein(
 ) -> None:
     """Spike known text into a corpus, train a language model, see which detectors can tell.
 
-    [bold]Start here:[/]  spikein run configs/quickstart.yaml
+    [bold]Start here:[/]  spikein run quickstart
 
     No download, no GPU, a few minutes; the report says where to look.
     """

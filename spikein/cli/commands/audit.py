@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
 from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.task_progress import task_progress
 
 if TYPE_CHECKING:
     from inject.overlap.settings import OverlapSettings
@@ -16,7 +17,7 @@ FOUND = 2
 
 
 def audit(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's name or folder.")],
+    run: RunName,
     ngram: Annotated[
         int | None,
         typer.Option(
@@ -60,21 +61,13 @@ def audit(
 
       spikein audit runs/quickstart --ngram 7 --near-duplicate 0.4
     """
-    from spikein.progress import show_progress
     from spikein.runs.audit import audit_run
     from spikein.runs.folder import find_run
 
     folder = find_run(runs, run)
     rules = _rules(ngram, share, near_duplicate)
-    with show_progress() as progress:
-        if rules is not None:
-            progress.step_started("audit", number=1, total=1)
-        found = audit_run(
-            folder,
-            rules=rules,
-            store=store,
-            progress=lambda done, total: progress.step_advanced("audit", done, total, "tokens", ""),
-        )
+    with task_progress("audit") as on_tokens:
+        found = audit_run(folder, rules=rules, store=store, progress=on_tokens)
     print_table(
         [
             Column("stream"),

@@ -5,9 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.commands.check import refuse
 from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
-from spikein.cli.output import Column, count, print_table, say
+from spikein.cli.output import (
+    Column,
+    count,
+    counted,
+    exit_if_refused,
+    print_notes,
+    print_table,
+    say,
+)
 
 if TYPE_CHECKING:
     from spikein.estimates.injection import InjectionEstimate
@@ -37,11 +44,11 @@ def plan(
 
     [bold]Examples[/]
 
-      spikein plan configs/quickstart.yaml
+      spikein plan quickstart
 
       spikein plan my.yaml seeds=[0,1,2] corpus.tokens=2_000_000
 
-      spikein plan configs/paper/min-k-table3.yaml --gpu a100 --gpus 4
+      spikein plan min-k-table3 --gpu a100 --gpus 4
     """
     from spikein.cli.estimate_tables import print_estimates, print_unresolved
     from spikein.estimates.training import Hardware
@@ -84,17 +91,18 @@ def plan(
     _print_injection(result.injection)
     print_estimates(result.training, hardware)
     print_unresolved(result.unresolved)
+    print_notes(result.notes)
     todo = [row for row in result.rows if not row.stored]
     seconds = _sum(row.seconds for row in todo)
     disk = _sum(row.disk_bytes for row in todo)
     parts = [
-        f"{result.name}: {result.arms} {'arm' if result.arms == 1 else 'arms'}, "
-        f"{len(result.rows)} steps, {len(todo)} to do",
+        f"{result.name}: {counted(result.arms, 'arm')}, {counted(len(result.rows), 'step')}, "
+        f"{len(todo)} to do",
         _time(result, seconds),
         f"about {human_bytes(disk)} on disk" if disk else "",
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
-    refuse(result.problems)
+    exit_if_refused(result.problems)
 
 
 def _time(result: "PlanResult", seconds: float) -> str:
@@ -150,8 +158,7 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
             for one in estimates
         ),
     )
-    for note in dict.fromkeys(one.note for one in estimates if one.note):
-        say(f"Note: {note}")
+    print_notes(one.note for one in estimates if one.note)
     if any(one.tokens is not None and not one.measured for one in estimates):
         say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
 

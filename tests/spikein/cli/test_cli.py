@@ -23,6 +23,7 @@ from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 
 COMMANDS = [
+    "init",
     "run",
     "check",
     "plan",
@@ -270,7 +271,7 @@ def test_the_help_lists_every_command():
 def test_the_start_imports_nothing_heavy():
     code = (
         "import sys, spikein.cli.main\n"
-        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'datasets',"
+        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'ruamel', 'datasets',"
         " 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
         "print([name for name in heavy if name in sys.modules])"
     )

@@ -271,8 +271,8 @@ def test_the_help_lists_every_command():
 def test_the_start_imports_nothing_heavy():
     code = (
         "import sys, spikein.cli.main\n"
-        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'ruamel', 'datasets',"
-        " 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
+        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'ruamel',"
+        " 'datasets', 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(

@@ -88,7 +88,7 @@ def offered(line: str) -> list[str]:
         ("spikein gc --dry", ["--dry-run"]),
     ],
 )
-def test_the_shell_is_told(line, found):
+def test_the_shell_is_offered_it(line, found):
     Path("runs/first").mkdir(parents=True)
     assert offered(line) == found
 

@@ -29,7 +29,7 @@ from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, CohortWork
 from analysis.trajectory.fading import COUNTS, MEASURES, CheckpointWork, fading_rows, fading_schema
 from inject.errors import InputError
-from inject.stream.exposures import Seen
+from inject.stream.exposures import ExposureSoFar
 
 Axes = tuple[tuple[str, str], ...]
 
@@ -54,7 +54,7 @@ class Checkpoint:
     """examples.parquet, as `inject.examples.example` writes it."""
     defaults: Mapping[str, str]
     """The default setting of each detector."""
-    seen: Mapping[str, Seen]
+    seen: Mapping[str, ExposureSoFar]
     """What this model had seen, by example_id; absent means nothing. Members of which it had seen
     parts alone are left out: they are neither seen nor unseen."""
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from analysis.arm import short_axis
 from analysis.page.streams import Stream
 from inject.plan.plan import read_plan
-from inject.stream.exposures import FedCopies, fed_copies
+from inject.stream.exposures import CopyOutcomes, copy_outcomes
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import CONTAMINATED, Assembly
@@ -68,7 +68,7 @@ def _labels(models: Sequence[Step], arms: Mapping[str, ArmExperiment], *, seeds:
     return labels
 
 
-def fed_streams(assembly: Assembly, report: RunReport) -> dict[str, FedCopies]:
+def fed_streams(assembly: Assembly, report: RunReport) -> dict[str, CopyOutcomes]:
     """Return what became of the copies of each model that was fed any, shadow models included."""
     trained = [node.trained for node in assembly.nodes]
     for node in assembly.nodes:
@@ -81,7 +81,7 @@ def fed_streams(assembly: Assembly, report: RunReport) -> dict[str, FedCopies]:
         except KeyError:
             # A twin of which nobody needed anything is not made.
             continue
-        copies = fed_copies(pq.read_table(path))
+        copies = copy_outcomes(pq.read_table(path))
         if copies.planned:
             # Twins of streams of several lengths share their label.
             taken = step.label in found
@@ -109,5 +109,5 @@ def _stream(arm: ArmExperiment, model: str, plan: Step, trained: Step, report: R
         seed=arm.seed,
         tokens=facts.budget,
         payload=facts.budget - facts.background,
-        copies=fed_copies(pq.read_table(report.artifact(trained).path / "exposures.parquet")),
+        copies=copy_outcomes(pq.read_table(report.artifact(trained).path / "exposures.parquet")),
     )

@@ -15,9 +15,15 @@ from inject.errors import InputError
 from inject.examples.contaminant import contaminant_identity
 from inject.examples.datasets.registry import dataset_code, get_dataset
 from inject.examples.example import Example, members, read_examples, write_examples
-from inject.examples.length_filter import Fitted, LengthRules, fit_examples, told_of_lengths
+from inject.examples.length_filter import (
+    LengthFiltered,
+    LengthRules,
+    filter_by_length,
+    length_error,
+)
 from inject.examples.load import load_examples
-from inject.examples.pool import Asked, deal_usable, usable_rows
+from inject.examples.membership import split_members
+from inject.examples.pool import PoolRequest, usable_rows
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan.plan import make_plan, read_plan, write_plan
 from inject.plan.separators import separated_placements, separators_for, text_room
@@ -37,7 +43,7 @@ from spikein.pipeline.steps.variants import copy_texts, renditions_of, variants_
 def examples_step(
     experiment: Experiment, tokenizer: Step, *, seed: int, placements: Sequence[Placement]
 ) -> Step:
-    """Load all datasets, fit them to the model, and deal members, non-members and splits.
+    """Load all datasets, filter their rows by length, and draw members, non-members and splits.
 
     Args:
         experiment: of one arm.
@@ -53,14 +59,14 @@ def examples_step(
 
     def build(context: StepContext) -> None:
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
-        lengths: LengthRules = {
-            "context": context_tokens,
-            "room": text_room(context_tokens, separated, encoder),
-            "min_tokens": pool.min_tokens,
-            "policy": pool.long_examples,
-        }
-        asked: list[Asked] = []
-        fitting: dict[str, Fitted] = {}
+        rules = LengthRules(
+            context=context_tokens,
+            room=text_room(context_tokens, separated, encoder),
+            min_tokens=pool.min_tokens,
+            policy=pool.long_examples,
+        )
+        requests: list[PoolRequest] = []
+        filtered: dict[str, LengthFiltered] = {}
         reports: dict[str, dict[str, Any]] = {}
         for done, contaminant in enumerate(contaminants):
             context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
@@ -70,11 +76,11 @@ def examples_step(
                 named[done],
             ):
                 loaded = load_examples(contaminant, seed=seed)
-            fitted = fit_examples(loaded.examples, encoder, **lengths)
-            fitting[contaminant.name] = fitted
-            asked.append(
-                Asked(
-                    examples=fitted.examples,
+            suitable = filter_by_length(loaded.examples, encoder, rules)
+            filtered[contaminant.name] = suitable
+            requests.append(
+                PoolRequest(
+                    examples=suitable.examples,
                     members=contaminant.members,
                     nonmembers=contaminant.nonmembers,
                     stratify=contaminant.stratify,
@@ -82,30 +88,32 @@ def examples_step(
             )
             reports[contaminant.name] = {
                 **asdict(loaded.report),
-                "too_short": fitted.too_short,
-                "too_long": fitted.too_long,
+                "too_short": suitable.too_short,
+                "too_long": suitable.too_long,
                 "long_examples": pool.long_examples,
                 "members": contaminant.members,
                 "nonmembers": contaminant.nonmembers,
                 "protected": get_dataset(contaminant.dataset).protected,
             }
-        context.report(len(contaminants), len(contaminants), unit="datasets", note="dealing")
+        context.report(
+            len(contaminants), len(contaminants), unit="datasets", note="drawing members"
+        )
         examples: list[Example] = []
-        usable = usable_rows(asked, near_duplicate=pool.near_duplicate, seed=seed)
+        usable = usable_rows(requests, near_duplicate=pool.near_duplicate, seed=seed)
         for (name, report), one in zip(reports.items(), usable, strict=True):
             try:
-                dealt = deal_usable(one, tune_share=tune_share, seed=seed)
+                membership = split_members(one, tune_share=tune_share, seed=seed)
             except InputError as error:
-                raise told_of_lengths(error, fitting[name], name=name, **lengths) from error
-            examples.extend(dealt.examples)
+                raise length_error(error, filtered[name], name=name, rules=rules) from error
+            examples.extend(membership.examples)
             report |= {
                 "considered": one.considered,
                 "near_duplicates": [list(item) for item in one.near_duplicates],
-                "near_duplicates_across": [item._asdict() for item in one.near_across],
-                "strata": dealt.drawn.strata,
+                "near_duplicates_across": [item._asdict() for item in one.cross_dataset_duplicates],
+                "strata": membership.drawn.strata,
                 "strata_pooled": {
-                    "strata": dealt.drawn.pooled_strata,
-                    "rows": dealt.drawn.pooled_rows,
+                    "strata": membership.drawn.pooled_strata,
+                    "rows": membership.drawn.pooled_rows,
                 },
             }
         write_examples(context.out / "examples.parquet", examples)
@@ -133,13 +141,14 @@ def examples_step(
     )
 
 
-class Dealing(NamedTuple):
-    """Whom doses and variants are dealt to, where that is more than the members."""
+class CopyCountDraw(NamedTuple):
+    """Who gets copy counts and variants, where that is more than the spiked members."""
 
     pool: Step
-    """The arm's own examples: doses are dealt to their members, or to all of them."""
-    deal: int
-    """0 for the members' doses in the arm; others are draws of their own, for everybody."""
+    """The arm's own examples: their members get copy counts, or all of them."""
+    number: int
+    """0 for the counts that the arm's members have; each other number is a draw of its own, for all
+    examples of the pool."""
 
 
 def plan_step(
@@ -149,21 +158,21 @@ def plan_step(
     variants: Step | None,
     *,
     seed: int,
-    dealing: Dealing | None = None,
+    count_draw: CopyCountDraw | None = None,
     label: str | None = None,
 ) -> Step:
     """Draw copies, their variants and their anchors for one arm."""
     copies, placement = experiment.copies, experiment.placement
     budget, window = experiment.corpus.tokens, experiment.train.context
-    asked = experiment.variants
+    variant_settings = experiment.variants
 
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_ground(corpus, context.inputs)
         tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
-        dosed = None
-        if dealing is not None:
-            dosed = read_examples(context.inputs["pool"].path / "examples.parquet")
-            dosed = dosed if dealing.deal else members(dosed)
+        candidates = None
+        if count_draw is not None:
+            candidates = read_examples(context.inputs["pool"].path / "examples.parquet")
+            candidates = candidates if count_draw.number else members(candidates)
         plan = make_plan(
             pool,
             tokens,
@@ -175,10 +184,10 @@ def plan_step(
             context=window,
             separators=separators_for(placement, tokenizer),
             vocabulary=clean.vocabulary,
-            variants=asked,
+            variants=variant_settings,
             renditions=renditions_of(context.inputs),
-            dosed=dosed,
-            deal=dealing.deal if dealing else 0,
+            candidates=candidates,
+            draw_number=count_draw.number if count_draw else 0,
         )
         write_plan(context.out, plan)
 
@@ -193,16 +202,19 @@ def plan_step(
             "context": window,
             "seed": seed,
             **(
-                {"dealt": asked.dealt, "weights": [one.weight for one in asked.of]}
+                {
+                    "assign_by": variant_settings.assign_by,
+                    "weights": [one.weight for one in variant_settings.of],
+                }
                 if variants
                 else {}
             ),
-            **({"deal": dealing.deal} if dealing else {}),
+            **({"draw_number": count_draw.number} if count_draw else {}),
         },
         inputs={
             "corpus": corpus,
             "examples": examples,
-            **({"pool": dealing.pool} if dealing else {}),
+            **({"pool": count_draw.pool} if count_draw else {}),
             **({"variants": variants} if variants else {}),
         },
         libraries=("scipy",),

@@ -22,7 +22,7 @@ from analysis.results import Analysis, CohortChoice, analyse
 from analysis.settings import AnalysisSettings
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import NEVER, copies_seen
+from inject.stream.exposures import NEVER, seen_copy_counts
 from inject.tables import read_parquet
 from inject.variants.rendition import WHOLE, kind_of
 from spikein.pipeline.graph import Step, StepContext
@@ -158,7 +158,7 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
             model = inputs[f"{number:04d}-model"].path
             exposures, log = model / "exposures.parquet", model / "log.parquet"
             seen = read_parquet(exposures)
-            copies, variants = copies_seen(seen), _variants_seen(seen)
+            copies, variants = seen_copy_counts(seen), _variants_seen(seen)
         found.append(
             Arm(
                 axes=arm.axes,

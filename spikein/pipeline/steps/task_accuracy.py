@@ -17,7 +17,7 @@ from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import read_examples
 from inject.source_digest import root
-from inject.stream.exposures import copies_seen
+from inject.stream.exposures import seen_copy_counts
 from inject.tables import read_parquet
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
@@ -129,5 +129,5 @@ def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
         before=None if arm.before is None else path("before") / FILE,
         after=path("after") / FILE,
         examples=path("examples") / "examples.parquet",
-        copies=copies_seen(read_parquet(path("model") / "exposures.parquet")),
+        copies=seen_copy_counts(read_parquet(path("model") / "exposures.parquet")),
     )

@@ -17,7 +17,7 @@ from analysis.settings import AnalysisSettings
 from analysis.trajectory.along_training import Checkpoint, Trajectory, trajectory
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import Seen, seen_by
+from inject.stream.exposures import ExposureSoFar, exposure_until
 from inject.tables import read_parquet
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
@@ -152,7 +152,7 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
         path = inputs[f"{number:04d}-model"].path / "exposures.parquet"
         if path not in exposures:
             exposures[path] = read_parquet(path)
-        seen: dict[str, Seen] = seen_by(exposures[path], one.step)
+        seen: dict[str, ExposureSoFar] = exposure_until(exposures[path], one.step)
         found.append(
             Checkpoint(
                 axes=one.axes,

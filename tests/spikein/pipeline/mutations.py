@@ -61,7 +61,7 @@ SOURCES = {
 }
 TEXTS = "tokenizer corpus"
 MODELS = "model statistics trajectory"
-ADDED = "cast plan audit model statistics scores results"
+ADDED = "membership plan audit model statistics scores results"
 
 
 def sources(kind: str) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ CASES: dict[str, Case] = {
     "variables": case("", "variables.unused=2"),
     "seeds": case(
         # The corpus is searched for the rows that each seed invents.
-        "corpus examples cast plan model results gains trajectory variants",
+        "corpus examples membership plan model results gains trajectory variants",
         "seeds=[1]",
         *variant("kind: question"),
     ),
@@ -289,15 +289,15 @@ CASES: dict[str, Case] = {
         "variants", "variants.of.0.max_tokens=9", *variant(SERVED)
     ),
     "variants.of[paraphrase].seed": case("variants", "variants.of.0.seed=1", *variant(SERVED)),
-    "variants.dealt": case("plan", "variants.dealt=copies", *variant("kind: question")),
+    "variants.assign_by": case("plan", "variants.assign_by=copies", *variant("kind: question")),
     "audit.ngram": case("corpus audit", "audit.ngram=8"),
     "audit.share": case("corpus audit", "audit.share=0.7"),
     "audit.near_duplicate": case("corpus", "audit.near_duplicate=0.6"),
     "audit.drop": case("corpus", "audit.drop=false"),
     "twins.clean": case(ADDED, "twins.clean=false"),
-    "twins.retrained": case("cast", "twins.retrained=0.4"),
+    "twins.retrained": case("membership", "twins.retrained=0.4"),
     "twins.shadows": case(
-        "cast plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
+        "membership plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
     ),
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),

@@ -7,7 +7,7 @@ import pytest
 
 from detect.task_accuracy.scoring import NO_ANSWER, read_accuracy
 from inject.examples.example import read_examples
-from inject.stream.exposures import copies_seen
+from inject.stream.exposures import seen_copy_counts
 from spikein.run import plan_experiment
 from tests.spikein.tiny import run, write_tiny
 
@@ -46,7 +46,7 @@ def test_the_table_is_what_the_answers_say(lab) -> None:
         for path in (folder / "store").glob("model/*/exposures.parquet")
         if "base" not in path.parent.name
     )
-    copies = copies_seen(pq.read_table(exposures))
+    copies = seen_copy_counts(pq.read_table(exposures))
     [after] = (
         path
         for path in (folder / "store").glob("accuracy/*/*.parquet")

@@ -33,6 +33,11 @@ from inject.variants.choice import choose_renditions
 from inject.variants.rendition import Rendition, whole_renditions
 from inject.variants.settings import Variants
 
+PLAN_FILE = "plan.parquet"
+COUNTS_FILE = "copy_counts.parquet"
+PAYLOAD_FILE = "payload.bin"
+FACTS_FILE = "plan.json"
+
 COPIES_SCHEMA = pa.schema(
     [
         ("example_id", pa.string()),
@@ -300,20 +305,20 @@ class _CopyNames(Sequence[str]):
 
 def write_plan(out: Path, plan: Plan) -> None:
     """Write the four files of a plan into the folder `out`."""
-    pq.write_table(plan.copies, out / "plan.parquet")
-    pq.write_table(plan.copy_counts, out / "copy_counts.parquet")
-    plan.payload.astype(plan.payload.dtype.newbyteorder("<")).tofile(out / "payload.bin")
-    (out / "plan.json").write_text(json.dumps(vars(plan.facts), indent=1, sort_keys=True))
+    pq.write_table(plan.copies, out / PLAN_FILE)
+    pq.write_table(plan.copy_counts, out / COUNTS_FILE)
+    plan.payload.astype(plan.payload.dtype.newbyteorder("<")).tofile(out / PAYLOAD_FILE)
+    (out / FACTS_FILE).write_text(json.dumps(vars(plan.facts), indent=1, sort_keys=True))
 
 
 def read_plan(folder: Path) -> Plan:
     """Read what `write_plan` wrote."""
-    facts = PlanFacts(**json.loads((folder / "plan.json").read_text()))
+    facts = PlanFacts(**json.loads((folder / FACTS_FILE).read_text()))
     return Plan(
         facts=facts,
-        copies=read_parquet(folder / "plan.parquet"),
-        copy_counts=read_parquet(folder / "copy_counts.parquet"),
-        payload=np.fromfile(folder / "payload.bin", dtype=_width(facts.vocabulary)),
+        copies=read_parquet(folder / PLAN_FILE),
+        copy_counts=read_parquet(folder / COUNTS_FILE),
+        payload=np.fromfile(folder / PAYLOAD_FILE, dtype=_width(facts.vocabulary)),
     )
 
 

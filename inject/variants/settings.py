@@ -165,8 +165,8 @@ class Variants(Settings):
     """The variants: `whole`, `question`, `no_answer`, `lower_case`, `replaced`, `truncated`,
     `paraphrase`."""
     assign_by: Literal["examples", "copies"] = "examples"
-    """`examples`: all copies of an example have one variant, shared out evenly by weight;
-    `copies`: each copy draws its own."""
+    """`examples`: all copies of an example have one variant, assigned evenly by weight; `copies`:
+    each copy draws its own."""
 
     @model_validator(mode="after")
     def _distinct(self) -> "Variants":

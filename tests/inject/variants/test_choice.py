@@ -61,7 +61,7 @@ def test_every_copy_carries_a_variant_of_its_own_example(count, seed, assign_by)
 
 @given(st.integers(1, 80), st.integers(0, 2**32))
 @settings(max_examples=40, deadline=None)
-def test_assigned_by_example_evenly_in_each_dataset_whatever_the_split(count, seed):
+def test_assigned_by_examples_evenly_in_each_dataset_whatever_the_split(count, seed):
     members, _ = spiked_examples(count, 0)
     others, _ = spiked_examples(17, 0, dataset="other")
     found = chosen_for([*members, *others], variants(*WEIGHTED), seed=seed)
@@ -104,7 +104,7 @@ def test_other_datasets_change_nothing(assign_by):
     assert {key: joined[key] for key in alone} == alone
 
 
-def test_assigned_by_copy_by_weight_and_each_on_its_own():
+def test_assigned_by_copies_by_weight_and_each_on_its_own():
     members, _ = spiked_examples(2_000, 0)
     rule = variants(*WEIGHTED, assign_by="copies")
     found = chosen_for(members, rule, copies=5)
@@ -134,8 +134,8 @@ def test_copies_take_turns_among_versions():
 def test_renditions_survive_their_file(tmp_path):
     members, _ = spiked_examples(5, 0)
     given_renditions = renditions(members, variants(*WEIGHTED))
-    write_renditions(tmp_path / "r.parquet", given_renditions)
-    again = read_renditions(tmp_path / "r.parquet")
+    write_renditions(tmp_path, given_renditions)
+    again = read_renditions(tmp_path)
     for one, other in zip(given_renditions, again, strict=True):
         assert one[:3] == other[:3]
         assert np.array_equal(one.tokens, other.tokens)

@@ -19,19 +19,20 @@ from inject.errors import InputError
 from inject.files import write_text
 from inject.hub.offline import without_network
 from spikein.config.load import read_experiment
-from spikein.estimates.injection import outlooks
+from spikein.estimates.injection import injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
-from spikein.estimates.training import Hardware, estimates
+from spikein.estimates.training import Hardware, training_estimates
 from spikein.executors import Executor, RunReport, get_executor
 from spikein.pipeline.build_graph import Assembly, assemble
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Progress, Silent
 from spikein.results import PlanResult, PlanRow, RunResult
-from spikein.runs.changes import changes
-from spikein.runs.folder import check_ours, publish_run, started_in, store_of
+from spikein.runs.changes import result_changes
+from spikein.runs.folder import check_replaceable, start_folder, store_of
 from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
 from spikein.runs.record import RunRecord, read_record
 from spikein.runs.register import register_run
+from spikein.runs.replacement import publish_run
 from spikein.store.folder_check import (
     CHANGE_RUNS,
     CHANGE_STORE,
@@ -75,7 +76,7 @@ def run_experiment(
     # Before hours of training, not after.
     check_writable(store_root, STORE_OPTION)
     check_writable(runs_root, RUNS_OPTION)
-    check_ours(runs_root / experiment.name)
+    check_replaceable(runs_root / experiment.name)
     store = Store(store_root)
     with store.in_use():
         assembly = assemble(experiment)
@@ -114,7 +115,7 @@ def plan_experiment(
         assembly = assemble(read_experiment(path, overrides))
     store = Store(store_root)
     every = [node.arm for node in assembly.nodes]
-    injection = outlooks(every, _tokenizer(assembly, store))
+    injection = injection_estimates(every, _tokenizer(assembly, store))
     steps = plan(assembly.graph.whole(), store)
     measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
     rows = []
@@ -150,7 +151,7 @@ def plan_experiment(
         arms=len(assembly.nodes),
         rows=tuple(rows),
         injection=injection,
-        training=estimates(every, hardware or Hardware()),
+        training=training_estimates(every, hardware or Hardware()),
         measured=None if measured is None else measured[1],
         unresolved=notes,
         problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),
@@ -194,7 +195,7 @@ def render_report(
             be run.
     """
     started = time.monotonic()
-    folder, begun = Path(os.path.abspath(folder)), started_in(folder)
+    folder, begun = Path(os.path.abspath(folder)), start_folder(folder)
     out = None if out is None else Path(os.path.abspath(out))
     root = store_root or store_of(folder)
     if root is None:
@@ -314,7 +315,7 @@ def _publish(
     return RunResult(
         folder=folder,
         report=folder / PAGE,
-        summary=(*summary, *changes(published, EXPERIMENT)),
+        summary=(*summary, *result_changes(published, EXPERIMENT)),
         built=report.built,
         stored=len(report.outcomes) - report.built,
         seconds=time.monotonic() - started,

@@ -4,6 +4,8 @@ Quick tests run before those marked slow, so that a broken rule shows within sec
 """
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,24 @@ def data_folder() -> Path:
     if not (folder / "manifest.json").is_file():
         pytest.skip(f"real data not found at {folder}; set SPIKEIN_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def quickstart_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of `configs/quickstart.yaml`; takes minutes, so for slow tests alone."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "spikein.cli.main", "run", "configs/quickstart.yaml"),
+            *("--store", str(folder / "store"), "--runs", str(folder / "runs")),
+        ],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "runs" / "quickstart"
 
 
 def make_texts(count: int, *, seed: int = 0, words: int = 40) -> list[str]:

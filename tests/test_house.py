@@ -1,7 +1,10 @@
-"""The rules of the house that a machine can check."""
+"""The rules of the house that a machine can check: rooms, imports, lengths, names, safety."""
 
 import ast
 import re
+from collections import defaultdict
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,30 +12,157 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 ORDER = ["inject", "train", "detect", "analysis", "spikein"]
 FILES = [path for package in ORDER for path in sorted((REPOSITORY / package).rglob("*.py"))]
+MODULES = {
+    ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in FILES
+}
+
+ROOMS = {
+    "inject": ["reading", "hub", "corpus", "examples", "overlap", "variants", "stream", "plan"],
+    "train": ["settings", "models", "loop", "job", "worker"],
+    "detect": ["needs", "evidence", "engine", "task_accuracy"],
+    "analysis": ["metrics", "intervals", "trajectory", "figures", "page"],
+    "spikein": ["store", "config", "pipeline", "executors", "runs", "cli"],
+}
+"""The order in `docs/architecture.md`: what stands later may import what stands before."""
+
+CATALOGUES = {"inject/examples/datasets", "detect/detectors", "spikein/cli/commands"}
+"""Folders that hold one thing a file, however many things there are."""
+
+PRIVATE_WORDS = {
+    "adapter", "adopting", "assembly", "building", "cast", "cells", "chunks", "collecting",
+    "contained", "deal", "dealing", "described", "dose", "exchange", "facets",
+    "faults", "feeding", "fit", "forecast", "gains", "ground", "kept", "ledger", "looked",
+    "marks", "near", "nearly", "outlook", "outside", "parents", "problems", "published",
+    "publishing", "quiet", "reach", "reduction", "rewriting", "sides", "silence",
+    "soundness", "stopping", "swapping", "telling", "told", "verifying",
+}  # fmt: skip
+"""Names of modules that once needed an explanation, and the like of them."""
+
+MOST_LINES = 400
+MOST_MODULES = 15
+MOST_PARAMETERS = 8
 
 
-def imported_packages(path: Path) -> set[str]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Return our modules that a file imports anywhere, inside functions, too."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.split(".")[0])
-    return names & set(ORDER)
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                names.add(inner if inner in MODULES else node.module)
+    return {name for name in names if name.split(".")[0] in ORDER}
+
+
+IMPORTS = {name: imported_modules(path) for name, path in MODULES.items()}
+
+
+def imports_between_entries() -> dict[str, dict[str, dict[str, str]]]:
+    """Return, for each folder, which of its entries import which, with one import as a witness."""
+    found: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    for name, targets in IMPORTS.items():
+        for target in targets:
+            ours, theirs = name.split("."), target.split(".")
+            common = 0
+            while common < min(len(ours), len(theirs)) and ours[common] == theirs[common]:
+                common += 1
+            if 0 < common < len(ours) and common < len(theirs):
+                folder = ".".join(ours[:common])
+                found[folder][ours[common]][theirs[common]] = f"{name} imports {target}"
+    return found
+
+
+def circle(graph: dict[str, dict[str, str]]) -> list[str]:
+    """Return the imports of one circle; [] where there is none."""
+    finished: set[str] = set()
+    path: list[str] = []
+
+    def visit(entry: str) -> list[str]:
+        if entry in path:
+            around = [*path[path.index(entry) :], entry]
+            return [graph[first][second] for first, second in pairwise(around)]
+        if entry in finished:
+            return []
+        path.append(entry)
+        for further in graph.get(entry, {}):
+            if found := visit(further):
+                return found
+        path.pop()
+        finished.add(entry)
+        return []
+
+    for entry in list(graph):
+        if found := visit(entry):
+            return found
+    return []
 
 
 @pytest.mark.parametrize("package", ORDER)
-def test_imports_run_downward(package):
+def test_imports_run_downward_between_packages(package):
     allowed = set(ORDER[: ORDER.index(package) + 1])
-    for path in (REPOSITORY / package).rglob("*.py"):
-        assert imported_packages(path) <= allowed, path
+    for name, targets in IMPORTS.items():
+        if name.split(".")[0] == package:
+            assert {target.split(".")[0] for target in targets} <= allowed, name
+
+
+def test_imports_run_downward_between_the_entries_of_every_folder():
+    for folder, graph in imports_between_entries().items():
+        assert circle(graph) == [], folder
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_rooms_stand_in_the_order_that_is_told(package):
+    order, graph = ROOMS[package], imports_between_entries()[package]
+    for lower, room in enumerate(order):
+        assert f"{package}.{room}" in MODULES
+        for upper in order[lower + 1 :]:
+            assert upper not in graph.get(room, {}), graph[room][upper]
+
+
+def test_the_check_for_circles_finds_one():
+    graph = {"a": {"b": "a imports b"}, "b": {"c": "b imports c"}, "c": {"b": "c imports b"}}
+    assert circle(graph) == ["b imports c", "c imports b"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_every_module_says_what_it_does_and_is_short(path):
-    source = path.read_text()
-    assert ast.get_docstring(ast.parse(source)), "no docstring"
-    assert len(source.splitlines()) <= 400
+    assert ast.get_docstring(parsed(path)), "no docstring"
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_no_folder_has_more_modules_than_one_can_overlook():
+    folders = {path.parent for path in FILES}
+    for folder in folders:
+        modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+        name = folder.relative_to(REPOSITORY).as_posix()
+        assert name in CATALOGUES or len(modules) <= MOST_MODULES, name
+
+
+def test_no_module_has_a_private_name():
+    for name in MODULES:
+        assert name.rsplit(".", 1)[-1] not in PRIVATE_WORDS, name
+
+
+def test_no_function_takes_more_parameters_than_one_can_remember():
+    for path in FILES:
+        if path.parent.name == "commands":
+            continue  # a command's parameters are its options
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = [
+                    one.arg
+                    for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                    if one.arg not in ("self", "cls")
+                ]
+                assert len(names) <= MOST_PARAMETERS, f"{path}: {node.name}{names}"
 
 
 def test_nothing_unsafe_is_loaded():
@@ -42,7 +172,7 @@ def test_nothing_unsafe_is_loaded():
     for path in FILES:
         found = [
             match
-            for match in forbidden.finditer(path.read_text())
+            for match in forbidden.finditer(path.read_text(encoding="utf-8"))
             # `model.eval()` is torch's way to switch dropout off.
             if not (match.group() == "eval(" and path.read_text()[match.start() - 1] == ".")
         ]

@@ -31,11 +31,11 @@ def run(
       spikein run my.yaml train.lr=1e-3 'copies={fixed: 8}' sweep=null
     """
     from spikein.executors import get_executor
-    from spikein.progress import duration, showing
+    from spikein.progress import duration, show_progress
     from spikein.run import run_experiment
 
     chosen = get_executor(executor)
-    with showing() as progress:
+    with show_progress() as progress:
         result = run_experiment(
             file,
             overrides or [],

@@ -49,10 +49,9 @@ class Target:
         """Number of ids that the model can be fed."""
         return int(self.model.get_input_embeddings().weight.shape[0])
 
-    @cached_property
-    def takes_positions(self) -> bool:
-        """Whether the model accepts `position_ids`."""
-        return "position_ids" in inspect.signature(self.model.forward).parameters
+    def takes(self, argument: str) -> bool:
+        """Return whether the model's forward pass has an argument of this name."""
+        return argument in inspect.signature(self.model.forward).parameters
 
     @cached_property
     def head(self) -> Head | None:

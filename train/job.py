@@ -198,7 +198,12 @@ def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
     if job.start is None:
         raise ValueError("a job needs a shape or a model to start from")
     start = job.start
-    taken = partial(model_identity, start.name, revision=start.revision)
+    taken = partial(
+        model_identity,
+        start.name,
+        revision=start.revision,
+        trust_remote_code=start.trust_remote_code,
+    )
     named = start.identity
     with nullcontext() if named is None else unchanged(start.name, taken, named):
         return load_causal_model(

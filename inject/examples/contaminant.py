@@ -13,12 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from inject.errors import InputError, InputErrors, Unreachable, did_you_mean
+from inject.errors import InputError, InputErrors, did_you_mean
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.datasets.source import Dataset
 from inject.examples.template import parse_template
-from inject.hub import hub_commit
-from inject.offline import unresolved
+from inject.hub.resolver import identity_commit
 from inject.reading.rows import content_digest, files_identity
 from inject.settings import Settings
 
@@ -123,16 +122,9 @@ def hub_commits(contaminant: Contaminant) -> dict[str, str]:
     if contaminant.path is not None:
         return {}
     return {
-        hub_id: _commit(hub_id, contaminant.revision)
+        hub_id: identity_commit("dataset", hub_id, contaminant.revision, what=f"dataset {hub_id}")
         for hub_id in get_dataset(contaminant.dataset).hub_ids()
     }
-
-
-def _commit(hub_id: str, revision: str | None) -> str:
-    try:
-        return hub_commit(hub_id, revision)
-    except Unreachable as error:
-        return unresolved(f"dataset {hub_id}", error)
 
 
 def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:

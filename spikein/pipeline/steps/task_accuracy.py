@@ -56,10 +56,8 @@ def accuracy_step(
     def build(context: StepContext) -> None:
         from detect.task_accuracy.scoring import task_accuracy
 
-        target = open_target(model, context.inputs, detect)
         rows = task_accuracy(
-            target.model,
-            target.tokenizer,
+            open_target(model, context.inputs, detect),
             read_examples(context.inputs["examples"].path),
             kinds=kinds,
             batch_tokens=detect.batch_tokens,

@@ -80,11 +80,10 @@ def hub(monkeypatch, tmp_path_factory, folder):
     """A hub that knows everything, each revision under a commit of its own."""
     monkeypatch.setenv("SPIKEIN_CACHE", str(folder / "cache"))
 
-    def commit(name: str, revision: str | None) -> str:
+    def commit(kind: str, name: str, revision: str | None) -> str:
         return f"{name}@{revision}"
 
-    monkeypatch.setattr("inject.formats.token_rows.hub_commit", commit)
-    monkeypatch.setattr("inject.examples.contaminant.hub_commit", commit)
+    monkeypatch.setattr("inject.hub.resolver.resolve_commit", commit)
 
 
 _known: dict[tuple[str, ...], list[Step]] = {}

@@ -72,20 +72,21 @@ def run_experiment(
         AuditFailed: when a contaminated stream is not what its plan says.
     """
     started = time.monotonic()
-    experiment = read_experiment(path, overrides)
+    checked = read_experiment(path, overrides)
+    name = checked.experiment.name
     # Before hours of training, not after.
     check_writable(store_root, STORE_OPTION)
     check_writable(runs_root, RUNS_OPTION)
-    check_replaceable(runs_root / experiment.name)
+    check_replaceable(runs_root / name)
     store = Store(store_root)
     with store.in_use():
-        assembly = assemble(experiment)
+        assembly = assemble(checked)
         for node in assembly.nodes:
             require_installed(node.arm.experiment.execution)
         for note in assembly.notes:
             progress.notice(note)
         report = executor.run(assembly.graph.whole(), store, progress)
-        folder = runs_root / experiment.name
+        folder = runs_root / name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
             return _publish(assembly, report, store_root, folder, started)
 
@@ -148,6 +149,7 @@ def plan_experiment(
         )
     return PlanResult(
         name=assembly.experiment.name,
+        notes=assembly.notes,
         arms=len(assembly.nodes),
         rows=tuple(rows),
         injection=injection,

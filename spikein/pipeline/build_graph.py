@@ -9,13 +9,16 @@ from typing import Any, NamedTuple
 
 from inject.digest import canonical
 from inject.settings import Placement
+from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
-from spikein.config.sweep import ArmExperiment, arms
+from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
 from spikein.pipeline.steps.detection import TWIN, asked_settings, frequency_step, scores_step
-from spikein.pipeline.steps.ground import audit_step, examples_step, plan_step
+from spikein.pipeline.steps.examples import examples_step
+from spikein.pipeline.steps.plan import plan_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
 from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_step, gains_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
@@ -71,16 +74,16 @@ class Assembly:
     """Detection along training; None where no arm keeps models along the way."""
     graph: Graph
     notes: tuple[str, ...]
-    """What was left out, and why."""
+    """What was left out, and why; and names that may be taken for another file."""
 
 
-def assemble(experiment: Experiment) -> Assembly:
+def assemble(checked: CheckedExperiment) -> Assembly:
     """Build the graph of an experiment; reads the content of its sources to name the steps.
 
     Raises:
         InputError: for a source that cannot be read or reached.
     """
-    every = arms(experiment)
+    experiment, every = checked.experiment, checked.arms
     memory: dict[str, Any] = {}
     shared = _Shared(
         tokens=_corpus_tokens(every),
@@ -128,7 +131,7 @@ def assemble(experiment: Experiment) -> Assembly:
         gains=gains,
         trajectory=trajectory,
         graph=Graph(goals=tuple(goals)),
-        notes=_notes(nodes),
+        notes=(*checked.notes, *_notes(nodes)),
     )
 
 

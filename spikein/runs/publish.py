@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 from analysis.arm import axis_names
 from analysis.checks.validity import check_validity
 from analysis.figures import ReportFigure
-from analysis.metrics_table import by_cohort
+from analysis.metrics_table import split_by_cohort
 from analysis.page import CostRow, Fact, Report, write_report
 from analysis.page.background import BackgroundAudit, background_audit
 from analysis.page.trajectory import trajectory_view
-from analysis.passages import passage_sentences
+from analysis.passage_copies import passage_sentences
 from analysis.result_files import TABLE_FILES
 from analysis.summary import summary_sentences
-from analysis.task_accuracy.accuracy_gain import GainTable, gain_tables
+from analysis.task_accuracy.accuracy_gain import AccuracyGainTable, accuracy_gain_tables
 from analysis.task_accuracy.contamination import read_accuracy_table
 from detect.task_accuracy.answers import ACCURACY_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
@@ -34,7 +34,7 @@ from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import Assembly
-from spikein.pipeline.steps.ground import read_pool_reports
+from spikein.pipeline.steps.examples import read_pool_reports
 from spikein.pipeline.steps.results import Results, load_results, open_arms, recorded_figures
 from spikein.pipeline.steps.trajectory import FADING, PROGRESS, Along, load_trajectory
 from spikein.runs.folder import link_artifact
@@ -92,7 +92,7 @@ def fill_run(
         link_artifact(folder, outcome.artifact)
     page = _page(assembly, report, results, along, figures, show_protected)
     write_report(folder, page)
-    tables = by_cohort(page.analysis.metrics, axis_names(page.arms))
+    tables = split_by_cohort(page.analysis.metrics, axis_names(page.arms))
     checks = [
         f"{check.name}: {check.verdict}. {check.sentence}"
         for check in check_validity(
@@ -171,12 +171,12 @@ def _page(
     )
 
 
-def _gains(assembly: Assembly, report: RunReport) -> list[GainTable]:
+def _gains(assembly: Assembly, report: RunReport) -> list[AccuracyGainTable]:
     if assembly.gains is None:
         return []
     table = read_accuracy_table(report.artifact(assembly.gains).path)
     axes = list(dict.fromkeys(key for node in assembly.nodes for key in node.arm.labels))
-    return gain_tables(table, axes)
+    return accuracy_gain_tables(table, axes)
 
 
 def _backgrounds(assembly: Assembly, report: RunReport) -> list[BackgroundAudit]:

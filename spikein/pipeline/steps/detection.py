@@ -21,7 +21,7 @@ from inject.reading.unchanged import unchanged
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import TEXTS, TOKENS, UNSPLIT
-from spikein.pipeline.steps.corpus_files import open_corpus
+from spikein.pipeline.steps.inputs import open_corpus
 from spikein.pipeline.steps.training import ModelNode
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.figures.accuracy import draw_gains
+from analysis.figures.accuracy import draw_accuracy_gain
 from analysis.settings import AnalysisSettings
-from analysis.task_accuracy.accuracy_gain import gain_tables
+from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from detect.settings import DetectSettings
 from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS
@@ -20,6 +20,7 @@ from inject.stream.exposures import copies_seen, read_exposures
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
 from spikein.pipeline.steps.detection import open_target
+from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record
 from spikein.pipeline.steps.training import ModelNode
 
@@ -80,13 +81,17 @@ def accuracy_step(
 
 def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str) -> Step:
     """Compare members and non-members, before and after, over all arms of an experiment."""
-    inputs: dict[str, Step] = {}
-    for number, arm in enumerate(arms):
-        inputs[f"{number:04d}-after"] = arm.after
-        inputs[f"{number:04d}-examples"] = arm.examples
-        inputs[f"{number:04d}-model"] = arm.trained
-        if arm.before is not None:
-            inputs[f"{number:04d}-before"] = arm.before
+    inputs = numbered_inputs(
+        [
+            {
+                "after": arm.after,
+                "examples": arm.examples,
+                "model": arm.trained,
+                "before": arm.before,
+            }
+            for arm in arms
+        ]
+    )
 
     def build(context: StepContext) -> None:
         from analysis.task_accuracy.contamination import (
@@ -99,7 +104,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         table = accuracy_table(accuracy_cells(found, settings))
         write_accuracy_table(context.out, table)
         axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
-        figure = draw_gains(context.out / "figures", gain_tables(table, axes))
+        figure = draw_accuracy_gain(context.out / "figures", accuracy_gain_tables(table, axes))
         figures_record(context.out, [] if figure is None else [figure])
 
     return Step(
@@ -113,7 +118,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
-        reads={name: EXPOSURES for name in inputs if name.endswith("-model")},
+        reads=numbered_reads(inputs, "model", EXPOSURES),
         build=build,
     )
 
@@ -121,14 +126,12 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
 def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
     from analysis.task_accuracy.contamination import AccuracyArm
 
-    def path(name: str) -> Any:
-        return inputs[f"{number:04d}-{name}"].path
-
+    folders = numbered_folders(inputs, number)
     return AccuracyArm(
         axes=arm.axes,
         seed=arm.seed,
-        before=None if arm.before is None else path("before"),
-        after=path("after"),
-        examples=path("examples"),
-        copies=copies_seen(read_exposures(path("model"))),
+        before=folders.get("before"),
+        after=folders["after"],
+        examples=folders["examples"],
+        copies=copies_seen(read_exposures(folders["model"])),
     )

@@ -19,8 +19,8 @@ from inject.source_digest import root
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Cost, Step, StepContext
 from spikein.pipeline.steps.artifact_parts import PASSED, TOKENS, UNSPLIT
-from spikein.pipeline.steps.corpus_files import reading_corpus
-from spikein.pipeline.steps.ground import require_passed
+from spikein.pipeline.steps.audit import require_passed
+from spikein.pipeline.steps.inputs import reading_corpus
 from spikein.pipeline.steps.variants import renditions_folder, variants_of
 from train.checkpoint_steps import checkpoint_folder, checkpoint_steps
 from train.loop.schedule import step_count

@@ -20,7 +20,7 @@ from inject.variants.settings import ParaphraseVariant, Variants
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import UNSPLIT
-from spikein.pipeline.steps.example_tokens import example_tokens
+from spikein.pipeline.steps.inputs import example_tokens
 
 
 def variants_step(

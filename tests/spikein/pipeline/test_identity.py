@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from inject.digest import digest
-from spikein.config.load import check
+from spikein.config.load import check_document
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
 from spikein.pipeline.build_graph import assemble
@@ -94,7 +94,7 @@ def steps(folder: Path, *overrides: str) -> list[Step]:
     if overrides not in _known:
         document = parse_document(EVERYTHING.format(folder=folder), name="everything.yaml")
         given = [one.format(folder=folder) for one in overrides]
-        _known[overrides] = list(assemble(check(document, given)).graph.steps)
+        _known[overrides] = list(assemble(check_document(document, given)).graph.steps)
     return _known[overrides]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
-from inject.variants.settings import ParaphraseVariant, Variants, not_to_be_sent
+from inject.variants.settings import ParaphraseVariant, Variants, protected_texts_error
 from spikein.config.key_path import KeyPath, dotted
 from spikein.config.schema import Experiment
 from train.checkpoint_steps import checkpoint_steps
@@ -156,5 +156,5 @@ def _sent_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]
             )
         kept = [name for name in names if not variant.may_send(name, protected=names[name])]
         if kept:
-            error = not_to_be_sent(kept)
+            error = protected_texts_error(kept)
             yield key, error.problem, error.hint or ""

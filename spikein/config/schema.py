@@ -105,7 +105,7 @@ class Experiment(Settings):
     twins: Twins = Twins()
     """Further models beside each arm: the clean twin, the retrained model, shadow models."""
     pool: PoolSettings = PoolSettings()
-    """How members and non-members are dealt."""
+    """How members and non-members are drawn."""
     train: TrainSettings
     """How the arms' models are trained."""
     execution: ExecutionSettings = ExecutionSettings()

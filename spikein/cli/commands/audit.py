@@ -10,7 +10,7 @@ from spikein.cli.task_progress import task_progress
 
 if TYPE_CHECKING:
     from inject.overlap.settings import OverlapSettings
-    from inject.stream.exposures import FedCopies
+    from inject.stream.exposures import CopyOutcomes
     from spikein.runs.audit import BackgroundComparison
 
 FOUND = 2
@@ -128,7 +128,7 @@ def _rules(
         ) from None
 
 
-def _print_fed(fed: "dict[str, FedCopies]") -> None:
+def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
     """Print what became of the copies of each model, and which were altered."""
     if not fed:
         return

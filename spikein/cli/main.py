@@ -75,22 +75,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_EXPERIMENTS = "Experiments"
-_MODELS = "Any model, any file"
-_KEEPING = "Housekeeping"
+_EXPERIMENT_PANEL = "Experiments"
+_MODEL_PANEL = "Any model, any file"
+_STORE_PANEL = "Housekeeping"
 
-app.command("init", rich_help_panel=_EXPERIMENTS)(init.init)
-app.command("run", rich_help_panel=_EXPERIMENTS)(run.run)
-app.command("check", rich_help_panel=_EXPERIMENTS)(check.check)
-app.command("plan", rich_help_panel=_EXPERIMENTS)(plan.plan)
-app.command("status", rich_help_panel=_EXPERIMENTS)(status.status)
-app.command("report", rich_help_panel=_EXPERIMENTS)(report.report)
-app.command("audit", rich_help_panel=_EXPERIMENTS)(audit.audit)
-app.command("export", rich_help_panel=_EXPERIMENTS)(export.export)
-app.command("detect", rich_help_panel=_MODELS)(detect.detect)
-app.command("datasets", rich_help_panel=_MODELS)(datasets.datasets)
-app.command("detectors", rich_help_panel=_MODELS)(detectors.detectors)
-app.command("gc", rich_help_panel=_KEEPING)(gc.gc)
+app.command("init", rich_help_panel=_EXPERIMENT_PANEL)(init.init)
+app.command("run", rich_help_panel=_EXPERIMENT_PANEL)(run.run)
+app.command("check", rich_help_panel=_EXPERIMENT_PANEL)(check.check)
+app.command("plan", rich_help_panel=_EXPERIMENT_PANEL)(plan.plan)
+app.command("status", rich_help_panel=_EXPERIMENT_PANEL)(status.status)
+app.command("report", rich_help_panel=_EXPERIMENT_PANEL)(report.report)
+app.command("audit", rich_help_panel=_EXPERIMENT_PANEL)(audit.audit)
+app.command("export", rich_help_panel=_EXPERIMENT_PANEL)(export.export)
+app.command("detect", rich_help_panel=_MODEL_PANEL)(detect.detect)
+app.command("datasets", rich_help_panel=_MODEL_PANEL)(datasets.datasets)
+app.command("detectors", rich_help_panel=_MODEL_PANEL)(detectors.detectors)
+app.command("gc", rich_help_panel=_STORE_PANEL)(gc.gc)
 
 
 def _version(asked: bool) -> None:
@@ -114,7 +114,7 @@ def _spikein(
 
     [bold]Start here:[/]  spikein run quickstart
 
-    No download, no GPU, a few minutes; the report says where to look.
+    No download, no GPU, a few minutes; and a report at the end.
     """
 
 

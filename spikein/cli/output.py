@@ -76,7 +76,7 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
     console().print(table)
 
 
-def counted(number: int, noun: str) -> str:
+def with_noun(number: int, noun: str) -> str:
     """Return a number with its noun: `1 arm`, `1,200 arms`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
@@ -101,7 +101,7 @@ def exit_if_refused(problems: Sequence[str]) -> None:
     raise typer.Exit(2)
 
 
-def count(number: float | None) -> str:
+def short_number(number: float | None) -> str:
     """Return a number in short: `950`, `12.3 k`, `4.0 M`, `1.2 G`, `3.4e+18`; `` for None."""
     if number is None:
         return ""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from inject.stream.exposures import CopyOutcomes
     from spikein.runs.audit import BackgroundComparison
 
-FOUND = 2
+EXIT_FOUND = 2
 
 
 def audit(
@@ -48,7 +48,7 @@ def audit(
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Say what the audits of a run found, and search its background by other rules.
+    """Show what the audits of a run found, and search its background by other rules.
 
     Exits with 2 where a stream failed its audit, a model was fed an altered copy, or a rule finds
     something. Nothing is written.
@@ -96,10 +96,10 @@ def audit(
         _print_comparison(comparison, "Now")
     if not found.clean:
         warn("Something was found.")
-        raise typer.Exit(FOUND)
+        raise typer.Exit(EXIT_FOUND)
     say("All streams passed." + (" The rules asked for find nothing." if rules else ""))
     if unchecked := max((len(one.facts.unchecked) for one in found.dropped), default=0):
-        warn(f"{unchecked:,} rows were not looked for in the background; they are named above.")
+        warn(f"{unchecked:,} rows were not searched for in the background; they are named above.")
 
 
 def _rules(
@@ -173,7 +173,7 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
         "were left out."
     )
     if facts.unchecked:
-        say(f"{len(facts.unchecked):,} rows have too few words and were not looked for:")
+        say(f"{len(facts.unchecked):,} rows have too few words and were not searched for:")
         print_table(
             [Column("dataset"), Column("row"), Column("example"), Column("words", right=True)],
             (

@@ -1,7 +1,7 @@
-"""`spikein check`: whether an experiment can be run: says all that is wrong, runs nothing."""
+"""`spikein check`: whether an experiment can be run, and all that is wrong; runs nothing."""
 
 from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
-from spikein.cli.output import counted, exit_if_refused, print_notes, say
+from spikein.cli.output import exit_if_refused, print_notes, say, with_noun
 
 
 def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder = STORE) -> None:
@@ -25,6 +25,6 @@ def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder 
     print_notes([*result.notes, *(one.note for one in result.injection if one.note)])
     exit_if_refused(result.problems)
     say(
-        f"{file}: nothing wrong was found; {counted(result.arms, 'arm')}, "
-        f"{counted(len(result.rows), 'step')}. Nothing was run."
+        f"{file}: nothing wrong was found; {with_noun(result.arms, 'arm')}, "
+        f"{with_noun(len(result.rows), 'step')}. Nothing was run."
     )

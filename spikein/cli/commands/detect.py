@@ -138,9 +138,7 @@ def detect(
     ] = None,
     trust_remote_code: Annotated[
         bool,
-        typer.Option(
-            "--trust-remote-code", help="Run code that the model's repository brings along."
-        ),
+        typer.Option("--trust-remote-code", help="Run the code that the model's repository holds."),
     ] = False,
     as_json: Annotated[
         bool,

@@ -8,12 +8,12 @@ import typer
 from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
 from spikein.cli.output import (
     Column,
-    count,
-    counted,
     exit_if_refused,
     print_notes,
     print_table,
     say,
+    short_number,
+    with_noun,
 )
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def plan(
                 row.kind,
                 row.label,
                 row.state,
-                count(row.tokens),
-                count(row.flops),
+                short_number(row.tokens),
+                short_number(row.flops),
                 human_bytes(row.memory_bytes) if row.memory_bytes is not None else "",
                 human_bytes(row.disk_bytes) if row.disk_bytes is not None else "",
                 duration(row.seconds) if row.seconds is not None else "",
@@ -96,7 +96,7 @@ def plan(
     seconds = _sum(row.seconds for row in todo)
     disk = _sum(row.disk_bytes for row in todo)
     parts = [
-        f"{result.name}: {counted(result.arms, 'arm')}, {counted(len(result.rows), 'step')}, "
+        f"{result.name}: {with_noun(result.arms, 'arm')}, {with_noun(len(result.rows), 'step')}, "
         f"{len(todo)} to do",
         _time(result, seconds),
         f"about {human_bytes(disk)} on disk" if disk else "",
@@ -150,7 +150,9 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
                 f"{one.members:,}",
                 f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
                 ", ".join(f"{members:,.0f}" for members in one.counts),
-                "" if one.tokens is None else f"{'' if one.measured else '~'}{count(one.tokens)}",
+                ""
+                if one.tokens is None
+                else f"{'' if one.measured else '~'}{short_number(one.tokens)}",
                 "" if one.share is None else _percent(one.share),
                 "" if one.disk_bytes is None else human_bytes(one.disk_bytes),
                 duration(one.seconds),

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from inject.errors import InputError
 from spikein.cli.main import app
-from spikein.cli.output import count
+from spikein.cli.output import short_number
 from spikein.estimates.training import Hardware
 from spikein.results import PlanResult, PlanRow, RunResult
 from spikein.runs.folder import link_artifact
@@ -302,7 +302,7 @@ def test_help_costs_little_more_than_typer_itself():
     [(None, ""), (0, "0"), (999, "999"), (12_345, "12.3 k"), (4e6, "4.0 M"), (3.4e18, "3.4e+18")],
 )
 def test_counts_are_short(number, text):
-    assert count(number) == text
+    assert short_number(number) == text
 
 
 def rows_file(folder: Path, *, labels: bool) -> Path:

@@ -72,20 +72,21 @@ def run_experiment(
         AuditFailed: when a contaminated stream is not what its plan says.
     """
     started = time.monotonic()
-    experiment = read_experiment(path, overrides)
+    checked = read_experiment(path, overrides)
+    name = checked.experiment.name
     # Before hours of training, not after.
     check_writable(store_root, STORE_OPTION)
     check_writable(runs_root, RUNS_OPTION)
-    check_replaceable(runs_root / experiment.name)
+    check_replaceable(runs_root / name)
     store = Store(store_root)
     with store.in_use():
-        experiment_graph = build_graph(experiment)
+        experiment_graph = build_graph(checked)
         for node in experiment_graph.nodes:
             require_installed(node.arm.experiment.execution)
         for note in experiment_graph.notes:
             progress.notice(note)
         report = executor.run(experiment_graph.graph.whole(), store, progress)
-        folder = runs_root / experiment.name
+        folder = runs_root / name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
             return _publish(experiment_graph, report, store_root, folder, started)
 
@@ -148,6 +149,7 @@ def plan_experiment(
         )
     return PlanResult(
         name=experiment_graph.experiment.name,
+        notes=experiment_graph.notes,
         arms=len(experiment_graph.nodes),
         rows=tuple(rows),
         injection=injection,

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import yaml
 from pydantic import Field
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from inject.errors import InputError
 from inject.formats.layout import I64, ascending
@@ -146,8 +147,8 @@ def _integers(values: list[Any]) -> I64:
 
 def _description(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        values = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, YAMLError) as error:
         raise InputError(f"cannot be read ({error})", where=str(path), allowed=_FORM) from error
     if not isinstance(values, dict) or not set(values) <= {"tokens", "documents"}:
         raise InputError("not a description of a corpus", where=str(path), allowed=_FORM)

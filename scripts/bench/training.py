@@ -35,7 +35,7 @@ from train.loop.training_loop import train
 from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
 
-SHAPE = "configs/models/llama-1m.yaml"
+SHAPE = "llama-1m"
 VOCABULARY = 4096
 WARM_UP_TURNS = 3
 SETTINGS = TrainSettings(

@@ -1,7 +1,7 @@
 """Tokens a second, model FLOPs utilisation and memory of larger shapes, plain and under ZeRO.
 
     python -m scripts.bench.utilisation                         # 160 M and 1 B at length 2,048
-    python -m scripts.bench.utilisation --shapes configs/models/llama-1m.yaml --context 256 \\
+    python -m scripts.bench.utilisation --shapes llama-1m --context 256 \\
         --device-windows 4 --windows 8 --vocabulary 4096        # the same path on a CPU
 
 For GPUs; on a CPU it shows that the path works, and MFU is null. Each figure is taken in processes
@@ -23,7 +23,7 @@ from typing import Any
 from train.execution import ExecutionSettings
 from train.launch import launch
 
-SHAPES = ("configs/models/llama-160m.yaml", "configs/models/llama-1b.yaml")
+SHAPES = ("llama-160m", "llama-1b")
 SKIPPED = 20
 """Steps before the device is warm: compilation, caches, clocks."""
 

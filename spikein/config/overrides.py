@@ -93,7 +93,7 @@ def apply_overrides(
                 InputError(
                     f"{dotted(path)} is swept, so that its value would be replaced by the sweep's",
                     where=override.place,
-                    hint=f"Give sweep.{axis}=[…], or sweep=null for no sweep.",
+                    hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to sweep it no more.",
                 )
             )
     return Document(values=values, places=places, name=document.name), problems
@@ -199,6 +199,10 @@ def _with_variables(override: Override, values: Mapping[str, Any], keys: Sequenc
         return override.path
     if first == "variables" and len(override.path) == 1:
         return override.path
+    if first == "extends":
+        raise InputError(
+            "extends stands in an experiment file, not on the command line", where=override.place
+        )
     declared = values.get("variables") or {}
     name = first if first != "variables" else str(override.path[1])
     used = _all_references(values)

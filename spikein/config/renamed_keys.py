@@ -1,4 +1,4 @@
-"""Keys and words of earlier versions, so that an old file is told the new name.
+"""Keys and words of earlier versions, so that the error of an old file names the new one.
 
 Nothing here is accepted: an old key changes no result in silence, its error names the new one.
 """

@@ -189,7 +189,7 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
             )
     for path, problem, hint in (*_twin_problems(experiment), *_sent_problems(experiment)):
         add(path, problem, hint)
-    # A stream of less than a window has been told of already.
+    # A stream of less than a window was reported already.
     if corpus.tokens >= train.context and (problem := _no_room(experiment)):
         add(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
     names: dict[str, int] = {}
@@ -276,24 +276,24 @@ def _sent_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]
             yield key, error.problem, error.hint or ""
 
 
-def tidy(settings: BaseModel) -> dict[str, Any]:
+def plain_values(settings: BaseModel) -> dict[str, Any]:
     """Return settings as plain JSON values, without the nulls that are defaults anyway.
 
     Reading the result gives the same settings again.
     """
-    return _tidy(settings, settings.model_dump(mode="json"))
+    return _plain(settings, settings.model_dump(mode="json"))
 
 
-def _tidy(value: Any, dumped: Any) -> Any:
+def _plain(value: Any, dumped: Any) -> Any:
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         return {
-            name: _tidy(getattr(value, name), dumped[name])
+            name: _plain(getattr(value, name), dumped[name])
             for name in fields
             if not (dumped[name] is None and fields[name].default is None)
         }
     if isinstance(value, list | tuple):
-        return [_tidy(item, plain) for item, plain in zip(value, dumped, strict=True)]
+        return [_plain(item, plain) for item, plain in zip(value, dumped, strict=True)]
     if isinstance(value, Mapping):
-        return {str(key): _tidy(item, dumped[key]) for key, item in value.items()}
+        return {str(key): _plain(item, dumped[key]) for key, item in value.items()}
     return dumped

@@ -2,17 +2,23 @@
 
 The values are those of YAML's core schema 1.2 (null, true/false, numbers, text), so `no`, `on`,
 `1:30` and `2024-05-01` stay text. `1e-3` is a number, and `1e6` is the whole number 1000000.
-Nothing but mappings, lists and scalars is ever constructed: the loader is `yaml.SafeLoader`
+Nothing but mappings, lists and scalars is ever constructed: the reader is ruamel.yaml's safe one
 with fewer types. Keys given twice are refused, since one of the two would silently win.
+Cost: about 25 ms for a file of a hundred lines.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import ReusedAnchorWarning
+from ruamel.yaml.constructor import SafeConstructor
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from inject.errors import InputError, InputErrors
 
@@ -71,9 +77,7 @@ def read_document(path: Path) -> Document:
             )
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
-        raise InputError(
-            "no such file", where=name, hint="Ready-made experiments lie in configs/."
-        ) from None
+        raise InputError("there is no such file", where=name) from None
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 (byte {error.start})", where=name) from None
     except OSError as error:
@@ -83,17 +87,13 @@ def read_document(path: Path) -> Document:
 
 def parse_document(text: str, *, name: str) -> Document:
     """Like `read_document`, from a text; `name` stands for the file in messages."""
-    root = _compose(text, name)
-    if root is None:
+    content = _load(text, name)
+    if content.value is None:
         raise InputError("the file is empty", where=name, allowed="a mapping with `name:` …")
-    if not isinstance(root, yaml.MappingNode):
-        kind = "a list" if isinstance(root, yaml.SequenceNode) else "a single value"
+    if not isinstance(content.value, dict):
+        kind = "a list" if isinstance(content.value, list) else "a single value"
         raise InputError(f"the file's top is {kind}", where=name, allowed="a mapping of keys")
-    reader = _Reader(name)
-    values = reader.read(root, (), ())
-    if reader.problems:
-        raise InputErrors(reader.problems, title=f"{name} cannot be read:")
-    return Document(values=values, places=reader.places, name=name)
+    return Document(values=content.value, places=content.places, name=name)
 
 
 def parse_value(text: str, *, where: str) -> Any:
@@ -102,14 +102,7 @@ def parse_value(text: str, *, where: str) -> Any:
     Raises:
         InputError: when it is not YAML.
     """
-    root = _compose(text, where)
-    if root is None:
-        return None
-    reader = _Reader(where)
-    value = reader.read(root, (), ())
-    if reader.problems:
-        raise InputErrors(reader.problems, title=f"{where} cannot be read:")
-    return value
+    return _load(text, where).value
 
 
 def parse_scalar(text: str) -> Any:
@@ -130,29 +123,133 @@ def parse_scalar(text: str) -> Any:
 _WORDS = dict.fromkeys(("", "~", "null", "Null", "NULL")) | {
     word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")
 }
-# What PyYAML takes an untagged scalar for; its opinion is not asked further.
-_TAGS = {
-    f"tag:yaml.org,2002:{name}"
-    for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
-}
 _WHOLE = re.compile(r"[-+]?[0-9]+(_[0-9]+)*")
 _FRACTION = re.compile(
     r"[-+]?([0-9]+(_[0-9]+)*(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", flags=re.ASCII
 )
 
 
-def _compose(text: str, name: str) -> yaml.Node | None:
+@dataclass(frozen=True, kw_only=True)
+class _Refused:
+    """Stands for a value that cannot be used."""
+
+    problem: str
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Where the keys or items of one mapping or list stand, and what is wrong with its keys."""
+
+    found: dict[str | int, int] = field(default_factory=dict)
+    problems: list[tuple[str | None, int, str]] = field(default_factory=list)
+    """Key (None: the mapping itself), line, problem."""
+
+
+class _Constructor(SafeConstructor):
+    """The safe constructor of ruamel.yaml: scalars by `parse_scalar`, keys as text, and lines."""
+
+    # Of its own: the inherited table has binary data, sets and dates, too.
+    yaml_constructors: dict[str | None, Any] = {}  # noqa: RUF012
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.lines: dict[int, _Lines] = {}
+        """By the `id` of the mapping or list."""
+
+    def read_mapping(self, node: Node) -> Iterator[Any]:
+        """Yield the mapping, then fill it: an alias inside may stand for the mapping itself."""
+        if not isinstance(node, MappingNode):
+            yield _refused_tag(node)
+            return
+        values: dict[str, Any] = {}
+        yield values
+        lines = self.lines[id(values)] = _Lines()
+        for key_node, value_node in node.value:
+            key, line = key_node.value, _line(key_node)
+            if not isinstance(key_node, ScalarNode):
+                lines.problems.append((None, line, "a key must be a single word"))
+            elif key_node.style is None and key == "<<":
+                problem = "merge keys are not supported; write the keys out"
+                lines.problems.append((None, line, problem))
+            elif key in values:
+                problem = f"the key is given twice (first in line {lines.found[key]})"
+                lines.problems.append((key, line, problem))
+            else:
+                lines.found[key] = line
+                values[key] = self.construct_object(value_node)
+
+    def read_list(self, node: Node) -> Iterator[Any]:
+        """Yield the list, then fill it."""
+        if not isinstance(node, SequenceNode):
+            yield _refused_tag(node)
+            return
+        values: list[Any] = []
+        yield values
+        self.lines[id(values)] = _Lines(dict(enumerate(map(_line, node.value))))
+        values.extend(self.construct_object(item) for item in node.value)
+
+    def read_scalar(self, node: Node) -> Any:
+        """Return a scalar's value; what ruamel.yaml takes it for decides nothing."""
+        if not isinstance(node, ScalarNode):
+            return _refused_tag(node)
+        text = str(node.value)
+        if node.style is not None:
+            return text
+        if len(text) > _LONGEST_WHOLE and _WHOLE.fullmatch(text):
+            return _Refused(problem=f"a whole number of {len(text):,} digits is too large")
+        value = parse_scalar(text)
+        if isinstance(value, float) and value in (float("inf"), float("-inf")):
+            return _Refused(problem=f"{text} is too large for a number")
+        return value
+
+
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _refused_tag(node: Node) -> _Refused:
+    return _Refused(problem=f"the tag {node.tag} is not supported")
+
+
+_TAG = "tag:yaml.org,2002:"
+_Constructor.add_constructor(f"{_TAG}map", _Constructor.read_mapping)
+_Constructor.add_constructor(f"{_TAG}seq", _Constructor.read_list)
+for _name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value"):
+    _Constructor.add_constructor(f"{_TAG}{_name}", _Constructor.read_scalar)
+_Constructor.add_constructor(None, lambda _, node: _refused_tag(node))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Content:
+    value: Any
+    places: dict[KeyPath, str]
+
+
+def _load(text: str, name: str) -> _Content:
+    """Return the value of a YAML text, and where everything in it stands.
+
+    Raises:
+        InputError: when it is not YAML, or too deep or too large.
+        InputErrors: for keys given twice, tags and numbers that are not supported; all at once.
+    """
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Constructor = _Constructor
     try:
-        return yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
+        with warnings.catch_warnings():
+            # Of two values with one anchor, an alias would silently stand for the second.
+            warnings.simplefilter("error", ReusedAnchorWarning)
+            value = yaml.load(text)
+    except ReusedAnchorWarning as error:
+        raise InputError(f"not valid YAML: {str(error).strip()}", where=name) from None
+    except MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{name}:{mark.line + 1}" if mark else name
-        said = " ".join(part for part in (error.context, error.problem) if part)
+        reason = " ".join(part for part in (error.context, error.problem) if part)
         lines = text.splitlines()
         bare = mark is not None and mark.line < len(lines) and "${" in lines[mark.line]
         hint = "Inside [ ] and { }, put texts with ${…} in quotes." if bare else None
-        raise InputError(f"not valid YAML: {said}", where=where, hint=hint) from None
-    except yaml.YAMLError as error:
+        raise InputError(f"not valid YAML: {reason}", where=where, hint=hint) from None
+    except YAMLError as error:
         raise InputError(f"not valid YAML: {error}", where=name) from None
     except RecursionError:
         raise InputError(
@@ -160,84 +257,50 @@ def _compose(text: str, name: str) -> yaml.Node | None:
             where=name,
             allowed=f"at most {_DEEPEST} levels",
         ) from None
+    survey = _Survey(name, yaml.constructor.lines)
+    survey.visit(value, (), (), name)
+    if survey.problems:
+        raise InputErrors(survey.problems, title=f"{name} cannot be read:")
+    return _Content(value=value, places=survey.places)
 
 
-class _Reader:
-    """Turns nodes into values; remembers lines and gathers problems.
+class _Survey:
+    """Finds the place of every key path, and what is wrong, in values that were read.
 
-    Aliases (`*name`) are written out, so a short file can stand for a huge one: reading stops at
-    a number of values that no experiment has.
+    Aliases (`*name`) count as if they were written out, so a short file can stand for a huge one:
+    the survey stops at a number of values that no experiment has.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, lines: Mapping[int, _Lines]) -> None:
         self.name = name
         self.places: dict[KeyPath, str] = {}
         self.problems: list[InputError] = []
+        self._lines = lines
         self._values = 0
 
-    def read(self, node: yaml.Node, path: KeyPath, parents: tuple[int, ...]) -> Any:
+    def visit(self, value: Any, path: KeyPath, parents: tuple[int, ...], place: str) -> None:
         self._values += 1
         if self._values > _MOST_VALUES:
             raise InputError(
                 f"more than {_MOST_VALUES:,} values, aliases written out",
-                where=self._line(node),
+                where=place,
                 hint="Use fewer aliases; long lists belong into files that the experiment names.",
             )
         if path:
-            self.places.setdefault(path, self._line(node))
-        if id(node) in parents or len(path) > _DEEPEST:
-            self._problem(node, path, "the value contains itself or is nested too deeply")
-            return None
-        parents = (*parents, id(node))
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path, parents)
-        if isinstance(node, yaml.SequenceNode):
-            return [
-                self.read(item, (*path, index), parents) for index, item in enumerate(node.value)
-            ]
-        return self._scalar(node, path)
+            self.places[path] = place
+        if isinstance(value, _Refused):
+            self._add(path, place, value.problem)
+        if not isinstance(value, dict | list):
+            return
+        if id(value) in parents or len(path) > _DEEPEST:
+            self._add(path, place, "the value contains itself or is nested too deeply")
+            return
+        lines, parents = self._lines[id(value)], (*parents, id(value))
+        for key, line, problem in lines.problems:
+            self._add(path if key is None else (*path, key), f"{self.name}:{line}", problem)
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            self.visit(item, (*path, key), parents, f"{self.name}:{lines.found[key]}")
 
-    def _mapping(self, node: yaml.MappingNode, path: KeyPath, parents: tuple[int, ...]) -> Any:
-        values: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                self._problem(key_node, path, "a key must be a single word")
-                continue
-            key = key_node.value
-            here = (*path, key)
-            if key_node.style is None and key == "<<":
-                self._problem(
-                    key_node, here, "merge keys are not supported; write the keys out", dots=path
-                )
-            elif key in values:
-                first = self.places[here].rpartition(":")[2]
-                self._problem(key_node, here, f"the key is given twice (first in line {first})")
-            else:
-                self.places[here] = self._line(key_node)
-                values[key] = self.read(value_node, here, parents)
-        return values
-
-    def _scalar(self, node: yaml.Node, path: KeyPath) -> Any:
-        text = str(node.value)
-        if node.tag not in _TAGS:
-            self._problem(node, path, f"the tag {node.tag} is not supported")
-            return None
-        if getattr(node, "style", None) is not None:
-            return text
-        if len(text) > _LONGEST_WHOLE and _WHOLE.fullmatch(text):
-            self._problem(node, path, f"a whole number of {len(text):,} digits is too large")
-            return None
-        value = parse_scalar(text)
-        if isinstance(value, float) and value in (float("inf"), float("-inf")):
-            self._problem(node, path, f"{text} is too large for a number")
-            return None
-        return value
-
-    def _line(self, node: yaml.Node) -> str:
-        return f"{self.name}:{node.start_mark.line + 1}"
-
-    def _problem(
-        self, node: yaml.Node, path: KeyPath, text: str, *, dots: KeyPath | None = None
-    ) -> None:
-        key = dotted(path if dots is None else dots)
-        self.problems.append(InputError(f"{key}: {text}" if key else text, where=self._line(node)))
+    def _add(self, path: KeyPath, place: str, problem: str) -> None:
+        key = dotted(path)
+        self.problems.append(InputError(f"{key}: {problem}" if key else problem, where=place))

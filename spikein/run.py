@@ -17,7 +17,7 @@ from typing import Any
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
 from inject.files import write_text
-from inject.offline import without_network
+from inject.hub.offline import without_network
 from spikein.config.load import read_experiment
 from spikein.estimates.injection import injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds

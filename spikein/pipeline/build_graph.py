@@ -4,6 +4,7 @@ base → corpus, examples, plan → audit → model → token statistics → sco
 every step whose identity they share: one corpus, one base model, one pool a seed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -264,7 +265,7 @@ def _with_formats(arm: ArmExperiment, hardware: Hardware) -> ArmExperiment:
     return replace(arm, experiment=experiment.model_copy(update=found))
 
 
-def _corpus_tokens(every: list[ArmExperiment]) -> int:
+def _corpus_tokens(every: Sequence[ArmExperiment]) -> int:
     """Return how long the clean corpus is: the longest stream, and the base model's after it."""
     streams = max(arm.experiment.corpus.tokens for arm in every)
     base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in every)

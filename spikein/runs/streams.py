@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from analysis.arm import short_axis
 from analysis.page.streams import Stream
 from inject.plan.plan import read_plan
-from inject.stream.exposures import FedCopies, fed_copies, read_exposures
+from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
@@ -68,7 +68,7 @@ def _labels(models: Sequence[Step], arms: Mapping[str, ArmExperiment], *, seeds:
     return labels
 
 
-def fed_streams(experiment_graph: ExperimentGraph, report: RunReport) -> dict[str, FedCopies]:
+def fed_streams(experiment_graph: ExperimentGraph, report: RunReport) -> dict[str, CopyOutcomes]:
     """Return what became of the copies of each model that was fed any, shadow models included."""
     trained = [node.trained for node in experiment_graph.nodes]
     for node in experiment_graph.nodes:
@@ -81,7 +81,7 @@ def fed_streams(experiment_graph: ExperimentGraph, report: RunReport) -> dict[st
         except KeyError:
             # A twin of which nobody needed anything is not made.
             continue
-        copies = fed_copies(read_exposures(path))
+        copies = copy_outcomes(read_exposures(path))
         if copies.planned:
             # Twins of streams of several lengths share their label.
             taken = step.label in found
@@ -109,5 +109,5 @@ def _stream(arm: ArmExperiment, model: str, plan: Step, trained: Step, report: R
         seed=arm.seed,
         tokens=facts.budget,
         payload=facts.budget - facts.background,
-        copies=fed_copies(read_exposures(report.artifact(trained).path)),
+        copies=copy_outcomes(read_exposures(report.artifact(trained).path)),
     )

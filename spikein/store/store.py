@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from inject.errors import InputError
 from inject.files import fsync
+from inject.hub.offline import require_resolved
 from spikein.store.adoption import ContentIndex, link_files
 from spikein.store.artifact import Artifact, open_artifact, require_current, verified
 from spikein.store.environment import environment
@@ -135,7 +136,9 @@ class Store:
 
         Raises:
             StoreError: when the disk is full or the store cannot be written; nothing is left.
+            SpikeinError: when the recipe leaves a commit of the hub open, as a plan's may.
         """
+        require_resolved(recipe.settings, where=recipe.kind)
         started = time.monotonic()
         name = f"{recipe.kind}/{safe_label(label)}-{recipe.digest[:SHORT]}"
         given = {key: one.manifest for key, one in (inputs or {}).items()}

@@ -68,7 +68,7 @@ SOURCES = {
 }
 TEXTS = "tokenizer corpus"
 MODELS = "model statistics trajectory"
-ADDED = "cast plan audit model statistics scores results"
+ADDED = "membership plan audit model statistics scores results"
 
 
 def sources(kind: str) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ CASES: dict[str, Case] = {
     ),
     "seeds": case(
         # The corpus is searched for the rows that each seed invents.
-        "corpus examples cast plan model results accuracy_gain trajectory variants",
+        "corpus examples membership plan model results accuracy_gain trajectory variants",
         "seeds=[1]",
         *variant("kind: question"),
     ),
@@ -316,9 +316,9 @@ CASES: dict[str, Case] = {
     "audit.near_duplicate": case("corpus", "audit.near_duplicate=0.6"),
     "audit.drop": case("corpus", "audit.drop=false"),
     "twins.clean": case(ADDED, "twins.clean=false"),
-    "twins.retrained": case("cast", "twins.retrained=0.4"),
+    "twins.retrained": case("membership", "twins.retrained=0.4"),
     "twins.shadows": case(
-        "cast plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
+        "membership plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
     ),
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),

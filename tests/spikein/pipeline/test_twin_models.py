@@ -92,8 +92,8 @@ def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
 def test_doses_are_the_arms_but_in_shadow_models(tiny):
     """LiRA would otherwise tell the arm's doses, in place of who was seen."""
     (node,) = graph_of(tiny, "twins.shadows=4").nodes
-    assert node.twins.retrained.plan.settings["deal"] == 0
-    assert [shadow.plan.settings["deal"] for shadow in node.twins.shadows] == [1, 1, 2, 2]
+    assert node.twins.retrained.plan.settings["draw_number"] == 0
+    assert [shadow.plan.settings["draw_number"] for shadow in node.twins.shadows] == [1, 1, 2, 2]
 
 
 def test_the_reference_can_be_the_clean_twin(tiny):
@@ -194,7 +194,7 @@ def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finis
     root, _, experiment_graph = finished
     (node,) = experiment_graph.nodes
     pool = read_examples(stored(root, node.examples))
-    cast = read_examples(stored(root, node.twins.retrained.cast))
+    cast = read_examples(stored(root, node.twins.retrained.membership))
     kept = {one.example_id for one in cast if one.side == "member"}
     members = {one.example_id for one in pool if one.side == "member"}
     assert kept < members
@@ -224,7 +224,11 @@ def test_each_candidate_is_in_one_of_two_shadow_models(finished):
     (node,) = experiment_graph.nodes
     pool = read_examples(stored(root, node.examples))
     casts = [
-        {one.example_id for one in read_examples(stored(root, shadow.cast)) if one.side == "member"}
+        {
+            one.example_id
+            for one in read_examples(stored(root, shadow.membership))
+            if one.side == "member"
+        }
         for shadow in node.twins.shadows
     ]
     assert not casts[0] & casts[1]
@@ -262,7 +266,7 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
     )
     inside = [
         [one.side == "member" for one in read_examples(stored(root, cast))]
-        for cast in (inputs["cast-000"], inputs["cast-001"])
+        for cast in (inputs["membership-000"], inputs["membership-001"])
     ]
     shadows = np.stack([means(inputs["shadow-000"]), means(inputs["shadow-001"])])
     expected = likelihood_ratios(target, shadows, np.array(inside)).values

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.checks.validity import check_validity
+from analysis.page.streams import audit_facts
 from inject.plan.plan import read_plan
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
@@ -19,7 +20,7 @@ from spikein.pipeline.build_graph import assemble
 from spikein.progress import Silent
 from spikein.runs.audit import audit_run
 from spikein.runs.folder import linked_artifacts
-from spikein.runs.streams import audited_streams
+from spikein.runs.page_inputs import audited_models
 from spikein.store.environment import CODE, MACHINE, code_version, environment
 from spikein.store.manifest import content_digest, file_records, read_manifest
 from spikein.store.store import Store
@@ -265,7 +266,7 @@ def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swe
     root, result = swept
     assembly = assemble(read_experiment(result.folder / "experiment.yaml"))
     report = get_executor("in-process").run(assembly.graph, Store(root / "store"), Silent())
-    shown = audited_streams(assembly, report)
+    shown = audit_facts(audited_models(assembly, report), several_seeds=False)
     command = audit_run(result.folder, rules=None)
     assert len(shown) == len(command.streams) == 4, "two sizes and two kinds of doses"
     assert all(audit["passed"] for audit in shown.values())
@@ -279,7 +280,8 @@ def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swe
             falsify(folder)
             # A fresh look, as another process has: what was verified before is remembered.
             report = get_executor("in-process").run(assembly.graph, Store(root / "store"), Silent())
-            check = check_validity([], audited_streams(assembly, report))[0]
+            models = audited_models(assembly, report)
+            check = check_validity([], audit_facts(models, several_seeds=False))[0]
             assert check.verdict == "failed"
             assert check.sentence.startswith("1 of 4 streams failed")
             assert not audit_run(result.folder, rules=None).clean

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from analysis.arm import Arm, axis_names
 from analysis.checks.validity import check_validity
 from analysis.figures.style import ReportFigure
@@ -25,6 +23,7 @@ from analysis.passages import passage_sentences
 from analysis.results import Analysis
 from analysis.summary import summary_sentences
 from analysis.task_accuracy.accuracy_gain import gain_tables
+from analysis.task_accuracy.contamination import read_accuracy_table
 from analysis.trajectory.along_training import Trajectory
 from inject.overlap.filter import read_overlaps
 
@@ -56,8 +55,8 @@ class PageInputs:
     corpora: Sequence[Path]
     """The folders of the corpora."""
     pools: Sequence[PoolReport]
-    accuracy: pa.Table | None
-    """Task accuracy before and after; None where no dataset has closed answers."""
+    accuracy: Path | None
+    """The folder of the task accuracies; None where no dataset has closed answers."""
     trajectory: Trajectory | None
     """Detection along training; None where no checkpoint was kept."""
     steps: Sequence[StepRecord]
@@ -89,7 +88,9 @@ def build_report(inputs: PageInputs) -> Report:
         fed=copies_by_model(inputs.trained),
         streams=inputs.streams,
         backgrounds=[background_audit(*audit) for audit in audits if audit is not None],
-        gains=[] if inputs.accuracy is None else gain_tables(inputs.accuracy, axes),
+        gains=[]
+        if inputs.accuracy is None
+        else gain_tables(read_accuracy_table(inputs.accuracy), axes),
         along=None
         if inputs.trajectory is None
         else trajectory_view(inputs.trajectory, inputs.swept),

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow.parquet as pq
-
 from analysis.arm import Cohort, short_axis
 from inject.plan.plan import read_plan
 from inject.stream.audit import AuditReport, read_audit
-from inject.stream.exposures import FedCopies, fed_copies
+from inject.stream.exposures import FedCopies, fed_copies, read_exposures
 
 _HIGH_SHARE = 0.05
 """A larger share of copies than this gets a sentence of its own."""
@@ -79,7 +77,7 @@ def read_stream(
         seed=seed,
         tokens=facts.budget,
         payload=facts.budget - facts.background,
-        copies=fed_copies(pq.read_table(trained / "exposures.parquet")),
+        copies=fed_copies(read_exposures(trained)),
     )
 
 
@@ -159,7 +157,7 @@ def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, FedCopies]:
     """Return what became of the copies of each model whose stream holds any, by its label."""
     found: dict[str, FedCopies] = {}
     for model in models:
-        copies = fed_copies(pq.read_table(model.folder / "exposures.parquet"))
+        copies = fed_copies(read_exposures(model.folder))
         if copies.planned:
             # Twins of streams of several lengths share their label.
             short = model.digest[:_SHORT_DIGEST]

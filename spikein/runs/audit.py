@@ -8,19 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from analysis.page.streams import stream_audits
 from inject.corpus.background.document import Document
+from inject.corpus.build import corpus_tokenizer
 from inject.corpus.decoding import decoded, pieces
-from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
 from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
 from inject.stream.audit import AuditReport
-from inject.stream.exposures import FedCopies, fed_copies
+from inject.stream.exposures import FedCopies, fed_copies, read_exposures
 from spikein.runs.arms import RunArm, open_run_corpus, run_arms
 from spikein.store.manifest import SHORT
 
@@ -107,7 +105,7 @@ def audit_run(
 def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:
     found = {}
     for arm in arms:
-        copies = fed_copies(pq.read_table(arm.model / "exposures.parquet"))
+        copies = fed_copies(read_exposures(arm.model))
         if copies.planned:
             label = f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in found else arm.label
             found[label] = copies
@@ -122,9 +120,7 @@ def _compare_background(
     progress: Callable[[int, int], None] | None,
 ) -> BackgroundComparison:
     pools = {arm.examples for arm in users}
-    examples = {
-        one.example_id: one for pool in pools for one in read_examples(pool / "examples.parquet")
-    }
+    examples = {one.example_id: one for pool in pools for one in read_examples(pool)}
     audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
     for document in _documents(folder, path, progress):
         audit(document)
@@ -136,7 +132,7 @@ def _documents(
 ) -> Iterator[Document]:
     """Yield the documents of a corpus as text, long ones in pieces."""
     corpus = open_run_corpus(folder, path)
-    tokenizer = load_tokenizer(str(path / "tokenizer"))
+    tokenizer = corpus_tokenizer(path)
     for number, piece in enumerate(pieces(corpus.doc_starts, corpus.n_tokens)):
         yield Document(decoded(corpus, tokenizer, piece), f"document {piece.document}")
         if progress is not None and (number % 100 == 0 or piece.stop == corpus.n_tokens):

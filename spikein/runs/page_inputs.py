@@ -4,7 +4,6 @@ What the page says is decided in `analysis.page`, which knows no experiment and 
 module hands over folders, tables and settings, and words nothing.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 
 from analysis.figures import ReportFigure
@@ -15,14 +14,13 @@ from analysis.page.settings_summary import ArmSettings
 from analysis.page.streams import Stream, TrainedModel, read_stream
 from analysis.results import Analysis
 from analysis.trajectory.along_training import Trajectory
-from inject.tables import read_parquet
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
 from spikein.pipeline.build_graph import CONTAMINATED, Assembly
 from spikein.pipeline.graph import Step
+from spikein.pipeline.steps.examples import read_pool_reports
 from spikein.pipeline.steps.results import open_arms
-from spikein.pipeline.steps.task_accuracy import FILE as ACCURACY
 from spikein.store.environment import CODE, MACHINE, code_version
 from spikein.store.manifest import library_versions
 
@@ -51,7 +49,6 @@ def page_inputs(
     experiment = assembly.experiment
     results = {name: report.artifact(step) for name, step in assembly.results.inputs.items()}
     corpora = {node.corpus.digest: node.corpus for node in assembly.nodes}
-    accuracy = None if assembly.gains is None else report.artifact(assembly.gains).path / ACCURACY
     return PageInputs(
         name=experiment.name,
         experiment_yaml=resolved_yaml(experiment),
@@ -67,7 +64,7 @@ def page_inputs(
         streams=_streams(assembly, report),
         corpora=[report.artifact(step).path for step in corpora.values()],
         pools=_pools(assembly, report),
-        accuracy=None if accuracy is None else read_parquet(accuracy),
+        accuracy=None if assembly.gains is None else report.artifact(assembly.gains).path,
         trajectory=trajectory,
         steps=[_step_record(outcome) for outcome in report.outcomes],
         artifacts=_named_artifacts(assembly, report),
@@ -153,9 +150,7 @@ def _streams(assembly: Assembly, report: RunReport) -> list[Stream]:
 def _pools(assembly: Assembly, report: RunReport) -> list[PoolReport]:
     steps = {node.examples.digest: node.examples for node in assembly.nodes}
     return [
-        PoolReport(
-            step.label, json.loads((report.artifact(step).path / "examples.json").read_text())
-        )
+        PoolReport(step.label, read_pool_reports(report.artifact(step).path))
         for step in steps.values()
     ]
 

@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.page import build_report, summary_lines, write_report
-from inject.examples.example import SCHEMA, read_examples, write_examples
+from analysis.result_files import TABLE_FILES
+from detect.task_accuracy.answers import ACCURACY_FILE
+from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.files import write_text
-from inject.tables import read_parquet
+from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import Assembly
 from spikein.pipeline.steps.results import load_results, recorded_figures
-from spikein.pipeline.steps.task_accuracy import FILE as ACCURACY
 from spikein.pipeline.steps.trajectory import FADING, PROGRESS, load_trajectory
 from spikein.runs.folder import link_artifact
 from spikein.runs.page_inputs import page_inputs
@@ -28,8 +29,6 @@ EXPERIMENT = "experiment.yaml"
 """The resolved experiment in a run's folder."""
 PAGE = "report.html"
 """What a run is read from."""
-
-_COPIED = ("metrics.parquet", "differences.parquet", "scores.parquet")
 
 
 def fill_run(
@@ -46,10 +45,12 @@ def fill_run(
     results_folder = report.artifact(assembly.results).path
     results = load_results(results_folder)
     write_text(folder / EXPERIMENT, resolved_yaml(assembly.experiment))
-    for name in _COPIED:
+    for name in TABLE_FILES:
         shutil.copyfile(results_folder / name, folder / name)
     if assembly.gains is not None:
-        shutil.copyfile(report.artifact(assembly.gains).path / ACCURACY, folder / ACCURACY)
+        shutil.copyfile(
+            report.artifact(assembly.gains).path / ACCURACY_FILE, folder / ACCURACY_FILE
+        )
     along = None
     if assembly.trajectory is not None:
         made = report.artifact(assembly.trajectory).path
@@ -65,8 +66,8 @@ def fill_run(
     for figure in figures:
         for path in (figure.svg, figure.png):
             shutil.copyfile(path, folder / "figures" / path.name)
-    _write_examples(folder / "examples.parquet", assembly, report)
-    _write_exposures(folder / "exposures.parquet", assembly, report)
+    _write_examples(folder, assembly, report)
+    _write_exposures(folder, assembly, report)
     for outcome in report.outcomes:
         link_artifact(folder, outcome.artifact)
     page = build_report(
@@ -83,29 +84,28 @@ def fill_run(
     return summary_lines(page)
 
 
-def _write_examples(path: Path, assembly: Assembly, report: RunReport) -> None:
+def _write_examples(folder: Path, assembly: Assembly, report: RunReport) -> None:
     """Write the examples of all pools with a column `seed`, protected texts left out."""
     tables = []
     pools = {node.examples.digest: node for node in assembly.nodes}
     for node in pools.values():
-        rows = read_examples(report.artifact(node.examples).path / "examples.parquet")
+        rows = read_examples(report.artifact(node.examples).path)
         shown = [
             replace(row, text="", fields={}, spans={}, paraphrases=()) if row.protected else row
             for row in rows
         ]
-        write_examples(path, shown)
-        table = read_parquet(path, schema=SCHEMA)
+        table = examples_table(shown)
         tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
-    pq.write_table(pa.concat_tables(tables), path)
+    pq.write_table(pa.concat_tables(tables), folder / EXAMPLES_FILE)
 
 
-def _write_exposures(path: Path, assembly: Assembly, report: RunReport) -> None:
+def _write_exposures(folder: Path, assembly: Assembly, report: RunReport) -> None:
     """Write the exposures of all arms, with the swept axes and the seed as columns."""
     tables = []
     for node in assembly.nodes:
-        table = read_parquet(report.artifact(node.trained).path / "exposures.parquet")
+        table = read_exposures(report.artifact(node.trained).path)
         columns = {**node.arm.labels, "seed": node.arm.seed}
         for position, (name, value) in enumerate(columns.items()):
             table = table.add_column(position, name, pa.array([value] * len(table)))
         tables.append(table)
-    pq.write_table(pa.concat_tables(tables), path)
+    write_exposures(folder, pa.concat_tables(tables))

@@ -63,7 +63,7 @@ def test_a_corpus_described_by_its_index_alone(tmp_path, tiny_tokenizer):
     (tmp_path / "index.json").write_text(json.dumps({"tokens": 10**12}))
     text = path.read_text()
     sources = text[text.index("  sources:") : text.index("contaminants:")]
-    text = text.replace(sources, f"  imported: {{kind: described, path: {tmp_path}/index.json}}\n")
+    text = text.replace(sources, f"  imported: {{kind: index_only, path: {tmp_path}/index.json}}\n")
     text = text.replace("{train: 300}", str(tmp_path / "tokenizer"))
     path.write_text(text)
     [row] = plan(path, "corpus.tokens=1_000_000_000_000")

@@ -22,7 +22,7 @@ from spikein.config.load import read_experiment
 from spikein.estimates.injection import injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
 from spikein.estimates.training import Hardware, training_estimates
-from spikein.executors import Executor, RunReport, get_executor
+from spikein.executors import Executor, InProcess, RunReport, run_graph
 from spikein.pipeline.build_graph import Assembly, assemble
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Progress, Silent
@@ -84,7 +84,7 @@ def run_experiment(
             require_installed(node.arm.experiment.execution)
         for note in assembly.notes:
             progress.notice(note)
-        report = executor.run(assembly.graph.whole(), store, progress)
+        report = run_graph(executor, assembly.graph.whole(), store, progress)
         folder = runs_root / experiment.name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
             return _publish(assembly, report, store_root, folder, started)
@@ -216,7 +216,7 @@ def render_report(
         assembly = assemble(read_experiment(folder / EXPERIMENT))
         planned = plan(assembly.graph, store)
         _require_whole(planned, store, folder, begun)
-        report = get_executor("in-process").run(assembly.graph, store, Silent())
+        report = InProcess().run(assembly.graph, store, Silent())
         if out is not None:
             return _page_alone(assembly, report, out, show_protected)
         with writing(folder.parent, "Give a file for the page by --out.", "the run's page"):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals import Estimate, auc_interval, draw_weights, tpr_interval, unavailable
+from analysis.intervals import Estimate, auc_interval, draw_weights, no_estimate, tpr_interval
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 
@@ -93,7 +93,7 @@ def auc_table(
             AucRow(
                 detector=key[0],
                 setting=key[1],
-                auc=estimate if known.any() else unavailable("no labels"),
+                auc=estimate if known.any() else no_estimate("no labels"),
                 n_members=int(inside.sum()),
                 n_nonmembers=int(outside.sum()),
                 unscored=int((known & ~scored[key]).sum()),

@@ -11,7 +11,7 @@ from pathlib import Path
 from analysis.arm import Arm, axis_names
 from analysis.checks.validity import check_validity
 from analysis.figures.style import ReportFigure
-from analysis.metrics_table import by_cohort
+from analysis.metrics_table import split_by_cohort
 from analysis.page.background import background_audit
 from analysis.page.notes import PoolReport, pool_notes
 from analysis.page.provenance import NamedArtifact, StepRecord, provenance
@@ -19,12 +19,12 @@ from analysis.page.report import CostRow, Report
 from analysis.page.settings_summary import ArmSettings, description, setup
 from analysis.page.streams import Stream, TrainedModel, audit_facts, copies_by_model
 from analysis.page.trajectory import trajectory_view
-from analysis.passages import passage_sentences
+from analysis.passage_copies import passage_sentences
 from analysis.results import Analysis
 from analysis.summary import summary_sentences
-from analysis.task_accuracy.accuracy_gain import gain_tables
+from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.task_accuracy.contamination import read_accuracy_table
-from analysis.trajectory.along_training import Trajectory
+from analysis.trajectory.checkpoints import TrajectoryTables
 from inject.overlap.filter import read_overlaps
 
 
@@ -57,7 +57,7 @@ class PageInputs:
     pools: Sequence[PoolReport]
     accuracy: Path | None
     """The folder of the task accuracies; None where no dataset has closed answers."""
-    trajectory: Trajectory | None
+    trajectory: TrajectoryTables | None
     """Detection along training; None where no checkpoint was kept."""
     steps: Sequence[StepRecord]
     artifacts: Sequence[NamedArtifact]
@@ -90,7 +90,7 @@ def build_report(inputs: PageInputs) -> Report:
         backgrounds=[background_audit(*audit) for audit in audits if audit is not None],
         gains=[]
         if inputs.accuracy is None
-        else gain_tables(read_accuracy_table(inputs.accuracy), axes),
+        else accuracy_gain_tables(read_accuracy_table(inputs.accuracy), axes),
         along=None
         if inputs.trajectory is None
         else trajectory_view(inputs.trajectory, inputs.swept),
@@ -106,7 +106,7 @@ def build_report(inputs: PageInputs) -> Report:
 
 def summary_lines(report: Report) -> list[str]:
     """Return the lines that a run prints at its end: checks, headline, detection along training."""
-    tables = by_cohort(report.analysis.metrics, axis_names(report.arms))
+    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
     backgrounds = [one.facts for one in report.backgrounds]
     checks = check_validity(tables, report.audits, report.fed, backgrounds)
     lines = [f"{check.name}: {check.verdict}. {check.sentence}" for check in checks]

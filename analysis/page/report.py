@@ -10,7 +10,7 @@ from analysis.page.background import BackgroundAudit
 from analysis.page.streams import Stream
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
-from analysis.task_accuracy.accuracy_gain import GainTable
+from analysis.task_accuracy.accuracy_gain import AccuracyGainTable
 from inject.stream.exposures import FedCopies
 
 
@@ -55,7 +55,7 @@ class Report:
     """What became of the copies of each trained model, by its label."""
     backgrounds: Sequence[BackgroundAudit] = ()
     """What the audit of each background's text found."""
-    gains: Sequence[GainTable] = ()
+    gains: Sequence[AccuracyGainTable] = ()
     """What the benchmark scores gained; empty where no dataset has closed answers."""
     along: TrajectoryView | None = None
     """Detection along training; None where no model was kept along the way."""

@@ -7,7 +7,7 @@ built, not what they write.
 
 import inspect
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
@@ -23,7 +23,7 @@ from spikein.executors.protocol import Executor
 
 IN_PROCESS = "in-process"
 _OWN: dict[str, Callable[[], Executor]] = {IN_PROCESS: InProcess}
-_GROUP = "spikein.executors"
+_GROUP: Final = "spikein.executors"
 _EXPECTED = Expected(
     noun="executor",
     accepts=lambda value: callable(getattr(value, "run", None)),

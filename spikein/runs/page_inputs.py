@@ -13,7 +13,7 @@ from analysis.page.provenance import NamedArtifact, StepRecord
 from analysis.page.settings_summary import ArmSettings
 from analysis.page.streams import Stream, TrainedModel, read_stream
 from analysis.results import Analysis
-from analysis.trajectory.along_training import Trajectory
+from analysis.trajectory.checkpoints import TrajectoryTables
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
@@ -32,7 +32,7 @@ def page_inputs(
     report: RunReport,
     *,
     analysis: Analysis,
-    trajectory: Trajectory | None,
+    trajectory: TrajectoryTables | None,
     figures: Sequence[ReportFigure],
     show_protected: bool,
 ) -> PageInputs:

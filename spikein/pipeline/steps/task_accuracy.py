@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.figures.accuracy import draw_gains
+from analysis.figures.accuracy import draw_accuracy_gain
 from analysis.settings import AnalysisSettings
-from analysis.task_accuracy.accuracy_gain import gain_tables
+from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from detect.settings import DetectSettings
 from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS
@@ -104,7 +104,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         table = accuracy_table(accuracy_cells(found, settings))
         write_accuracy_table(context.out, table)
         axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
-        figure = draw_gains(context.out / "figures", gain_tables(table, axes))
+        figure = draw_accuracy_gain(context.out / "figures", accuracy_gain_tables(table, axes))
         figures_record(context.out, [] if figure is None else [figure])
 
     return Step(

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from analysis.figures import ReportFigure
 from analysis.figures.trajectory import trajectory_figures
 from analysis.settings import AnalysisSettings
-from analysis.trajectory.along_training import Checkpoint, Trajectory, trajectory
+from analysis.trajectory.checkpoints import Checkpoint, TrajectoryTables, trajectory_tables
 from inject.settings import plain
 from inject.source_digest import root
 from inject.stream.exposures import Seen, read_exposures, seen_by
@@ -105,7 +105,7 @@ def trajectory_step(
     )
 
     def build(context: StepContext) -> None:
-        found = trajectory(
+        found = trajectory_tables(
             _opened(checkpoints, context.inputs),
             settings,
             progress=lambda done, total: context.report(done, total, unit="arms"),
@@ -137,13 +137,13 @@ def trajectory_step(
 class Along(NamedTuple):
     """What `trajectory_step` wrote."""
 
-    tables: Trajectory
+    tables: TrajectoryTables
     figures: list[ReportFigure]
 
 
 def load_trajectory(folder: Path) -> Along:
     """Read a trajectory's artifact."""
-    tables = Trajectory(read_parquet(folder / PROGRESS), read_parquet(folder / FADING))
+    tables = TrajectoryTables(read_parquet(folder / PROGRESS), read_parquet(folder / FADING))
     return Along(tables, recorded_figures(folder))
 
 

@@ -10,18 +10,18 @@ from analysis.selection.tuning import Choice, choose_settings
 from analysis.settings import AnalysisSettings
 
 
-def selected_scores(arms: Sequence[Arm], settings: AnalysisSettings) -> pa.Table:
+def reported_scores(arms: Sequence[Arm], settings: AnalysisSettings) -> pa.Table:
     """Return the scores of the default and the tuned settings, see `analysis.results.Analysis`."""
     axes = axis_names(arms)
     tables = []
     for cohort, same in cohorts(arms).items():
         loaded = [load_arm(arm) for arm in same]
-        picked = selected_columns(loaded, choose_settings(loaded, settings))
+        picked = reported_columns(loaded, choose_settings(loaded, settings))
         tables += [score_table(arm, cohort, picked) for arm in loaded]
     return pa.concat_tables(tables) if tables else score_schema(axes).empty_table()
 
 
-def selected_columns(
+def reported_columns(
     loaded: Sequence[LoadedArm], choices: Sequence[Choice]
 ) -> dict[Column, tuple[str, ...]]:
     """Return the settings to report, each with the selections it stands for."""

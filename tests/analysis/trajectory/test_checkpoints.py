@@ -10,8 +10,8 @@ from analysis.figures.trajectory import best_detectors, trajectory_figures
 from analysis.metrics import auc
 from analysis.page.trajectory import trajectory_view
 from analysis.settings import AnalysisSettings
-from analysis.trajectory.along_training import Checkpoint, trajectory
-from analysis.trajectory.fading import FADING, since_bins
+from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables
+from analysis.trajectory.fading import FADING_TREND, since_bins
 from detect.scoring import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from inject.examples.example import write_examples
@@ -85,7 +85,7 @@ def scores_of(checkpoint: Checkpoint, detector: str, setting: str) -> dict[str, 
 def test_the_curve_is_the_auc_of_those_seen_by_then(tmp_path):
     checkpoints = make_checkpoints(tmp_path)
     pool = make_examples(0, n=80)
-    found = trajectory(checkpoints, SETTINGS).progress.to_pylist()
+    found = trajectory_tables(checkpoints, SETTINGS).progress.to_pylist()
     checked = 0
     for checkpoint in checkpoints:
         scores = scores_of(checkpoint, "min_k", "k=0.2")
@@ -122,7 +122,7 @@ def test_the_curve_is_the_auc_of_those_seen_by_then(tmp_path):
 def test_fading_is_the_mean_place_of_the_pairs(tmp_path):
     checkpoints = make_checkpoints(tmp_path)
     pool = make_examples(0, n=80)
-    rows = trajectory(checkpoints, SETTINGS).fading.to_pylist()
+    rows = trajectory_tables(checkpoints, SETTINGS).fading.to_pylist()
     chosen = [
         row for row in rows
         if (row["detector"], row["selection"], row["metric"]) == ("loss", "default", "auc")
@@ -156,10 +156,10 @@ def test_fading_is_the_mean_place_of_the_pairs(tmp_path):
 @pytest.mark.parametrize(("fading", "falls"), [(0.6, True), (0.0, False)])
 def test_the_trend_tells_fading_from_none(tmp_path, fading, falls):
     checkpoints = make_checkpoints(tmp_path, fading=fading)
-    rows = trajectory(checkpoints, SETTINGS).fading.to_pylist()
+    rows = trajectory_tables(checkpoints, SETTINGS).fading.to_pylist()
     [trend] = [
         row for row in rows
-        if row["metric"] == FADING and row["copies"] == "all"
+        if row["metric"] == FADING_TREND and row["copies"] == "all"
         and (row["detector"], row["selection"]) == ("min_k", "default")
     ]  # fmt: skip
     assert trend["since"] == "all"
@@ -168,7 +168,7 @@ def test_the_trend_tells_fading_from_none(tmp_path, fading, falls):
 
 
 def test_one_setting_along_the_whole_training(tmp_path):
-    rows = trajectory(make_checkpoints(tmp_path), SETTINGS).progress.to_pylist()
+    rows = trajectory_tables(make_checkpoints(tmp_path), SETTINGS).progress.to_pylist()
     tuned = {row["setting"] for row in rows
              if row["detector"] == "min_k" and row["selection"] == "tuned"}  # fmt: skip
     assert len(tuned) == 1
@@ -181,7 +181,7 @@ def test_seeds_and_arms(tmp_path):
         for seed in (0, 1)
         for one in make_checkpoints(tmp_path / f"{lr}-{seed}", seed=seed, axes={"train.lr": lr})
     ]
-    found = trajectory(checkpoints, SETTINGS)
+    found = trajectory_tables(checkpoints, SETTINGS)
     rows = found.progress.to_pylist()
     assert {row["train.lr"] for row in rows} == {"0.1", "0.2"}
     assert max(row["n_seeds"] for row in rows) == 2
@@ -202,12 +202,12 @@ def test_seeds_and_arms(tmp_path):
 def test_twice_the_same_checkpoint(tmp_path):
     checkpoints = make_checkpoints(tmp_path)
     with pytest.raises(InputError, match="two checkpoints"):
-        trajectory([*checkpoints, checkpoints[0]], SETTINGS)
+        trajectory_tables([*checkpoints, checkpoints[0]], SETTINGS)
 
 
 def test_nothing_seen_is_nothing_drawn(tmp_path):
     only = make_checkpoints(tmp_path)[:1]
-    found = trajectory(only, SETTINGS)
+    found = trajectory_tables(only, SETTINGS)
     assert found.fading.num_rows == 0
     assert {row["copies"] for row in found.progress.to_pylist()} == {"0"}
     assert best_detectors(found.progress.to_pylist()) == []

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.metrics_table import Cell
-from analysis.selection.best import common_rows
+from analysis.selection.ranking import common_rows
 
 _MOST_NAMED = 4
 
 
-def rows_behind(arms: Sequence[Mapping[str, Cell | None]]) -> str:
+def describe_sample_sizes(arms: Sequence[Mapping[str, Cell | None]]) -> str:
     """Say how many rows and seeds stand behind the points, and behind those on rows of their own.
 
     Args:
@@ -29,29 +29,31 @@ def rows_behind(arms: Sequence[Mapping[str, Cell | None]]) -> str:
                 own.setdefault(name, set()).add((cell.n_members, cell.n_nonmembers))
     seeds = max(cell.n_seeds for arm in drawn for cell in arm.values())
     said = (
-        f"{span(rows[0] for rows in shared)} members and {span(rows[1] for rows in shared)} "
+        f"{range_text(rows[0] for rows in shared)} members and "
+        f"{range_text(rows[1] for rows in shared)} "
         "non-members of the test split, "
         + ("one training seed." if seeds == 1 else f"{seeds} training seeds.")
     )
     apart = "; ".join(
-        f"{name} {span(rows[0] for rows in found)} and {span(rows[1] for rows in found)}"
+        f"{name} {range_text(rows[0] for rows in found)} and "
+        f"{range_text(rows[1] for rows in found)}"
         for name, found in own.items()
     )
     return f"{said} On rows of their own: {apart}." if apart else said
 
 
-def span(numbers: Iterable[int]) -> str:
+def range_text(numbers: Iterable[int]) -> str:
     """Return `112`, or `99 to 112`."""
     ends = list(numbers)
     return " to ".join(dict.fromkeys(f"{end:,}" for end in (min(ends), max(ends))))
 
 
-def interval(value: float, low: float, high: float) -> str:
+def interval_text(value: float, low: float, high: float) -> str:
     """Return a number with its interval, for reading aloud."""
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
-def standing(cells: Mapping[str, Cell | None]) -> str:
+def describe_extremes(cells: Mapping[str, Cell | None]) -> str:
     """Say which points stand highest and lowest of one panel."""
     there = [(name, cell) for name, cell in cells.items() if cell is not None and cell.available]
     there.sort(key=lambda item: -item[1].value)
@@ -62,7 +64,7 @@ def standing(cells: Mapping[str, Cell | None]) -> str:
     told = []
     for word, some in ends:
         listed = ", ".join(
-            f"{name} {interval(cell.value, cell.low, cell.high)}" for name, cell in some
+            f"{name} {interval_text(cell.value, cell.low, cell.high)}" for name, cell in some
         )
         told += [f"{word} {listed}".strip()] if listed else []
     return "; ".join(told) or "nothing measured"

@@ -21,13 +21,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, axis_column, load_arm
-from analysis.auc_cells import measure
+from analysis.auc_cells import measure_column
 from analysis.copy_bins import ALL
-from analysis.selection.selected import selected_columns
+from analysis.selection.reported_scores import reported_columns
 from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
-from analysis.tables import AUC, CohortWork
-from analysis.trajectory.fading import COUNTS, MEASURES, CheckpointWork, fading_rows, fading_schema
+from analysis.tables import AUC, PreparedCohort
+from analysis.trajectory.fading import (
+    COUNTS,
+    MEASURES,
+    PreparedCheckpoint,
+    fading_rows,
+    fading_schema,
+)
 from inject.errors import InputError
 from inject.stream.exposures import Seen
 
@@ -59,7 +65,7 @@ class Checkpoint:
     parts alone are left out: they are neither seen nor unseen."""
 
 
-class Trajectory(NamedTuple):
+class TrajectoryTables(NamedTuple):
     """Both tables."""
 
     progress: pa.Table
@@ -71,12 +77,12 @@ class Trajectory(NamedTuple):
     `fading_trend` with since `all`), value, low, high, pairs, and counts; datasets pooled."""
 
 
-def trajectory(
+def trajectory_tables(
     checkpoints: Sequence[Checkpoint],
     settings: AnalysisSettings,
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> Trajectory:
+) -> TrajectoryTables:
     """Compute both tables.
 
     Args:
@@ -104,7 +110,7 @@ def trajectory(
             for one in work:
                 along += _progress_rows(head, one, column, selections, settings)
             fading += fading_rows(head, work, column, selections, settings)
-    return Trajectory(
+    return TrajectoryTables(
         pa.Table.from_pylist(along, schema=progress_schema(axes)),
         pa.Table.from_pylist(fading, schema=fading_schema(axes)),
     )
@@ -124,7 +130,7 @@ def progress_schema(axes: Sequence[str]) -> pa.Schema:
 
 def _prepared(
     values: Axes, same: Sequence[Checkpoint], settings: AnalysisSettings
-) -> tuple[list[CheckpointWork], dict[Column, tuple[str, ...]]]:
+) -> tuple[list[PreparedCheckpoint], dict[Column, tuple[str, ...]]]:
     by_step: dict[int, dict[int, Checkpoint]] = {}
     for one in same:
         seeds = by_step.setdefault(one.step, {})
@@ -138,7 +144,7 @@ def _prepared(
     last = loaded[max(loaded)]
     picked = {
         column: names
-        for column, names in selected_columns(last, choose_settings(last, settings)).items()
+        for column, names in reported_columns(last, choose_settings(last, settings)).items()
         if column.detector not in MODEL_FREE
     }
     work = []
@@ -146,9 +152,9 @@ def _prepared(
         arms, one = loaded[step], next(iter(by_step[step].values()))
         known = [column for column in picked if all(column in arm.index for arm in arms)]
         since = [_since(arm, by_step[step][arm.arm.seed]) for arm in arms]
-        whole = CohortWork.prepare(cohort, arms, known, settings)
+        whole = PreparedCohort.prepare(cohort, arms, known, settings)
         work.append(
-            CheckpointWork(
+            PreparedCheckpoint(
                 step=step,
                 tokens=one.tokens,
                 batch_tokens=one.batch_tokens,
@@ -185,7 +191,7 @@ def _since(arm: LoadedArm, one: Checkpoint) -> npt.NDArray[np.int64]:
     )
 
 
-def _without_parts(work: CohortWork, since: Sequence[npt.NDArray[np.int64]]) -> CohortWork:
+def _without_parts(work: PreparedCohort, since: Sequence[npt.NDArray[np.int64]]) -> PreparedCohort:
     """Leave out the rows of members of which parts alone had been seen.
 
     The weights of all others stay what they are, the same at every checkpoint.
@@ -200,7 +206,7 @@ def _without_parts(work: CohortWork, since: Sequence[npt.NDArray[np.int64]]) -> 
 
 def _progress_rows(
     head: Mapping[str, str],
-    one: CheckpointWork,
+    one: PreparedCheckpoint,
     column: Column,
     selections: Sequence[str],
     settings: AnalysisSettings,
@@ -208,7 +214,7 @@ def _progress_rows(
     work = one.work
     if any(column not in arm.loaded.index for arm in work.arms):
         return []
-    measured = measure(work.arms, column, work.datasets, work.cells, settings)
+    measured = measure_column(work.arms, column, work.datasets, work.cells, settings)
     rows = []
     for selection in selections:
         for row in work.metric_rows(column, selection, measured):

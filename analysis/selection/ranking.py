@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Mapping
 
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
-from analysis.metrics_table import Cell, MetricsOf
+from analysis.metrics_table import Cell, CohortMetrics
 
 
-def shown_cell(
-    table: MetricsOf, detector: str, *, dataset: str = "all", copies: str = "all"
+def reported_cell(
+    table: CohortMetrics, detector: str, *, dataset: str = "all", copies: str = "all"
 ) -> Cell | None:
     """Return the AUC that stands for a detector: the tuned setting's, else the default's."""
     tuned = table.get(detector, dataset=dataset, selection="tuned", copies=copies)
@@ -29,7 +29,7 @@ def common_rows(cells: Mapping[str, Cell | None]) -> tuple[int, int]:
     return max(counts, key=lambda rows: (counts[rows], rows), default=(0, 0))
 
 
-def ranked(cells: Mapping[str, Cell | None]) -> list[str]:
+def rank_detectors(cells: Mapping[str, Cell | None]) -> list[str]:
     """Return the contestants, best first.
 
     Args:
@@ -43,9 +43,9 @@ def ranked(cells: Mapping[str, Cell | None]) -> list[str]:
         if name not in MODEL_FREE and (cell.n_members, cell.n_nonmembers) == rows
     ]
     contestants = [name for name in found if name not in UPPER_BOUNDS] or found
-    return sorted(contestants, key=lambda name: standing(there[name]), reverse=True)
+    return sorted(contestants, key=lambda name: rank_key(there[name]), reverse=True)
 
 
-def standing(cell: Cell) -> tuple[float, float]:
+def rank_key(cell: Cell) -> tuple[float, float]:
     """Return what cells are ranked by, highest best."""
     return round(cell.low, 2), cell.value

@@ -7,10 +7,10 @@ import numpy as np
 
 from analysis.arm import Arm, Cohort, Column, LoadedArm, cohorts, load_arm
 from analysis.auc_cells import Counts
-from analysis.compared_rows import comparable_rows
+from analysis.compared_rows import compare_rows
 from analysis.metrics import Floats
 from analysis.results import Analysis
-from analysis.selection.selected import selected_columns
+from analysis.selection.reported_scores import reported_columns
 from analysis.settings import AnalysisSettings
 
 
@@ -48,7 +48,7 @@ def load_cohort(arms: Sequence[Arm], analysis: Analysis, cohort: Cohort) -> Coho
     """Read the arms of one cohort with the settings the analysis chose."""
     loaded = [load_arm(arm) for arm in cohorts(arms)[cohort]]
     choices = next(found.choices for found in analysis.choices if found.cohort == cohort)
-    return CohortData(cohort, loaded, selected_columns(loaded, choices))
+    return CohortData(cohort, loaded, reported_columns(loaded, choices))
 
 
 def cohort_rows(data: CohortData, column: Column, settings: AnalysisSettings) -> CohortRows:
@@ -56,7 +56,7 @@ def cohort_rows(data: CohortData, column: Column, settings: AnalysisSettings) ->
     exceeded, copies, inside_z, outside_z = [], [], [], []
     for arm in data.loaded:
         for dataset in dict.fromkeys(arm.dataset[arm.test]):
-            rows = comparable_rows(
+            rows = compare_rows(
                 arm, list(data.columns), dataset, cohort=data.cohort, settings=settings
             ).rows(column)
             scores = arm.scores[:, arm.index[column]]

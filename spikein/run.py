@@ -33,6 +33,7 @@ from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
 from spikein.runs.record import RunRecord, read_record
 from spikein.runs.register import register_run
 from spikein.runs.replacement import publish_run
+from spikein.runs.version_check import require_current_version
 from spikein.store.folder_check import (
     CHANGE_RUNS,
     CHANGE_STORE,
@@ -205,6 +206,7 @@ def render_report(
             hint=f"Give its folder by {STORE_OPTION}.",
         )
     check_folder(root, STORE_OPTION)
+    require_current_version(folder, store_root)
     if not root.is_dir():
         raise InputError(
             "there is no such folder, so no store either",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from analysis.arm import Cohort, short_axis
 from inject.plan.plan import read_plan
 from inject.stream.audit import AuditReport, read_audit
-from inject.stream.exposures import FedCopies, fed_copies, read_exposures
+from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 
 _HIGH_SHARE = 0.05
 """A larger share of copies than this gets a sentence of its own."""
@@ -49,7 +49,7 @@ class Stream:
     """Of the stream, copies included."""
     payload: int
     """Tokens of it that are copies, with what stands around them."""
-    copies: FedCopies
+    copies: CopyOutcomes
     """What became of its copies."""
 
     @property
@@ -77,7 +77,7 @@ def read_stream(
         seed=seed,
         tokens=facts.budget,
         payload=facts.budget - facts.background,
-        copies=fed_copies(read_exposures(trained)),
+        copies=copy_outcomes(read_exposures(trained)),
     )
 
 
@@ -153,11 +153,11 @@ def _stream_labels(models: Sequence[TrainedModel], *, several_seeds: bool) -> li
     return labels
 
 
-def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, FedCopies]:
+def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, CopyOutcomes]:
     """Return what became of the copies of each model whose stream holds any, by its label."""
-    found: dict[str, FedCopies] = {}
+    found: dict[str, CopyOutcomes] = {}
     for model in models:
-        copies = fed_copies(read_exposures(model.folder))
+        copies = copy_outcomes(read_exposures(model.folder))
         if copies.planned:
             # Twins of streams of several lengths share their label.
             short = model.digest[:_SHORT_DIGEST]

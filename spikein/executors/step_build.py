@@ -12,7 +12,7 @@ from spikein.executors.protocol import Outcome
 from spikein.pipeline.graph import Report, Step, StepContext, is_protected
 from spikein.progress import Progress
 from spikein.store.artifact import Artifact, verified
-from spikein.store.store import Store
+from spikein.store.store import ArtifactRules, Store
 
 
 def build_step(
@@ -60,17 +60,19 @@ def build_step(
             step.recipe,
             build,
             label=step.label,
-            volatile=step.volatile,
-            protected=is_protected(step, inputs.values()),
-            notice=progress.notice,
             inputs=inputs,
-            reads=step.reads,
-            facets=step.facets,
+            rules=ArtifactRules(
+                volatile=step.volatile,
+                protected=is_protected(step, inputs.values()),
+                reads=step.reads,
+                facets=step.facets,
+            ),
+            notice=progress.notice,
         )
     except Exception as error:
         error.add_note(f"This happened in the step {step.name}. Finished steps are kept.")
         raise
-    twin = obtained.adopted
+    twin = obtained.same_as
     progress.step_finished(
         step.name,
         built=obtained.built,

@@ -17,7 +17,7 @@ from analysis.trajectory.checkpoints import TrajectoryTables
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
-from spikein.pipeline.build_graph import CONTAMINATED, Assembly
+from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.examples import read_pool_reports
 from spikein.pipeline.steps.results import open_arms
@@ -28,7 +28,7 @@ _LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "sci
 
 
 def page_inputs(
-    assembly: Assembly,
+    experiment_graph: ExperimentGraph,
     report: RunReport,
     *,
     analysis: Analysis,
@@ -39,38 +39,42 @@ def page_inputs(
     """Return the inputs of the page.
 
     Args:
-        assembly: the experiment and its steps.
+        experiment_graph: the experiment and its steps.
         report: what became of the steps.
         analysis: the results.
         trajectory: detection along training; None where no checkpoint was kept.
         figures: all figures.
         show_protected: let the page show the texts of protected datasets.
     """
-    experiment = assembly.experiment
-    results = {name: report.artifact(step) for name, step in assembly.results.inputs.items()}
-    corpora = {node.corpus.digest: node.corpus for node in assembly.nodes}
+    experiment = experiment_graph.experiment
+    results = {
+        name: report.artifact(step) for name, step in experiment_graph.results.inputs.items()
+    }
+    corpora = {node.corpus.digest: node.corpus for node in experiment_graph.nodes}
     return PageInputs(
         name=experiment.name,
         experiment_yaml=resolved_yaml(experiment),
         datasets=[one.name for one in experiment.contaminants],
         seeds=experiment.seeds,
         swept=list(experiment.sweep),
-        settings=[arm_settings(node.arm) for node in assembly.nodes],
-        arms=open_arms(assembly.arms, results),
+        settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
+        arms=open_arms(experiment_graph.arms, results),
         analysis=analysis,
         figures=figures,
-        audited=audited_models(assembly, report),
-        trained=_trained_models(assembly, report),
-        streams=_streams(assembly, report),
+        audited=audited_models(experiment_graph, report),
+        trained=_trained_models(experiment_graph, report),
+        streams=_streams(experiment_graph, report),
         corpora=[report.artifact(step).path for step in corpora.values()],
-        pools=_pools(assembly, report),
-        accuracy=None if assembly.gains is None else report.artifact(assembly.gains).path,
+        pools=_pools(experiment_graph, report),
+        accuracy=None
+        if experiment_graph.accuracy_gain is None
+        else report.artifact(experiment_graph.accuracy_gain).path,
         trajectory=trajectory,
         steps=[_step_record(outcome) for outcome in report.outcomes],
-        artifacts=_named_artifacts(assembly, report),
+        artifacts=_named_artifacts(experiment_graph, report),
         code=code_version(),
         libraries=library_versions(_LIBRARIES),
-        notes=assembly.notes,
+        notes=experiment_graph.notes,
         show_protected=show_protected,
     )
 
@@ -93,19 +97,19 @@ def arm_settings(arm: ArmExperiment) -> ArmSettings:
     )
 
 
-def audited_models(assembly: Assembly, report: RunReport) -> list[TrainedModel]:
+def audited_models(experiment_graph: ExperimentGraph, report: RunReport) -> list[TrainedModel]:
     """Return all models whose streams were audited, in the order of the run."""
-    arms = {node.trained.digest: node.arm for node in assembly.nodes}
+    arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
     steps = (outcome.step for outcome in report.outcomes)
     audited = (step for step in steps if step.kind == "model" and "audit" in step.inputs)
     return [_trained_model(step, arms, report) for step in audited]
 
 
-def _trained_models(assembly: Assembly, report: RunReport) -> list[TrainedModel]:
+def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> list[TrainedModel]:
     """Return the models of all arms, then of their twins, as far as they were made."""
-    arms = {node.trained.digest: node.arm for node in assembly.nodes}
-    steps = [node.trained for node in assembly.nodes]
-    for node in assembly.nodes:
+    arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
+    steps = [node.trained for node in experiment_graph.nodes]
+    for node in experiment_graph.nodes:
         twins = [node.twins.clean, node.twins.retrained, *node.twins.shadows]
         steps += [twin.trained for twin in twins if twin is not None]
     # A twin that no other step reads is not made.
@@ -129,10 +133,10 @@ def _trained_model(
     )
 
 
-def _streams(assembly: Assembly, report: RunReport) -> list[Stream]:
+def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
     """Return what each arm, and each twin that is reported, was trained on."""
     found = []
-    for node in assembly.nodes:
+    for node in experiment_graph.nodes:
         twins = [(one.model, one.twin.plan, one.twin.trained) for one in node.reported]
         for model, plan, trained in [(CONTAMINATED, node.plan, node.trained), *twins]:
             found.append(
@@ -147,8 +151,8 @@ def _streams(assembly: Assembly, report: RunReport) -> list[Stream]:
     return found
 
 
-def _pools(assembly: Assembly, report: RunReport) -> list[PoolReport]:
-    steps = {node.examples.digest: node.examples for node in assembly.nodes}
+def _pools(experiment_graph: ExperimentGraph, report: RunReport) -> list[PoolReport]:
+    steps = {node.examples.digest: node.examples for node in experiment_graph.nodes}
     return [
         PoolReport(step.label, read_pool_reports(report.artifact(step).path))
         for step in steps.values()
@@ -168,9 +172,9 @@ def _step_record(outcome: Outcome) -> StepRecord:
     )
 
 
-def _named_artifacts(assembly: Assembly, report: RunReport) -> list[NamedArtifact]:
-    steps = {"results": assembly.results}
-    for node in assembly.nodes:
+def _named_artifacts(experiment_graph: ExperimentGraph, report: RunReport) -> list[NamedArtifact]:
+    steps = {"results": experiment_graph.results}
+    for node in experiment_graph.nodes:
         steps[f"corpus {node.corpus.label}"] = node.corpus
         if node.base is not None and node.base.step is not None:
             steps[f"base model {node.base.label}"] = node.base.step

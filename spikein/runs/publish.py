@@ -19,7 +19,7 @@ from inject.files import write_text
 from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
-from spikein.pipeline.build_graph import Assembly
+from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.steps.results import load_results, recorded_figures
 from spikein.pipeline.steps.trajectory import FADING, PROGRESS, load_trajectory
 from spikein.runs.folder import link_artifact
@@ -32,28 +32,33 @@ PAGE = "report.html"
 
 
 def fill_run(
-    folder: Path, assembly: Assembly, report: RunReport, *, show_protected: bool = False
+    folder: Path,
+    experiment_graph: ExperimentGraph,
+    report: RunReport,
+    *,
+    show_protected: bool = False,
 ) -> list[str]:
     """Write everything into the (hidden) run folder and return the summary's lines.
 
     Args:
         folder: where to write.
-        assembly: the experiment and its steps.
+        experiment_graph: the experiment and its steps.
         report: what became of the steps.
         show_protected: let the page show the texts of protected datasets.
     """
-    results_folder = report.artifact(assembly.results).path
+    results_folder = report.artifact(experiment_graph.results).path
     results = load_results(results_folder)
-    write_text(folder / EXPERIMENT, resolved_yaml(assembly.experiment))
+    write_text(folder / EXPERIMENT, resolved_yaml(experiment_graph.experiment))
     for name in TABLE_FILES:
         shutil.copyfile(results_folder / name, folder / name)
-    if assembly.gains is not None:
+    if experiment_graph.accuracy_gain is not None:
         shutil.copyfile(
-            report.artifact(assembly.gains).path / ACCURACY_FILE, folder / ACCURACY_FILE
+            report.artifact(experiment_graph.accuracy_gain).path / ACCURACY_FILE,
+            folder / ACCURACY_FILE,
         )
     along = None
-    if assembly.trajectory is not None:
-        made = report.artifact(assembly.trajectory).path
+    if experiment_graph.trajectory is not None:
+        made = report.artifact(experiment_graph.trajectory).path
         for name in (PROGRESS, FADING):
             shutil.copyfile(made / name, folder / name)
         along = load_trajectory(made)
@@ -61,18 +66,22 @@ def fill_run(
     figures = [
         *results.figures,
         *(along.figures if along else ()),
-        *(recorded_figures(report.artifact(assembly.gains).path) if assembly.gains else ()),
+        *(
+            recorded_figures(report.artifact(experiment_graph.accuracy_gain).path)
+            if experiment_graph.accuracy_gain
+            else ()
+        ),
     ]
     for figure in figures:
         for path in (figure.svg, figure.png):
             shutil.copyfile(path, folder / "figures" / path.name)
-    _write_examples(folder, assembly, report)
-    _write_exposures(folder, assembly, report)
+    _write_examples(folder, experiment_graph, report)
+    _write_exposures(folder, experiment_graph, report)
     for outcome in report.outcomes:
         link_artifact(folder, outcome.artifact)
     page = build_report(
         page_inputs(
-            assembly,
+            experiment_graph,
             report,
             analysis=results.analysis,
             trajectory=None if along is None else along.tables,
@@ -84,10 +93,10 @@ def fill_run(
     return summary_lines(page)
 
 
-def _write_examples(folder: Path, assembly: Assembly, report: RunReport) -> None:
+def _write_examples(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:
     """Write the examples of all pools with a column `seed`, protected texts left out."""
     tables = []
-    pools = {node.examples.digest: node for node in assembly.nodes}
+    pools = {node.examples.digest: node for node in experiment_graph.nodes}
     for node in pools.values():
         rows = read_examples(report.artifact(node.examples).path)
         shown = [
@@ -99,10 +108,10 @@ def _write_examples(folder: Path, assembly: Assembly, report: RunReport) -> None
     pq.write_table(pa.concat_tables(tables), folder / EXAMPLES_FILE)
 
 
-def _write_exposures(folder: Path, assembly: Assembly, report: RunReport) -> None:
+def _write_exposures(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:
     """Write the exposures of all arms, with the swept axes and the seed as columns."""
     tables = []
-    for node in assembly.nodes:
+    for node in experiment_graph.nodes:
         table = read_exposures(report.artifact(node.trained).path)
         columns = {**node.arm.labels, "seed": node.arm.seed}
         for position, (name, value) in enumerate(columns.items()):

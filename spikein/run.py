@@ -22,7 +22,7 @@ from spikein.config.load import read_experiment
 from spikein.estimates.injection import injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
 from spikein.estimates.training import Hardware, training_estimates
-from spikein.executors import Executor, RunReport, get_executor
+from spikein.executors import Executor, InProcess, RunReport, run_graph
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Progress, Silent
@@ -33,6 +33,7 @@ from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
 from spikein.runs.record import RunRecord, read_record
 from spikein.runs.register import register_run
 from spikein.runs.replacement import publish_run
+from spikein.runs.version_check import require_current_version
 from spikein.store.folder_check import (
     CHANGE_RUNS,
     CHANGE_STORE,
@@ -85,7 +86,7 @@ def run_experiment(
             require_installed(node.arm.experiment.execution)
         for note in experiment_graph.notes:
             progress.notice(note)
-        report = executor.run(experiment_graph.graph.whole(), store, progress)
+        report = run_graph(executor, experiment_graph.graph.whole(), store, progress)
         folder = runs_root / name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
             return _publish(experiment_graph, report, store_root, folder, started)
@@ -209,6 +210,7 @@ def render_report(
             hint=f"Give its folder by {STORE_OPTION}.",
         )
     check_folder(root, STORE_OPTION)
+    require_current_version(folder, store_root)
     if not root.is_dir():
         raise InputError(
             "there is no such folder, so no store either",
@@ -220,7 +222,7 @@ def render_report(
         experiment_graph = build_graph(read_experiment(folder / EXPERIMENT))
         planned = plan(experiment_graph.graph, store)
         _require_whole(planned, store, folder, begun)
-        report = get_executor("in-process").run(experiment_graph.graph, store, Silent())
+        report = InProcess().run(experiment_graph.graph, store, Silent())
         if out is not None:
             return _page_alone(experiment_graph, report, out, show_protected)
         with writing(folder.parent, "Give a file for the page by --out.", "the run's page"):

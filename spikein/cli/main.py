@@ -20,6 +20,7 @@ from spikein.cli.commands import (
     datasets,
     detect,
     detectors,
+    executors,
     export,
     gc,
     plan,
@@ -85,6 +86,7 @@ app.command("status", rich_help_panel=_EXPERIMENTS)(status.status)
 app.command("report", rich_help_panel=_EXPERIMENTS)(report.report)
 app.command("audit", rich_help_panel=_EXPERIMENTS)(audit.audit)
 app.command("export", rich_help_panel=_EXPERIMENTS)(export.export)
+app.command("executors", rich_help_panel=_EXPERIMENTS)(executors.executors)
 app.command("detect", rich_help_panel=_MODELS)(detect.detect)
 app.command("datasets", rich_help_panel=_MODELS)(datasets.datasets)
 app.command("detectors", rich_help_panel=_MODELS)(detectors.detectors)

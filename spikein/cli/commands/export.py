@@ -84,23 +84,23 @@ def export(
 
       spikein export quickstart --format datasets --rows windows --out exported
     """
+    from inject.formats import ExportSettings
     from spikein.progress import show_progress
     from spikein.runs.export import export_run
     from spikein.runs.folder import find_run
     from spikein.store.filesystem import human_bytes
 
     folder = find_run(runs, run)
+    settings = ExportSettings(format=format.value, rows=rows.value, show_protected=show_protected)
     with show_progress() as progress:
         name = f"export {format.value}"
         progress.step_started(name, number=1, total=1)
         facts = export_run(
             folder,
             out,
-            format=format.value,
+            settings,
             arm=arm,
-            rows=rows.value,
             clean=clean,
-            show_protected=show_protected,
             store=store,
             progress=lambda done, total: progress.step_advanced(name, done, total, "tokens", ""),
         )

@@ -14,7 +14,13 @@ def run(
     store: StoreFolder = STORE,
     runs: RunsFolder = RUNS,
     executor: Annotated[
-        str, typer.Option("--executor", help="Where steps run: [cyan]in-process[/].")
+        str,
+        typer.Option(
+            "--executor",
+            metavar="NAME",
+            help="Where steps run: a name that [cyan]spikein executors[/] lists, or "
+            "[cyan]FILE.py:NAME[/].",
+        ),
     ] = "in-process",
 ) -> None:
     """Run an experiment and write its report.

@@ -17,8 +17,8 @@ from inject.examples.example import members, read_examples
 from inject.examples.load import load_examples
 from inject.formats import MegatronImport, export_view
 from inject.plan.plan import read_plan
+from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
-from spikein.run import plan_experiment
 from tests.inject.streams import naive_find
 from tests.spikein.pipeline.test_pipeline import one_artifact, run
 from tests.spikein.tiny import write_tiny
@@ -176,7 +176,7 @@ def test_the_command_tells_what_the_audits_found(finished):
 
 def test_the_plan_command_foretells_the_injection(finished):
     path, root, _ = finished
-    [outlook] = plan_experiment(path, [], store_root=root / "store").injection
+    [outlook] = plan_experiment(path, store=root / "store").injection
     assert (outlook.members, outlook.copies) == (24, 48)
     assert outlook.spread == pytest.approx(48**0.5)
     assert sum(outlook.counts) == pytest.approx(24)

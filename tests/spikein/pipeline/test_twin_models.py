@@ -12,10 +12,10 @@ from inject.corpus.build import Corpus
 from inject.errors import InputError, Problems
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
+from spikein.api.report import render_report
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import Assembly, assemble
 from spikein.pipeline.graph import Step
-from spikein.run import render_report
 from spikein.runs.audit import audit_run
 from spikein.store.store import Store
 from tests.spikein.pipeline.test_pipeline import run

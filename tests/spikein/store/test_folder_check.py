@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import spikein.run as module
 from inject.errors import InputError
 from spikein.cli.main import app
 from spikein.store.folder_check import check_folder, check_writable
@@ -52,7 +51,9 @@ def nothing_is_built(monkeypatch):
     def assemble(experiment):
         raise AssertionError("work began")
 
-    monkeypatch.setattr(module, "assemble", assemble)
+    monkeypatch.setattr("spikein.api.run.assemble", assemble)
+    monkeypatch.setattr("spikein.api.plan.assemble", assemble)
+    monkeypatch.setattr("spikein.api.report.assemble", assemble)
 
 
 @pytest.mark.parametrize("option", ["--store", "--runs"])

@@ -1,6 +1,6 @@
 """An arm's scores, read for analysis: one model under one setting of the swept axes and seed.
 
-`Arm` names files; `load_arm` reads them into one matrix of scores, one row an example and
+`Arm` names folders; `load_arm` reads them into one matrix of scores, one row an example and
 one column a detector's setting. Scores are joined by example_id, and examples without any
 score row count as unscored. Cost: about 0.1 s for 2,400 examples and 250 settings.
 """
@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.metrics import Floats
+from detect.scoring import read_scores
 from inject.errors import InputError
 from inject.examples.example import Example, read_examples
-from inject.tables import read_parquet
 
 MODEL_FREE = frozenset({"blind"})
 """Detectors that never look at a model: a control, not a contestant."""
@@ -37,9 +37,9 @@ class Arm:
     model: str
     """`contaminated`, `base`, `twin`, …"""
     scores: Path
-    """scores.parquet: row, example_id, detector, setting, score, reason."""
+    """Folder of the scores (`detect.scoring.read_scores`)."""
     examples: Path
-    """examples.parquet, as `inject.examples.example` writes it."""
+    """Folder of the examples (`inject.examples.example.read_examples`)."""
     copies: Mapping[str, int] | None
     """Realised copies by example_id (absent means 0); None where copies have no meaning, as
     for the base model: then every member counts in `all`, and there is no row by copies."""
@@ -48,10 +48,9 @@ class Arm:
     variants: Mapping[str, str] = field(default_factory=dict)
     """What the copies of each example carried, by example_id: `whole`, `question`, …, or `mixed`
     where its copies differ; empty where all copies carried the whole example."""
-    log: Path | None = None
-    """log.parquet of the training: step, tokens, loss, lr, tokens_per_second."""
-    exposures: Path | None = None
-    """exposures.parquet of the training: what the model saw, and when."""
+    training: Path | None = None
+    """Folder of the trained model: the log of its training, and its exposures (what it saw, and
+    when)."""
 
 
 class Column(NamedTuple):
@@ -185,7 +184,7 @@ def load_arm(arm: Arm) -> LoadedArm:
     """
     examples = read_examples(arm.examples)
     position = {example.example_id: index for index, example in enumerate(examples)}
-    table = read_parquet(
+    table = read_scores(
         arm.scores,
         columns=["example_id", "detector", "setting", "score", "reason"],
         repeated=["example_id", "detector", "setting"],

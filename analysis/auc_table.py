@@ -1,7 +1,7 @@
 """AUCs and TPRs for `spikein detect`: any scores with labels, no experiment around them.
 
 The comparison is on the rows that every setting could score; a setting that failed on more
-than `most_unscored` of the labelled rows is measured on its own rows and says so.
+than `max_unscored` of the labelled rows is measured on its own rows and says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def auc_table(
     apart = {
         key
         for key, there in scored.items()
-        if (known & ~there).sum() > how.most_unscored * known.sum()
+        if (known & ~there).sum() > how.max_unscored * known.sum()
     }
     common = known.copy()
     for key in columns.keys() - apart:

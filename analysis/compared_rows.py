@@ -2,7 +2,7 @@
 
 Rule, by arm and dataset, over all reported settings (default and tuned): a row that one of
 them cannot score leaves every comparison. A setting that fails on more than
-`most_unscored` of the test rows is set apart instead, on its own rows, and named loudly,
+`max_unscored` of the test rows is set apart instead, on its own rows, and named loudly,
 so that one failing detector does not delete everybody's data.
 """
 
@@ -93,7 +93,7 @@ def compare_rows(
     for column in columns:
         scored = here & np.isfinite(arm.scores[:, arm.index[column]])
         failed = n_rows - int(scored.sum())
-        if failed > settings.most_unscored * n_rows:
+        if failed > settings.max_unscored * n_rows:
             own[column] = scored
             apart.append(SeparateSetting(column, failed))
         else:

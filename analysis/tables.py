@@ -229,7 +229,7 @@ class PreparedCohort:
         }
 
     def _too_few(self, cell: CopiesCell, members: int) -> bool:
-        return cell.label != ALL and members < self.settings.least_members
+        return cell.label != ALL and members < self.settings.min_members
 
     def _apart(self, column: Column, dataset: str) -> bool:
         return any(

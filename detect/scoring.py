@@ -21,6 +21,7 @@ from detect.guarded_call import read_only, score_guarded
 from detect.registry import DetectorSetting
 from inject.errors import InputError
 from inject.files import replacing
+from inject.tables import read_parquet
 
 SCHEMA = pa.schema(
     [
@@ -32,6 +33,7 @@ SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
+SCORES_FILE = "scores.parquet"
 _METADATA_KEY = b"spikein"
 EXPERIMENT_HINTS: Mapping[str, str] = {
     "reference model": "Name a reference model (detect.reference).",
@@ -156,17 +158,32 @@ def score_rows(
     return ScoreTable(table.combine_chunks(), tuple(notes))
 
 
-def write_scores(path: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
-    """Write `scores.parquet`, whole or not at all, with the policies that it was made under."""
+def write_scores(folder: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
+    """Write `scores.parquet` into a folder, see `write_score_table`."""
+    write_score_table(folder / SCORES_FILE, scores, record=record)
+
+
+def write_score_table(path: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
+    """Write scores to a Parquet file, whole or not at all, with the policies they were made by."""
     metadata = {_METADATA_KEY: json.dumps(record, sort_keys=True).encode()}
     with replacing(path) as temporary:
         pq.write_table(scores.replace_schema_metadata(metadata), temporary)
 
 
-def read_scores_record(path: Path) -> dict[str, Any]:
-    """Return the policies stored with a file of scores."""
-    record: dict[str, Any] = json.loads(pq.read_schema(path).metadata[_METADATA_KEY])
-    return record
+def read_scores(
+    folder: Path, *, columns: Sequence[str] | None = None, repeated: Sequence[str] = ()
+) -> pa.Table:
+    """Return what `write_scores` wrote: columns as in `SCHEMA`, or those that are named.
+
+    Args:
+        folder: of the scores.
+        columns: those that are read; None for all.
+        repeated: columns of few different texts, which are kept once each.
+
+    Raises:
+        InputError: naming the file, when it is missing or damaged.
+    """
+    return read_parquet(folder / SCORES_FILE, columns=columns, repeated=repeated)
 
 
 def _reason(value: float, reason: str | None) -> str | None:

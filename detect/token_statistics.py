@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float32]
 EMPTY_TEXT = "empty text"
 ONE_TOKEN = "one token, which has no history to be scored after"
 
+STATISTICS_FILE = "statistics.arrow"
 _METADATA_KEY = b"spikein"
 _ROWS_A_BATCH = 4096
 
@@ -88,22 +89,25 @@ def unscored(reason: str) -> TokenStatistics:
 
 
 def write_statistics(
-    path: Path,
+    folder: Path,
     example_ids: Sequence[str],
     statistics: Sequence[TokenStatistics],
     *,
     record: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write one Arrow row an example, in order.
+    """Write `statistics.arrow`: one row an example, in order.
 
     Args:
-        path: the file, such as `statistics.arrow`.
+        folder: where to write it.
         example_ids: one for each row; the same id may stand twice.
         statistics: as many.
         record: plain JSON values stored beside the rows (policy, model, view).
     """
     schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(record or {}).encode()})
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+    with (
+        pa.OSFile(str(folder / STATISTICS_FILE), "wb") as sink,
+        pa.ipc.new_file(sink, schema) as writer,
+    ):
         for start in range(0, len(statistics), _ROWS_A_BATCH):
             rows = statistics[start : start + _ROWS_A_BATCH]
             columns: list[pa.Array] = [
@@ -114,8 +118,9 @@ def write_statistics(
             writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
-def read_statistics(path: Path) -> dict[str, TokenStatistics]:
+def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
     """Read what `write_statistics` wrote, by example id (rows of one id are alike)."""
+    path = folder / STATISTICS_FILE
     result: dict[str, TokenStatistics] = {}
     with naming(path), pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
         for index in range(reader.num_record_batches):
@@ -126,13 +131,6 @@ def read_statistics(path: Path) -> dict[str, TokenStatistics]:
                 arrays = {name: columns[name][row] for name in _ARRAYS}
                 result[example_id] = TokenStatistics(**arrays, reason=reasons[row])
     return result
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """Return the record (policy, model, view) stored with a file of statistics."""
-    with naming(path), pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
-        record: dict[str, Any] = json.loads(reader.schema.metadata[_METADATA_KEY])
-    return record
 
 
 def _lists(arrays: Sequence[npt.NDArray[Any]], name: str) -> pa.Array:

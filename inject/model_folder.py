@@ -16,6 +16,9 @@ from typing import Any
 from inject.errors import InputError
 from inject.reading.unchanged import content_digest
 
+LOG_FILE = "log.parquet"
+"""The log of a training of ours, which `train.loop.log` writes and reads."""
+
 UNREAD: Mapping[str, str] = {
     ".*": "hidden: version control, caches of downloads",
     "*.md": "text for people",
@@ -24,7 +27,7 @@ UNREAD: Mapping[str, str] = {
     "*.jpg": "a picture",
     "step-*": "folders of models along the way, each a model of its own",
     "checkpoint-*": "folders of models along the way, each a model of its own",
-    "log.parquet": "how a training of ours went, times included",
+    LOG_FILE: "how a training of ours went, times included",
     "manifest.json": "of our store: times and labels",
     "trainer_state.json": "how a training went",
 }

@@ -29,6 +29,8 @@ UNDECIDING: Mapping[str, str] = {
     "inject.errors": "says what is wrong, after which there is no artifact",
     "inject.examples.datasets.registry": "finds datasets, which are roots of their own",
     "inject.files": "writes a file whole or not at all",
+    "inject.plugins.files": "loads plug-ins, which count by the digests of their sources",
+    "inject.plugins.installed": "loads plug-ins, which count by the digests of their sources",
     "train.transformers_logging": "silences what libraries print",
     "train.loop.trackers": "copies the log to trackers",
     "train.mfu": "what the device could do; told in the log alone",
@@ -119,6 +121,17 @@ class Sources:
             waiting.append((place[0], ""))
         return found
 
+    def roots_of(self, dotted: str) -> tuple[str, ...]:
+        """Return the roots that an import of a dotted name of our packages leads to.
+
+        A name that its module makes while it runs (`__getattr__`) leads to the module alone.
+        """
+        try:
+            places = self._places(dotted)
+        except LookupError:
+            places = [(dotted.rpartition(".")[0] or dotted, "")]
+        return tuple(f"{module}:{name}" for module, name in places)
+
     def _hashed(self, module: str, name: str) -> "_Hashed":
         known = self._definitions.get((module, name))
         if known is None:
@@ -200,6 +213,11 @@ def source_digest(roots: tuple[str, ...]) -> str:
     The sources are read once a process.
     """
     return _sources.digest(roots)
+
+
+def roots_of(dotted: str) -> tuple[str, ...]:
+    """Return the roots that an import of a dotted name leads to (see `Sources.roots_of`)."""
+    return _sources.roots_of(dotted)
 
 
 def require_unedited(roots: tuple[str, ...]) -> None:

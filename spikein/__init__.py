@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from detect.token_frequency import TokenFrequency
     from detect.token_statistics import TokenStatistics
     from inject.corpus.background.document import Document, Skipped
-    from inject.errors import InputError, Problems, SpikeinError
+    from inject.errors import InputError, InputErrors, SpikeinError
     from inject.examples.datasets.source import Dataset, DatasetSource
     from inject.examples.example import Row
     from inject.settings import Settings
@@ -71,7 +71,7 @@ _MODULES = {
     "detect.token_frequency": ("TokenFrequency",),
     "detect.token_statistics": ("TokenStatistics",),
     "inject.corpus.background.document": ("Document", "Skipped"),
-    "inject.errors": ("InputError", "Problems", "SpikeinError"),
+    "inject.errors": ("InputError", "InputErrors", "SpikeinError"),
     "inject.examples.datasets.source": ("Dataset", "DatasetSource"),
     "inject.examples.example": ("Row",),
     "inject.settings": ("Settings",),
@@ -98,11 +98,11 @@ __all__ = [
     "Frequency",
     "Hardware",
     "InputError",
+    "InputErrors",
     "Need",
     "NoParameters",
     "PlanResult",
     "PlanRow",
-    "Problems",
     "Reference",
     "Row",
     "Run",

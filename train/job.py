@@ -85,7 +85,7 @@ class TrainingJob(Settings):
     examples: str | None = None
     """Folder of the examples; needed with a plan."""
     renditions: str | None = None
-    """File of what copies can carry; null where all carry whole examples."""
+    """Folder of what copies can carry; null where all carry whole examples."""
     variants: Variants = Variants()
     """The settings that the renditions were made by."""
     shape: Shape | None = None
@@ -158,7 +158,7 @@ def _spiked(
     from train.window_inputs import feeding
 
     planned = read_plan(Path(job.plan or ""))
-    spiked = members(read_examples(Path(job.examples or "") / "examples.parquet"))
+    spiked = members(read_examples(Path(job.examples or "")))
     encoded = encode_texts(tokenizer, [one.text for one in spiked])
     tokens = {one.example_id: ids for one, ids in zip(spiked, encoded, strict=True)}
     renditions = (

@@ -37,7 +37,7 @@ def draw_scores(
     ]
     for cell, shade in zip(cells, dose_colours(len(cells)), strict=True):
         values = rows.members[cell.holds(rows.copies)]
-        if len(values) >= settings.least_members:
+        if len(values) >= settings.min_members:
             one = cell.label == "1"
             groups.append((f"{cell.label} {'copy' if one else 'copies'}", values, shade))
     everything = np.concatenate([rows.nonmembers, rows.members])

@@ -21,14 +21,15 @@ from analysis.figures.style import (
     tokens_label,
 )
 from analysis.metrics import Floats
-from inject.tables import read_parquet
+from inject.stream.exposures import read_exposures
+from train.loop.log import read_log
 
 MOST_PANELS = 6
 
 
 def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFigure | None:
     """Draw one panel an arm (its first seed); None where no arm has a log."""
-    logged = [(cohort, arm, arm.log) for cohort, arm in arms if arm.log is not None]
+    logged = [(cohort, arm, arm.training) for cohort, arm in arms if arm.training is not None]
     if not logged:
         return None
     shown = logged[:MOST_PANELS]
@@ -38,9 +39,10 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
     with house_style():
         figure = new_figure(0.5 + 2.7 * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
-        for axis, (cohort, arm, path) in zip(axes, shown, strict=True):
-            log = read_parquet(path, columns=["tokens", "loss"])
-            tokens, loss = log["tokens"].to_numpy(), log["loss"].to_numpy()
+        for axis, (cohort, arm, folder_of_model) in zip(axes, shown, strict=True):
+            log = read_log(folder_of_model)
+            tokens = np.array([row.tokens for row in log], dtype=np.int64)
+            loss = np.array([row.loss for row in log], dtype=np.float64)
             # A step whose windows hold no label has no loss.
             tokens, loss = tokens[np.isfinite(loss)], loss[np.isfinite(loss)]
             axis.plot(tokens, loss, color=FAINT, linewidth=0.8)
@@ -81,12 +83,12 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
 
 def _rug(axis: Any, arm: Arm) -> int:
     """Draw each copy where it was first read, and return how many copies there are."""
-    if arm.exposures is None:
+    if arm.training is None:
         return 0
     columns = ["example_id", "copy", "tokens_before"]
     first: dict[tuple[str, int], int] = {}
     # A copy that straddles windows, or is read in several epochs, has several rows.
-    for row in read_parquet(arm.exposures, columns=columns).to_pylist():
+    for row in read_exposures(arm.training, columns=columns).to_pylist():
         if row["tokens_before"] is not None:
             name = (row["example_id"], row["copy"])
             first[name] = min(first.get(name, row["tokens_before"]), row["tokens_before"])

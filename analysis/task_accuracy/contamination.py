@@ -18,14 +18,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
 from analysis.intervals import combine_seeds, draw_weights, percentile_bounds
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
-from detect.task_accuracy.scoring import read_accuracy
+from detect.task_accuracy.answers import ACCURACY_FILE, read_accuracy
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from inject.tables import read_parquet
 
 MEAN = "mean"
 SCORINGS = ("plain", "calibrated")
@@ -43,11 +45,11 @@ class AccuracyArm:
     seed: int
     """The experiment's seed of this arm."""
     before: Path | None
-    """accuracy.parquet of the base model; None where there is none."""
+    """Folder of the base model's answers; None where there is none."""
     after: Path
-    """accuracy.parquet of the trained model."""
+    """Folder of the trained model's answers."""
     examples: Path
-    """examples.parquet, as `inject.examples.example` writes it."""
+    """Folder of the examples."""
     copies: Mapping[str, int]
     """Realised copies by example_id; absent means 0."""
 
@@ -153,6 +155,16 @@ def accuracy_table(cells: Sequence[AccuracyCell]) -> pa.Table:
     fields += [(name, pa.float64()) for name in ("value", "low", "high")]
     fields += [(name, pa.int64()) for name in ("n_members", "n_nonmembers", "n_seeds")]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+def write_accuracy_table(folder: Path, table: pa.Table) -> None:
+    """Write what `accuracy_table` returned into a folder."""
+    pq.write_table(table, folder / ACCURACY_FILE)
+
+
+def read_accuracy_table(folder: Path) -> pa.Table:
+    """Read what `write_accuracy_table` wrote."""
+    return read_parquet(folder / ACCURACY_FILE)
 
 
 def _load(arm: AccuracyArm, settings: AnalysisSettings) -> _Loaded:

@@ -55,9 +55,9 @@ class Checkpoint:
     batch_tokens: int
     """Tokens of one optimiser step."""
     scores: Path
-    """scores.parquet under this model."""
+    """Folder of the scores under this model."""
     examples: Path
-    """examples.parquet, as `inject.examples.example` writes it."""
+    """Folder of the examples."""
     defaults: Mapping[str, str]
     """The default setting of each detector."""
     seen: Mapping[str, Seen]

@@ -217,7 +217,7 @@ def _fading_row(
 ) -> dict[str, Any] | None:
     held = [(found, rows) for found, rows in zip(pairs, inside, strict=True) if rows.any()]
     members = sum(len(set(found.names[rows])) for found, rows in held)
-    if not held or members < settings.least_members:
+    if not held or members < settings.min_members:
         return None
     per_seed = []
     for found, rows in held:
@@ -262,7 +262,7 @@ def _trend_row(
     replicates = combine_seeds(np.stack(per_seed), seed=settings.seed)
     low, high = percentile_bounds(replicates[None], confidence=settings.confidence)
     members = sum(len(set(found.names[rows])) for found, rows in held)
-    if members < settings.least_members:
+    if members < settings.min_members:
         return None
     return {
         "metric": FADING_TREND,

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from detect.scoring import write_scores
+from detect.scoring import write_score_table
 from inject.errors import InputError
 from inject.files import write_text
 
@@ -43,7 +43,7 @@ def write_score_file(path: Path, scores: pa.Table, *, record: Mapping[str, Any])
     """
     check_suffix(path)
     if path.suffix.lower() == ".parquet":
-        write_scores(path, scores, record=record)
+        write_score_table(path, scores, record=record)
         return
     rows = [
         {**row, "score": None if math.isnan(row["score"]) else row["score"]}

@@ -20,7 +20,7 @@ from detect.policy import ScoringPolicy
 from detect.registry import DetectorSetting, names_all, parse_detectors
 from detect.score_file.labelled_rows import LabelledRows, read_labelled
 from detect.score_file.output import check_suffix, write_score_file
-from detect.scoring import needed_views, needs, runnable, score_rows
+from detect.scoring import SCORES_FILE, needed_views, needs, runnable, score_rows
 from detect.settings import CompileMode, Dtype
 from detect.token_statistics import TokenStatistics
 from detect.views import view_text
@@ -290,7 +290,7 @@ def _in_flags(error: InputError) -> InputError:
 def _check_writable(out: Path) -> None:
     """Find out before the work whether its result can be written."""
     if out.is_dir():
-        raise InputError("is a folder; name a file", where=str(out), allowed="scores.parquet")
+        raise InputError("is a folder; name a file", where=str(out), allowed=SCORES_FILE)
     check_suffix(out)
     if not out.parent.is_dir():
         raise InputError("the folder for the scores does not exist", where=str(out.parent))

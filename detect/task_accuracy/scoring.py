@@ -14,20 +14,16 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 
+from detect.task_accuracy.answers import AccuracyRow
 from detect.task_accuracy.prompts import FORMS, Question, ask
 from inject.corpus.tokenizer import encode_offsets, encode_texts
 from inject.examples.example import Example, Span
-from inject.files import replacing
-from inject.tables import read_parquet
 from train.completion import answer_tokens
 
 if TYPE_CHECKING:
@@ -42,37 +38,6 @@ BATCH_LOGITS = 1 << 26
 """Most logits of one batch: a quarter of a GB in float32."""
 NO_QUESTION = "its dataset has no question with a closed answer"
 NO_ANSWER = "nobody knows its right answer, or a field is missing"
-
-SCHEMA = pa.schema(
-    [
-        ("example_id", pa.string()),
-        ("dataset", pa.string()),
-        ("side", pa.string()),
-        ("answers", pa.int32()),
-        ("correct_plain", pa.bool_()),
-        ("correct_calibrated", pa.bool_()),
-        ("probability_plain", pa.float64()),
-        ("probability_calibrated", pa.float64()),
-        ("reason", pa.string()),
-    ]
-)
-
-
-class AccuracyRow(NamedTuple):
-    """How one example was answered."""
-
-    example_id: str
-    dataset: str
-    side: str
-    answers: int | None = None
-    """How many there were to choose from; None where it could not be asked."""
-    correct_plain: bool | None = None
-    correct_calibrated: bool | None = None
-    probability_plain: float | None = None
-    """Of the right answer, the scores of all answers turned into probabilities."""
-    probability_calibrated: float | None = None
-    reason: str | None = None
-    """Why it could not be asked."""
 
 
 @dataclass
@@ -149,18 +114,6 @@ def task_accuracy(
             )
         )
     return rows
-
-
-def write_accuracy(path: Path, rows: Sequence[AccuracyRow]) -> None:
-    """Write `accuracy.parquet` (columns as in `SCHEMA`)."""
-    table = pa.Table.from_pylist([row._asdict() for row in rows], schema=SCHEMA)
-    with replacing(path) as temporary:
-        pq.write_table(table, temporary)
-
-
-def read_accuracy(path: Path) -> list[AccuracyRow]:
-    """Read what `write_accuracy` wrote, in the same order."""
-    return [AccuracyRow(**row) for row in read_parquet(path).to_pylist()]
 
 
 def _reason(dataset: str) -> str:

@@ -28,15 +28,16 @@ from inject.corpus.excluded import Reader, SkippingReader, read_excluded
 from inject.corpus.imported_files import check_outside, shard_files
 from inject.corpus.parallel_tokenisation import Built, built_chunks, chunk_bytes, processes_for
 from inject.corpus.tokenised_chunks import ChunkFiles, Described
-from inject.corpus.tokenizer import end_token_id, vocabulary_size
+from inject.corpus.tokenizer import end_token_id, load_tokenizer, vocabulary_size
 from inject.corpus.tokens import Shard, TokenReader, check_shard, token_dtype
 from inject.errors import InputError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_FACTS = "corpus.json"
-_DOCUMENTS = "docs.npy"
+FACTS_FILE = "corpus.json"
+STARTS_FILE = "docs.npy"
+TOKENIZER_FOLDER = "tokenizer"
 
 
 @dataclass(kw_only=True)
@@ -136,8 +137,8 @@ def build_corpus(
             f"documents, fewer than the {tokens:,} asked for",
             hint="Add a source, or ask for fewer tokens.",
         )
-    np.save(out / _DOCUMENTS, np.frombuffer(collected.starts, dtype=np.int64))
-    tokenizer.save_pretrained(out / "tokenizer")
+    np.save(out / STARTS_FILE, np.frombuffer(collected.starts, dtype=np.int64))
+    tokenizer.save_pretrained(out / TOKENIZER_FOLDER)
     facts = CorpusFacts(
         tokens=tokens,
         documents=len(collected.starts),
@@ -148,9 +149,19 @@ def build_corpus(
         shares=tuple(collected.shares[index] for index in sorted(collected.shares)),
         mixture=collected.mixture,
     )
-    text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
-    (out / _FACTS).write_text(text + "\n", encoding="utf-8")
+    write_facts(out, facts)
     return facts
+
+
+def write_facts(folder: Path, facts: CorpusFacts) -> None:
+    """Write `corpus.json` into a corpus folder, in place of what it said before."""
+    text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
+    (folder / FACTS_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def corpus_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
+    """Load the tokenizer that a corpus was made with, from its folder."""
+    return load_tokenizer(str(folder / TOKENIZER_FOLDER))
 
 
 class _Collected:
@@ -251,7 +262,7 @@ class Corpus:
             InputError: a file is missing, truncated, or does not fit the others; a file outside
                 is not the one that was imported.
         """
-        facts = _read_facts(path / _FACTS)
+        facts = _read_facts(path / FACTS_FILE)
         files = shard_files(path, facts.shards, outside)
         if not verified:
             check_outside(facts.shards, files)
@@ -262,11 +273,11 @@ class Corpus:
         if reader.n_tokens != facts.tokens:
             raise InputError(
                 f"the token files hold {reader.n_tokens:,} tokens that are part of the corpus, "
-                f"corpus.json says {facts.tokens:,}",
+                f"{FACTS_FILE} says {facts.tokens:,}",
                 where=str(path),
                 hint="Delete this corpus and run again.",
             )
-        starts = _read_starts(path / _DOCUMENTS, facts)
+        starts = _read_starts(path / STARTS_FILE, facts)
         return cls(path=path, facts=facts, doc_starts=starts, reader=reader, files=files)
 
     def __reduce__(
@@ -349,5 +360,5 @@ def _read_starts(path: Path, facts: CorpusFacts) -> npt.NDArray[np.int64]:
         raise InputError(f"document starts cannot be read ({error})", where=str(path)) from error
     fits = starts.dtype == np.int64 and starts.shape == (facts.documents,)
     if not fits or starts[0] != 0 or starts[-1] >= facts.tokens:
-        raise InputError("document starts do not fit corpus.json", where=str(path))
+        raise InputError(f"document starts do not fit {FACTS_FILE}", where=str(path))
     return starts

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from inject.errors import InputError, Problems, Unreachable, did_you_mean
+from inject.errors import InputError, InputErrors, Unreachable, did_you_mean
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.datasets.source import Dataset
 from inject.examples.template import parse_template
@@ -91,7 +91,7 @@ def checked_options(dataset: Dataset, given: Mapping[str, Any]) -> dict[str, Any
     """Return a dataset's options as plain values, defaults filled in.
 
     Raises:
-        Problems: every unknown option, with a suggestion, and every value of a wrong type.
+        InputErrors: every unknown option, with a suggestion, and every value of a wrong type.
             The values themselves are not repeated: one may be a password.
     """
     known = dataset.options.model_fields
@@ -110,7 +110,7 @@ def checked_options(dataset: Dataset, given: Mapping[str, Any]) -> dict[str, Any
                 )
             else:
                 problems.append(f"options.{key}: {detail['msg']}.")
-        raise Problems(problems, title=f"{dataset.name}: wrong options.") from None
+        raise InputErrors(problems, title=f"{dataset.name}: wrong options.") from None
     return options.model_dump(mode="json")
 
 
@@ -209,6 +209,6 @@ def _problems(contaminant: Contaminant) -> list[str]:
             problems.append(str(error))
     try:
         checked_options(dataset, contaminant.options)
-    except Problems as error:
+    except InputErrors as error:
         problems += error.problems
     return problems

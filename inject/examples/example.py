@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 from inject.digest import text_digest
 from inject.tables import read_parquet
 
+EXAMPLES_FILE = "examples.parquet"
+
 Side = Literal["member", "nonmember"]
 Split = Literal["tune", "test"]
 
@@ -93,8 +95,8 @@ SCHEMA = pa.schema(
 )
 
 
-def write_examples(path: Path, examples: Iterable[Example]) -> None:
-    """Write `examples.parquet` (columns as in `SCHEMA`; `fields` as JSON)."""
+def examples_table(examples: Iterable[Example]) -> pa.Table:
+    """Return examples as a table (columns as in `SCHEMA`; `fields` as JSON)."""
     rows = [
         {
             "example_id": example.example_id,
@@ -115,10 +117,15 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
         }
         for example in examples
     ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path)
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def read_examples(path: Path) -> list[Example]:
+def write_examples(folder: Path, examples: Iterable[Example]) -> None:
+    """Write the pool into a folder, as `examples.parquet`."""
+    pq.write_table(examples_table(examples), folder / EXAMPLES_FILE)
+
+
+def read_examples(folder: Path) -> list[Example]:
     """Read what `write_examples` wrote, in the same order."""
     return [
         Example(
@@ -135,7 +142,7 @@ def read_examples(path: Path) -> list[Example]:
             side=row["side"],
             split=row["split"],
         )
-        for row in read_parquet(path).to_pylist()
+        for row in read_parquet(folder / EXAMPLES_FILE).to_pylist()
     ]
 
 

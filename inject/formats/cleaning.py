@@ -7,7 +7,6 @@ decoding (about a million tokens a second) and the audit of the text; what is re
 reading of the files.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inject.corpus.background.document import Document
-from inject.corpus.build import Corpus, CorpusFacts
+from inject.corpus.build import STARTS_FILE, Corpus, CorpusFacts, write_facts
 from inject.corpus.decoding import Piece, decoded, pieces
 from inject.corpus.excluded import Excluded, write_excluded
 from inject.errors import InputError
@@ -179,10 +178,9 @@ def _leave_out(out: Path, corpus: Corpus, excluded: Excluded) -> None:
         mixture=(told,),
     )
     write_excluded(out, excluded)
-    (out / "docs.npy").unlink()
-    np.save(out / "docs.npy", starts)
-    text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
-    (out / "corpus.json").write_text(text + "\n", encoding="utf-8")
+    (out / STARTS_FILE).unlink()
+    np.save(out / STARTS_FILE, starts)
+    write_facts(out, facts)
 
 
 def _with_reason(error: InputError, looked: _Looked, left_out: int) -> InputError:

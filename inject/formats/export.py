@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from inject.corpus.build import TOKENIZER_FOLDER
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError, did_you_mean
@@ -146,7 +147,7 @@ def export_view(
             "exported", pa.array(table["stop"].to_numpy() <= lines.n_tokens)
         )
         pq.write_table(table, folder.path / "copies.parquet")
-        tokenizer.save_pretrained(folder.path / "tokenizer")
+        tokenizer.save_pretrained(folder.path / TOKENIZER_FOLDER)
         folder.add_rest()
         facts = ExportFacts(
             version=_VERSION,

@@ -8,7 +8,6 @@ Cost: reading and hashing, about 0.5 GB/s.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from inject.corpus.build import CorpusFacts
+from inject.corpus.build import STARTS_FILE, TOKENIZER_FOLDER, CorpusFacts, write_facts
 from inject.corpus.imported_files import write_places
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, TokenWriter
@@ -63,7 +62,7 @@ class _Job:
     @property
     def starts(self) -> Path:
         """The file of document starts."""
-        return self.out / "docs.npy"
+        return self.out / STARTS_FILE
 
     def tell(self, done: int) -> None:
         """Report progress."""
@@ -145,7 +144,7 @@ def import_corpus(
         found = _import_rows(job, source)
     else:
         found = _import_files(job, source.layout(), source.label())
-    tokenizer.save_pretrained(out / "tokenizer")
+    tokenizer.save_pretrained(out / TOKENIZER_FOLDER)
     facts = CorpusFacts(
         tokens=found.tokens,
         documents=found.documents,
@@ -156,8 +155,7 @@ def import_corpus(
         shares=(),
         mixture=({"imported": source.identity(), **found.remarks},),
     )
-    text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
-    (out / "corpus.json").write_text(text + "\n", encoding="utf-8")
+    write_facts(out, facts)
     return facts
 
 

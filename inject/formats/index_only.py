@@ -30,8 +30,8 @@ _FORM = "a mapping with `tokens` (a number) and, if known, `documents`"
 class DescribedImport(Settings):
     """A corpus that is described by an index and is not here; it can be planned for only."""
 
-    kind: Literal["described"]
-    """`described`."""
+    kind: Literal["index_only"]
+    """`index_only`."""
     path: Annotated[str, Field(min_length=1)]
     """An `.idx` file of Megatron-LM, or a `.json` or `.yaml` file with `tokens` and perhaps
     `documents` (a list of document starts, or the name of an `.npy` file of them)."""

@@ -33,6 +33,11 @@ from inject.variants.choice import choose
 from inject.variants.rendition import Rendition, whole_renditions
 from inject.variants.settings import Variants
 
+PLAN_FILE = "plan.parquet"
+COUNTS_FILE = "doses.parquet"
+PAYLOAD_FILE = "payload.bin"
+FACTS_FILE = "plan.json"
+
 COPIES_SCHEMA = pa.schema(
     [
         ("example_id", pa.string()),
@@ -298,20 +303,20 @@ class _CopyNames(Sequence[str]):
 
 def write_plan(out: Path, plan: Plan) -> None:
     """Write the four files of a plan into the folder `out`."""
-    pq.write_table(plan.copies, out / "plan.parquet")
-    pq.write_table(plan.doses, out / "doses.parquet")
-    plan.payload.astype(plan.payload.dtype.newbyteorder("<")).tofile(out / "payload.bin")
-    (out / "plan.json").write_text(json.dumps(vars(plan.facts), indent=1, sort_keys=True))
+    pq.write_table(plan.copies, out / PLAN_FILE)
+    pq.write_table(plan.doses, out / COUNTS_FILE)
+    plan.payload.astype(plan.payload.dtype.newbyteorder("<")).tofile(out / PAYLOAD_FILE)
+    (out / FACTS_FILE).write_text(json.dumps(vars(plan.facts), indent=1, sort_keys=True))
 
 
 def read_plan(folder: Path) -> Plan:
     """Read what `write_plan` wrote."""
-    facts = PlanFacts(**json.loads((folder / "plan.json").read_text()))
+    facts = PlanFacts(**json.loads((folder / FACTS_FILE).read_text()))
     return Plan(
         facts=facts,
-        copies=read_parquet(folder / "plan.parquet"),
-        doses=read_parquet(folder / "doses.parquet"),
-        payload=np.fromfile(folder / "payload.bin", dtype=_width(facts.vocabulary)),
+        copies=read_parquet(folder / PLAN_FILE),
+        doses=read_parquet(folder / COUNTS_FILE),
+        payload=np.fromfile(folder / PAYLOAD_FILE, dtype=_width(facts.vocabulary)),
     )
 
 

@@ -34,6 +34,7 @@ _LEAST_CORE = 8
 _BLOCK = 1 << 20
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MOST_LISTED = 50
+AUDIT_FILE = "audit.json"
 _LISTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits", "between_sides")
 
 
@@ -222,12 +223,12 @@ class _Held:
 
 def write_audit(out: Path, report: AuditReport) -> None:
     """Write `audit.json` into the folder `out`."""
-    (out / "audit.json").write_text(json.dumps(asdict(report), indent=1))
+    (out / AUDIT_FILE).write_text(json.dumps(asdict(report), indent=1))
 
 
 def read_audit(folder: Path) -> AuditReport:
     """Read what `write_audit` wrote."""
-    values = json.loads((folder / "audit.json").read_text())
+    values = json.loads((folder / AUDIT_FILE).read_text())
     for name in _LISTS:
         values[name] = tuple(values[name])
     return AuditReport(**values)
@@ -237,7 +238,7 @@ class AuditFailed(SpikeinError):
     """The stream is not what the plan says; nothing may be trained on it."""
 
     def __init__(self, report: AuditReport, folder: Path) -> None:
-        lines = [f"the audit failed (all findings: {folder / 'audit.json'}):"]
+        lines = [f"the audit failed (all findings: {folder / AUDIT_FILE}):"]
         lines += [
             f"  member {_called(row)} occurs {row['found']} times, planned {row['expected']}"
             f"{_inside(row)}"

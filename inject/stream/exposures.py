@@ -11,7 +11,7 @@ Cost: two binary searches a window and one comparison a piece.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,9 @@ import pyarrow.parquet as pq
 
 from inject.files import replacing
 from inject.stream.view import View
+from inject.tables import read_parquet
 
+EXPOSURES_FILE = "exposures.parquet"
 NEVER = "never reached"
 
 SCHEMA = pa.schema(
@@ -159,10 +161,24 @@ class ExposureLedger:
         ]
         return pa.concat_tables([self.seen(), pa.Table.from_pylist(never, schema=SCHEMA)])
 
-    def write(self, path: Path) -> None:
-        """Write `exposures.parquet`."""
-        with replacing(path) as temporary:
-            pq.write_table(self.table(), temporary)
+    def write(self, folder: Path) -> None:
+        """Write all exposures into a folder."""
+        write_exposures(folder, self.table())
+
+
+def write_exposures(folder: Path, exposures: pa.Table) -> None:
+    """Write `exposures.parquet` into a folder, whole or not at all."""
+    with replacing(folder / EXPOSURES_FILE) as temporary:
+        pq.write_table(exposures, temporary)
+
+
+def read_exposures(folder: Path, *, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return what `write_exposures` wrote: all columns, or those that are named.
+
+    Raises:
+        InputError: naming the file, when it is missing or damaged.
+    """
+    return read_parquet(folder / EXPOSURES_FILE, columns=columns)
 
 
 class Seen(NamedTuple):

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 from inject.examples.example import Example
 from inject.tables import read_parquet
 
+RENDITIONS_FILE = "renditions.parquet"
+
 WHOLE = "whole"
 
 SCHEMA = pa.schema(
@@ -48,13 +50,13 @@ def whole_renditions(
     return [Rendition(member.example_id, 0, WHOLE, tokens[member.example_id]) for member in members]
 
 
-def write_renditions(path: Path, renditions: Sequence[Rendition]) -> None:
-    """Write renditions (columns as in `SCHEMA`)."""
+def write_renditions(folder: Path, renditions: Sequence[Rendition]) -> None:
+    """Write renditions into a folder, as `renditions.parquet` (columns as in `SCHEMA`)."""
     rows = [{**one._asdict(), "tokens": one.tokens.tolist()} for one in renditions]
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path)
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / RENDITIONS_FILE)
 
 
-def read_renditions(path: Path) -> list[Rendition]:
+def read_renditions(folder: Path) -> list[Rendition]:
     """Read what `write_renditions` wrote, in the same order."""
     return [
         Rendition(
@@ -63,5 +65,5 @@ def read_renditions(path: Path) -> list[Rendition]:
             row["variant"],
             np.array(row["tokens"], dtype=np.int64),
         )
-        for row in read_parquet(path).to_pylist()
+        for row in read_parquet(folder / RENDITIONS_FILE).to_pylist()
     ]

@@ -68,7 +68,7 @@ def measure(asked: dict[str, Any]) -> None:
     )
     if rank() > 0:
         return
-    rows = read_log(out / "log.parquet")[min(SKIPPED, asked["steps"] // 2) :]
+    rows = read_log(out)[min(SKIPPED, asked["steps"] // 2) :]
     mfu = statistics.median(row.mfu for row in rows)
     figures = {
         "shape": asked["shape"],

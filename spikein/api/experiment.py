@@ -33,7 +33,7 @@ def read(experiment: AnyExperiment, overrides: Overrides = ()) -> Experiment:
 
     Raises:
         InputError: when it is none of these, or a file that cannot be read.
-        Problems: with everything that is wrong in it.
+        InputErrors: with everything that is wrong in it.
     """
     changes = override_texts(overrides)
     if isinstance(experiment, Experiment):

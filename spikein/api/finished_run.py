@@ -16,11 +16,16 @@ import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
+from analysis.result_files import METRICS_FILE
 from analysis.selection.ranking import rank_detectors, reported_cell
+from analysis.selection.reported_scores import score_schema
 from analysis.summary import summary_sentences
 from analysis.tables import metrics_schema
+from detect.scoring import SCORES_FILE
 from inject.errors import InputError, did_you_mean
+from inject.examples.example import EXAMPLES_FILE
 from inject.examples.example import SCHEMA as EXAMPLES
+from inject.stream.exposures import EXPOSURES_FILE
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.tables import read_parquet
 from spikein import __version__
@@ -31,11 +36,12 @@ from spikein.runs.publish import EXPERIMENT, PAGE
 from spikein.runs.record import RECORD, RunRecord, read_record
 
 _COLUMNS = {
-    "metrics.parquet": frozenset(metrics_schema([]).names),
-    "scores.parquet": frozenset({"example_id", "detector", "setting", "selection", "score"}),
-    "examples.parquet": frozenset(EXAMPLES.names),
-    "exposures.parquet": frozenset(EXPOSURES.names),
+    METRICS_FILE: frozenset(metrics_schema([]).names),
+    SCORES_FILE: frozenset(score_schema([]).names),
+    EXAMPLES_FILE: frozenset(EXAMPLES.names),
+    EXPOSURES_FILE: frozenset(EXPOSURES.names),
 }
+"""What this version reads in each table."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -69,25 +75,25 @@ class Run:
     def metrics(self) -> pa.Table:
         """One row a number of the report: swept axes, model, dataset, detector, setting, selection,
         copies, variant, metric, value, low, high and the counts behind it."""
-        return self._table("metrics.parquet")
+        return self._table(METRICS_FILE)
 
     @cached_property
     def scores(self) -> pa.Table:
         """The score of every example under each reported setting: swept axes, seed, model, row,
         example_id, detector, setting, selection, score and reason."""
-        return self._table("scores.parquet")
+        return self._table(SCORES_FILE)
 
     @cached_property
     def examples(self) -> pa.Table:
         """The ground truth: every example with its dataset, group, text, side, split and seed.
         Texts of protected datasets are left out."""
-        return self._table("examples.parquet")
+        return self._table(EXAMPLES_FILE)
 
     @cached_property
     def exposures(self) -> pa.Table:
         """When each copy was seen: swept axes, seed, example_id, copy, epoch, step, tokens before,
         window, and whether its tokens were whole."""
-        return self._table("exposures.parquet")
+        return self._table(EXPOSURES_FILE)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -178,7 +184,7 @@ class Run:
             for axis, column in columns.items()
             if column in self.metrics.column_names
         }
-        sizes = {name: _rows(self.folder / f"{name}.parquet") for name in _NAMES}
+        sizes = {Path(name).stem: _rows(self.folder / name) for name in _COLUMNS}
         made = self.record
         return [
             ("finished", f"{made.finished}, by spikein {made.version}" if made else "not recorded"),
@@ -212,9 +218,6 @@ class Run:
             f"<div><strong>Run {html.escape(self.name)}</strong>{sentences}"
             f"<table>{facts}</table>{_auc_html(self)}</div>"
         )
-
-
-_NAMES = ("metrics", "scores", "examples", "exposures")
 
 
 def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:

@@ -13,9 +13,9 @@ from inject.offline import without_network
 from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, store_folder
 from spikein.api.results import PlanResult, PlanRow
-from spikein.estimates.injection import outlooks
+from spikein.estimates.injection import injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
-from spikein.estimates.training import Hardware, estimates
+from spikein.estimates.training import Hardware, training_estimates
 from spikein.pipeline.build_graph import Assembly, assemble
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
@@ -63,7 +63,7 @@ def plan(
         assembly = assemble(read(experiment, overrides))
     artifacts = Store(store_root)
     every = [node.arm for node in assembly.nodes]
-    injection = outlooks(every, _tokenizer(assembly, artifacts))
+    injection = injection_estimates(every, _tokenizer(assembly, artifacts))
     steps = plan_steps(assembly.graph.whole(), artifacts)
     measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
     rows = []
@@ -99,7 +99,7 @@ def plan(
         arms=len(assembly.nodes),
         rows=tuple(rows),
         injection=injection,
-        training=estimates(every, hardware or Hardware()),
+        training=training_estimates(every, hardware or Hardware()),
         measured=None if measured is None else measured[1],
         unresolved=notes,
         problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),

@@ -8,11 +8,11 @@ from inject.errors import InputError
 from spikein.api.results import RunResult
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import Assembly
-from spikein.runs.changes import changes
-from spikein.runs.folder import publish_run
+from spikein.runs.changes import result_changes
 from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
 from spikein.runs.record import RunRecord
 from spikein.runs.register import register_run
+from spikein.runs.replacement import publish_run
 from spikein.store.folder_check import CHANGE_STORE, read_only, writing
 
 
@@ -48,7 +48,7 @@ def publish(
     return RunResult(
         folder=folder,
         report=folder / PAGE,
-        summary=(*summary, *changes(published, EXPERIMENT)),
+        summary=(*summary, *result_changes(published, EXPERIMENT)),
         built=report.built,
         stored=len(report.outcomes) - report.built,
         seconds=time.monotonic() - started,

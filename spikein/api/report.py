@@ -15,7 +15,7 @@ from spikein.executors import RunReport, get_executor
 from spikein.pipeline.build_graph import Assembly, assemble
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Silent
-from spikein.runs.folder import started_in, store_of
+from spikein.runs.folder import start_folder, store_of
 from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
 from spikein.runs.record import read_record
 from spikein.store.folder_check import STORE_OPTION, check_folder, writing
@@ -45,7 +45,7 @@ def render_report(
             be run.
     """
     started = time.monotonic()
-    folder, begun = Path(os.path.abspath(folder)), started_in(folder)
+    folder, begun = Path(os.path.abspath(folder)), start_folder(folder)
     out = None if out is None else Path(os.path.abspath(out))
     root = store_root or store_of(folder)
     if root is None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spikein.estimates.injection import Outlook
-    from spikein.estimates.training import Estimate
+    from spikein.estimates.injection import InjectionEstimate
+    from spikein.estimates.training import TrainingEstimate
     from train.speed_measurement import TrainingRate
 
 
@@ -49,7 +49,7 @@ class PlanRow:
     memory_bytes: int | None = None
     disk_bytes: int | None = None
     seconds: float | None = None
-    """Estimate for this machine; None where nobody can say."""
+    """TrainingEstimate for this machine; None where nobody can say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +59,9 @@ class PlanResult:
     name: str
     arms: int
     rows: tuple[PlanRow, ...]
-    injection: "tuple[Outlook, ...]" = ()
+    injection: "tuple[InjectionEstimate, ...]" = ()
     """What the copies of each arm are expected to amount to."""
-    training: "tuple[Estimate, ...]" = ()
+    training: "tuple[TrainingEstimate, ...]" = ()
     """What the training runs are expected to take."""
     unresolved: Mapping[str, str] = field(default_factory=dict)
     """What could not be looked up without a network, and why; not checked."""

@@ -14,8 +14,8 @@ from spikein.api.publication import publish
 from spikein.api.results import RunResult
 from spikein.executors import Executor, get_executor
 from spikein.pipeline.build_graph import assemble
-from spikein.progress import Progress, Silent, showing
-from spikein.runs.folder import check_ours
+from spikein.progress import Progress, Silent, show_progress
+from spikein.runs.folder import check_replaceable
 from spikein.store.folder_check import (
     CHANGE_RUNS,
     RUNS_OPTION,
@@ -70,7 +70,7 @@ def run(
     """
     place = executor if not isinstance(executor, str) else get_executor(executor)
     if isinstance(progress, bool):
-        with showing() if progress else nullcontext(Silent()) as shown:
+        with show_progress() if progress else nullcontext(Silent()) as shown:
             return _run(experiment, overrides, store, runs, place, shown)
     return _run(experiment, overrides, store, runs, place, progress)
 
@@ -89,7 +89,7 @@ def _run(
     # Before hours of training, not after.
     check_writable(store_root, STORE_OPTION)
     check_writable(runs_root, RUNS_OPTION)
-    check_ours(runs_root / experiment.name)
+    check_replaceable(runs_root / experiment.name)
     store = Store(store_root)
     with store.in_use():
         assembly = assemble(experiment)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from spikein.cli.output import Column, count, print_table, say
 
 if TYPE_CHECKING:
-    from spikein.estimates.training import Estimate, Hardware
+    from spikein.estimates.training import Hardware, TrainingEstimate
 
 
-def print_estimates(every: "Sequence[Estimate]", hardware: "Hardware") -> None:
+def print_estimates(every: "Sequence[TrainingEstimate]", hardware: "Hardware") -> None:
     """Print steps, operations, memory of a GPU by stage of ZeRO, disk and GPU-hours."""
     from spikein.store.filesystem import human_bytes
 
@@ -80,7 +80,7 @@ def print_unresolved(unresolved: Mapping[str, str]) -> None:
     )
 
 
-def _windows(known: "Sequence[Estimate]") -> str:
+def _windows(known: "Sequence[TrainingEstimate]") -> str:
     numbers = sorted({one.windows for one in known})
     text = " or ".join(str(number) for number in numbers)
     return f"{text} window{'' if numbers == [1] else 's'}"

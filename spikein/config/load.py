@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from inject.errors import InputError, Problems
+from inject.errors import InputError, InputErrors
 from inject.secrets import secrets_in, without_secrets
 from spikein.config.overrides import apply_overrides, escape, interpolate
 from spikein.config.schema import Experiment, cross_checks, tidy
@@ -33,7 +33,7 @@ def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
 
     Raises:
         InputError: when the file cannot be read at all.
-        Problems: with everything that is wrong in it.
+        InputErrors: with everything that is wrong in it.
     """
     return check(read_document(path), overrides)
 
@@ -47,8 +47,8 @@ def check(document: Document, overrides: Sequence[str] = ()) -> Experiment:
     problems = [*problems, *unknown, *secret]
     try:
         candidates = combinations(document)
-    except Problems as error:
-        raise Problems([*problems, *error.problems], title=title) from None
+    except InputErrors as error:
+        raise InputErrors([*problems, *error.problems], title=title) from None
     seeds = document.values.get("seeds")
     many = len(candidates) * (len(seeds) if isinstance(seeds, list) else 1)
     if many > MOST_ARMS:
@@ -58,13 +58,13 @@ def check(document: Document, overrides: Sequence[str] = ()) -> Experiment:
             allowed=f"at most {MOST_ARMS:,}",
             hint="Split the experiment into several.",
         )
-        raise Problems([*problems, told], title=title)
+        raise InputErrors([*problems, told], title=title)
     found, checked = _check_all(candidates)
     problems += _told(found, candidates, document)
     if not problems:
         problems = [_placed(one, path, document) for path, one in repeated_values(checked)]
     if problems:
-        raise Problems(problems, title=title)
+        raise InputErrors(problems, title=title)
     return checked[0][1]
 
 

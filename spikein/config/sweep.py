@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from inject.errors import InputError, Problems
+from inject.errors import InputError, InputErrors
 from inject.settings import Copies
 from spikein.config.overrides import parse_path, set_value
 from spikein.config.schema import Experiment, tidy
@@ -56,13 +56,13 @@ def combinations(document: Document) -> list[Combination]:
     """Return every combination of the document's `sweep`; a single one where it has none.
 
     Raises:
-        Problems: when `sweep` is no mapping of lists, an axis cannot be set, two axes overlap
+        InputErrors: when `sweep` is no mapping of lists, an axis cannot be set, two axes overlap
             or there are more than 1,000 combinations; all of it at once.
     """
     sweep = document.values.get("sweep") or {}
     problems = _axis_problems(sweep, document)
     if problems:
-        raise Problems(problems, title=f"{document.name}: the sweep cannot be run:")
+        raise InputErrors(problems, title=f"{document.name}: the sweep cannot be run:")
     axes = list(sweep)
     result = []
     for indexes in itertools.product(*(range(len(sweep[axis])) for axis in axes)):

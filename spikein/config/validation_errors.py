@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from inject.errors import InputError, did_you_mean
+from spikein.config.renamed_keys import new_key, new_word
 from spikein.config.yaml_document import Document, KeyPath, dotted
 
 _KINDS = {
@@ -107,6 +108,8 @@ def _problem(
     kind = first["type"]
     context = first.get("ctx") or {}
     if kind == "extra_forbidden":
+        if renamed := new_key(path):
+            return _renamed(key, renamed, where)
         known = allowed_keys(model, document.values, path[:-1])
         return InputError(
             f"{key}: no such key.{did_you_mean(str(path[-1]), known)}",
@@ -123,6 +126,8 @@ def _problem(
         tag = str(context.get("discriminator", "kind")).strip("'")
         known = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
         wrong = str(context.get("tag"))
+        if renamed := new_word((*path, tag), wrong):
+            return _renamed(f"{key}.{tag}: {wrong}", renamed, document.place((*path, tag)))
         return InputError(
             f"{key}.{tag}: {wrong!r} is none of them.{did_you_mean(wrong, known)}",
             where=document.place((*path, tag)),
@@ -141,6 +146,10 @@ def _problem(
     return InputError(
         f"{key}: is {plain_type(given)}.{close}", where=where, allowed=" or ".join(expected)
     )
+
+
+def _renamed(old: str, new: str, where: str) -> InputError:
+    return InputError(f"{old} is now called {new}", where=where, hint=f"Write {new}.")
 
 
 def _expected(details: ErrorDetails) -> str | None:

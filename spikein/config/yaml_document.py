@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from inject.errors import InputError, Problems
+from inject.errors import InputError, InputErrors
 
 KeyPath = tuple[str | int, ...]
 
@@ -54,7 +54,7 @@ def read_document(path: Path) -> Document:
 
     Raises:
         InputError: when the file is missing, unreadable, not UTF-8, not YAML or not a mapping.
-        Problems: when keys are given twice or are no text; all of them at once.
+        InputErrors: when keys are given twice or are no text; all of them at once.
     """
     name = str(path)
     try:
@@ -92,7 +92,7 @@ def parse_document(text: str, *, name: str) -> Document:
     reader = _Reader(name)
     values = reader.read(root, (), ())
     if reader.problems:
-        raise Problems(reader.problems, title=f"{name} cannot be read:")
+        raise InputErrors(reader.problems, title=f"{name} cannot be read:")
     return Document(values=values, places=reader.places, name=name)
 
 
@@ -108,7 +108,7 @@ def parse_value(text: str, *, where: str) -> Any:
     reader = _Reader(where)
     value = reader.read(root, (), ())
     if reader.problems:
-        raise Problems(reader.problems, title=f"{where} cannot be read:")
+        raise InputErrors(reader.problems, title=f"{where} cannot be read:")
     return value
 
 

@@ -28,7 +28,7 @@ class InProcess:
         started = time.monotonic()
         with store.in_use(required=False):
             work = _Work(plan(graph, store), store, progress)
-            progress.begun([one.step for one in work.planned.values() if one.to_do])
+            progress.run_started([one.step for one in work.planned.values() if one.to_do])
             for one in work.planned.values():
                 if one.state != "unneeded":
                     work.settled(one.step)
@@ -78,7 +78,7 @@ class _Work:
             error.add_note(f"This happened in the step {step.name}. Finished steps are kept.")
             raise
         twin = obtained.adopted
-        self._progress.finished(
+        self._progress.step_finished(
             step.name,
             built=obtained.built,
             seconds=obtained.seconds,
@@ -90,7 +90,7 @@ class _Work:
 
     def _obtained(self, step: Step, inputs: dict[str, Artifact]) -> Obtained:
         def build(out: Path) -> None:
-            self._progress.started(
+            self._progress.step_started(
                 step.name, number=self._number, total=max(self._total, self._number)
             )
             self._require_inputs(step, inputs)
@@ -128,6 +128,6 @@ class _Work:
 
 def _report(step: Step, progress: Progress) -> Report:
     def report(done: float, total: float | None = None, *, unit: str = "", note: str = "") -> None:
-        progress.advanced(step.name, done, total, unit, note)
+        progress.step_advanced(step.name, done, total, unit, note)
 
     return report

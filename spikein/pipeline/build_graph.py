@@ -12,10 +12,12 @@ from inject.settings import Placement
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment, arms
 from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
 from spikein.pipeline.steps.detection import TWIN, asked_settings, frequency_step, scores_step
-from spikein.pipeline.steps.ground import audit_step, examples_step, plan_step
+from spikein.pipeline.steps.examples import examples_step
+from spikein.pipeline.steps.plan import plan_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
 from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_step, gains_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node

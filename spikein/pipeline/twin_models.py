@@ -19,11 +19,12 @@ from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
+from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.detection import BLIND, REFERENCE, TWIN, Shadow, scores_step
-from spikein.pipeline.steps.ground import Dealing, audit_step, plan_step
+from spikein.pipeline.steps.examples import cast_step
+from spikein.pipeline.steps.plan import Dealing, plan_step
 from spikein.pipeline.steps.results import ArmSteps
 from spikein.pipeline.steps.training import ModelNode, arm_step
-from spikein.pipeline.steps.twin_membership import cast_step
 
 RETRAINED = "retrained"
 

@@ -1,6 +1,8 @@
-"""The arms of a finished run, found through the artifacts that its folder names.
+"""The arms of a finished run, and their corpora, found through the artifacts its folder names.
 
-The experiment's sources need not be there any more: nothing but the store is read.
+The experiment's sources need not be there any more: only the store is read. The one exception is
+an imported corpus, whose token files stay where they are: they are looked for where the run's
+experiment says they are, then where they lay at the import; in both places their content decides.
 """
 
 from collections.abc import Iterator
@@ -8,7 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from inject.errors import InputError
+from inject.corpus.build import Corpus
+from inject.errors import InputError, SpikeinError
+from inject.formats.importing import token_files
+from spikein.config.load import read_experiment
 from spikein.pipeline.steps.artifact_parts import EXPOSURES
 from spikein.runs.folder import linked_artifacts
 from spikein.store.artifact import Artifact, open_artifact, require_current, verified
@@ -50,7 +55,24 @@ def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
     return sorted(found, key=lambda arm: arm.label)
 
 
-def verified_of(run_folder: Path, path: Path) -> Artifact:
+def open_run_corpus(folder: Path, corpus: Path) -> Corpus:
+    """Open a corpus that a run was made from.
+
+    Args:
+        folder: the run's.
+        corpus: the corpus's.
+
+    Raises:
+        InputError: as `Corpus.open`.
+    """
+    try:
+        outside = token_files(read_experiment(folder / "experiment.yaml").corpus.imported)
+        return Corpus.open(corpus, outside=outside)
+    except SpikeinError:
+        return Corpus.open(corpus)
+
+
+def _verified(run_folder: Path, path: Path) -> Artifact:
     """Return an artifact that a run folder links to, verified.
 
     Raises:
@@ -98,7 +120,7 @@ def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
         short = given[name][:SHORT]
         if short not in links:
             raise InputError(f"the run does not rest on its {name} {short}", where=str(folder))
-        inputs[name] = verified_of(folder, links[short])
+        inputs[name] = _verified(folder, links[short])
     # By digest: the examples of a retrained model are a cast, which has examples of its own.
     known = {one.digest: one.manifest for one in inputs.values()}
     with _mended_by(folder):

@@ -6,15 +6,15 @@ from typing import Any
 
 import yaml
 
-from spikein.runs.folder import Published
 from spikein.runs.record import RunRecord, read_record
+from spikein.runs.replacement import PublishedRun
 
 MAX_CHANGES = 8
 _ABSENT = "absent"
 
 
-def changes(published: Published, file: str) -> list[str]:
-    """Return how results differ from those that their run folder held before; nothing if not.
+def result_changes(published: PublishedRun, file: str) -> list[str]:
+    """Return how results differ from those that the run folder held before; [] where they do not.
 
     Args:
         published: the run folder.
@@ -23,13 +23,13 @@ def changes(published: Published, file: str) -> list[str]:
     earlier = None if published.earlier is None else read_record(published.earlier)
     if published.earlier is None or earlier is None:
         return []
-    told = describe_changes(
+    differences = describe_changes(
         changed_settings(published.earlier / file, published.folder / file),
         changed_kinds(earlier, published.record),
     )
     when = earlier.finished.removesuffix("+00:00").replace("T", " ")
     return [
-        f"Other results than those of {when} UTC: {told}",
+        f"Other results than those of {when} UTC: {differences}",
         f"Those are kept in {published.earlier}.",
     ]
 
@@ -63,9 +63,9 @@ def describe_changes(settings: list[str], kinds: list[str]) -> str:
             "No setting differs; data, code or libraries do, which made other artifacts of "
             f"{', '.join(kinds)}."
         )
-    told = "; ".join(settings[:MAX_CHANGES])
+    shown = "; ".join(settings[:MAX_CHANGES])
     more = len(settings) - MAX_CHANGES
-    return told + (f"; and {more} more." if more > 0 else ".")
+    return shown + (f"; and {more} more." if more > 0 else ".")
 
 
 def _read(path: Path) -> Any:

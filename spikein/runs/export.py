@@ -7,14 +7,13 @@ corpus was made from need not be there any more.
 from collections.abc import Callable
 from pathlib import Path
 
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.build import corpus_tokenizer
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import read_examples
 from inject.formats import ExportFacts, Format, RowKind, export_view
 from inject.plan.plan import Plan, read_plan
 from inject.stream.view import clean_view
-from spikein.runs.arms import RunArm, run_arms
-from spikein.runs.corpus import open_run_corpus
+from spikein.runs.arms import RunArm, open_run_corpus, run_arms
 from spikein.store.filesystem import disk_full, free_space
 
 
@@ -48,7 +47,7 @@ def export_run(
     """
     chosen = _chosen(run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream)
     corpus = open_run_corpus(folder, chosen.corpus)
-    tokenizer = load_tokenizer(str(chosen.corpus / "tokenizer"))
+    tokenizer = corpus_tokenizer(chosen.corpus)
     plan = read_plan(chosen.plan)
     budget = plan.facts.budget
     if clean:
@@ -119,5 +118,5 @@ def _protected(examples: Path, plan: Plan) -> frozenset[str]:
     """Return the ids of protected examples, where there are copies at all."""
     if not len(plan.copies):
         return frozenset()
-    pool = read_examples(examples / "examples.parquet")
+    pool = read_examples(examples)
     return frozenset(example.example_id for example in pool if example.protected)

@@ -4,7 +4,6 @@ Made to be shared, so the texts of protected datasets are left out of its tables
 page; the artifacts that it links to hold them, and carry the mark.
 """
 
-import json
 import platform
 import shutil
 from collections import Counter
@@ -23,17 +22,20 @@ from analysis.page import CostRow, Fact, Report, write_report
 from analysis.page.background import BackgroundAudit, background_audit
 from analysis.page.trajectory import trajectory_view
 from analysis.passage_copies import passage_sentences
+from analysis.result_files import TABLE_FILES
 from analysis.summary import summary_sentences
 from analysis.task_accuracy.accuracy_gain import AccuracyGainTable, accuracy_gain_tables
-from inject.examples.example import SCHEMA, read_examples, write_examples
+from analysis.task_accuracy.contamination import read_accuracy_table
+from detect.task_accuracy.answers import ACCURACY_FILE
+from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.files import write_text
 from inject.overlap.filter import read_overlaps
-from inject.tables import read_parquet
+from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import Assembly
+from spikein.pipeline.steps.examples import read_pool_reports
 from spikein.pipeline.steps.results import Results, load_results, open_arms, recorded_figures
-from spikein.pipeline.steps.task_accuracy import FILE as ACCURACY
 from spikein.pipeline.steps.trajectory import FADING, PROGRESS, Along, load_trajectory
 from spikein.runs.folder import link_artifact
 from spikein.runs.settings_summary import description, setup
@@ -47,7 +49,6 @@ PAGE = "report.html"
 """What a run is read from."""
 
 _LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scikit-learn")
-_COPIED = ("metrics.parquet", "differences.parquet", "scores.parquet")
 
 
 def fill_run(
@@ -64,10 +65,12 @@ def fill_run(
     results_folder = report.artifact(assembly.results).path
     results = load_results(results_folder)
     write_text(folder / EXPERIMENT, resolved_yaml(assembly.experiment))
-    for name in _COPIED:
+    for name in TABLE_FILES:
         shutil.copyfile(results_folder / name, folder / name)
     if assembly.gains is not None:
-        shutil.copyfile(report.artifact(assembly.gains).path / ACCURACY, folder / ACCURACY)
+        shutil.copyfile(
+            report.artifact(assembly.gains).path / ACCURACY_FILE, folder / ACCURACY_FILE
+        )
     along = None
     if assembly.trajectory is not None:
         made = report.artifact(assembly.trajectory).path
@@ -83,8 +86,8 @@ def fill_run(
     for figure in figures:
         for path in (figure.svg, figure.png):
             shutil.copyfile(path, folder / "figures" / path.name)
-    _write_examples(folder / "examples.parquet", assembly, report)
-    _write_exposures(folder / "exposures.parquet", assembly, report)
+    _write_examples(folder, assembly, report)
+    _write_exposures(folder, assembly, report)
     for outcome in report.outcomes:
         link_artifact(folder, outcome.artifact)
     page = _page(assembly, report, results, along, figures, show_protected)
@@ -100,32 +103,31 @@ def fill_run(
     return [*checks, *summary_sentences(tables), *told]
 
 
-def _write_examples(path: Path, assembly: Assembly, report: RunReport) -> None:
+def _write_examples(folder: Path, assembly: Assembly, report: RunReport) -> None:
     """Write the examples of all pools with a column `seed`, protected texts left out."""
     tables = []
     pools = {node.examples.digest: node for node in assembly.nodes}
     for node in pools.values():
-        rows = read_examples(report.artifact(node.examples).path / "examples.parquet")
+        rows = read_examples(report.artifact(node.examples).path)
         shown = [
             replace(row, text="", fields={}, spans={}, paraphrases=()) if row.protected else row
             for row in rows
         ]
-        write_examples(path, shown)
-        table = read_parquet(path, schema=SCHEMA)
+        table = examples_table(shown)
         tables.append(table.append_column("seed", pa.array([node.arm.seed] * len(table))))
-    pq.write_table(pa.concat_tables(tables), path)
+    pq.write_table(pa.concat_tables(tables), folder / EXAMPLES_FILE)
 
 
-def _write_exposures(path: Path, assembly: Assembly, report: RunReport) -> None:
+def _write_exposures(folder: Path, assembly: Assembly, report: RunReport) -> None:
     """Write the exposures of all arms, with the swept axes and the seed as columns."""
     tables = []
     for node in assembly.nodes:
-        table = read_parquet(report.artifact(node.trained).path / "exposures.parquet")
+        table = read_exposures(report.artifact(node.trained).path)
         columns = {**node.arm.labels, "seed": node.arm.seed}
         for position, (name, value) in enumerate(columns.items()):
             table = table.add_column(position, name, pa.array([value] * len(table)))
         tables.append(table)
-    pq.write_table(pa.concat_tables(tables), path)
+    write_exposures(folder, pa.concat_tables(tables))
 
 
 def _page(
@@ -172,7 +174,7 @@ def _page(
 def _gains(assembly: Assembly, report: RunReport) -> list[AccuracyGainTable]:
     if assembly.gains is None:
         return []
-    table = read_parquet(report.artifact(assembly.gains).path / ACCURACY)
+    table = read_accuracy_table(report.artifact(assembly.gains).path)
     axes = list(dict.fromkeys(key for node in assembly.nodes for key in node.arm.labels))
     return accuracy_gain_tables(table, axes)
 
@@ -224,7 +226,7 @@ def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
     pools = {node.examples.digest: node.examples for node in assembly.nodes}
     for step in pools.values():
         where = f"{step.label} · " if len(pools) > 1 else ""
-        facts = json.loads((report.artifact(step).path / "examples.json").read_text())
+        facts = read_pool_reports(report.artifact(step).path)
         for name, found in facts.items():
             dropped = {
                 "duplicates": found["duplicates"],

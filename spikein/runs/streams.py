@@ -6,12 +6,10 @@ their audits are read by `auditing.stream_audits`: the page cannot show fewer th
 
 from collections.abc import Mapping, Sequence
 
-import pyarrow.parquet as pq
-
 from analysis.arm import short_axis
 from analysis.page.streams import Stream
 from inject.plan.plan import read_plan
-from inject.stream.exposures import FedCopies, fed_copies
+from inject.stream.exposures import FedCopies, fed_copies, read_exposures
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import CONTAMINATED, Assembly
@@ -77,11 +75,11 @@ def fed_streams(assembly: Assembly, report: RunReport) -> dict[str, FedCopies]:
     found = {}
     for step in {step.digest: step for step in trained}.values():
         try:
-            path = report.artifact(step).path / "exposures.parquet"
+            path = report.artifact(step).path
         except KeyError:
             # A twin of which nobody needed anything is not made.
             continue
-        copies = fed_copies(pq.read_table(path))
+        copies = fed_copies(read_exposures(path))
         if copies.planned:
             # Twins of streams of several lengths share their label.
             taken = step.label in found
@@ -109,5 +107,5 @@ def _stream(arm: ArmExperiment, model: str, plan: Step, trained: Step, report: R
         seed=arm.seed,
         tokens=facts.budget,
         payload=facts.budget - facts.background,
-        copies=fed_copies(pq.read_table(report.artifact(trained).path / "exposures.parquet")),
+        copies=fed_copies(read_exposures(report.artifact(trained).path)),
     )

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from analysis.arm import Arm
+from detect.scoring import SCHEMA, write_scores
 from inject.examples.example import Example, example_id, write_examples
+from inject.stream.exposures import write_exposures
+from train.loop.log import LogRow, write_log
 
 DEFAULTS = {
     "loss": "default",
@@ -70,7 +72,7 @@ def make_arm(
     """
     folder.mkdir(parents=True, exist_ok=True)
     pool = examples if examples is not None else make_examples(seed, datasets=datasets, n=n)
-    write_examples(folder / "examples.parquet", pool)
+    write_examples(folder, pool)
     random = np.random.default_rng([seed, len(str(axes)), int(effect * 100)])
     counts = {
         example.example_id: fixed if fixed is not None else int(random.poisson(copies_rate or 0))
@@ -100,29 +102,18 @@ def make_arm(
                 }
                 for row, example in enumerate(pool)
             ]
-    schema = pa.schema(
-        [
-            ("row", pa.int64()),
-            ("example_id", pa.string()),
-            ("detector", pa.string()),
-            ("setting", pa.string()),
-            ("score", pa.float64()),
-            ("reason", pa.string()),
-        ]
-    )
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / "scores.parquet")
+    write_scores(folder, pa.Table.from_pylist(rows, schema=SCHEMA), record={})
     _write_training(folder, counts, random)
     contaminated = model == "contaminated"
     return Arm(
         axes=axes,
         seed=seed,
         model=model,
-        scores=folder / "scores.parquet",
-        examples=folder / "examples.parquet",
+        scores=folder,
+        examples=folder,
         copies=counts if contaminated else None,
         defaults=DEFAULTS,
-        log=folder / "log.parquet" if contaminated else None,
-        exposures=folder / "exposures.parquet" if contaminated else None,
+        training=folder if contaminated else None,
     )
 
 
@@ -152,14 +143,16 @@ def make_experiment(folder: Path, *, seeds: tuple[int, ...] = (0,), n: int = 120
 def _write_training(folder: Path, counts: Mapping[str, int], random: np.random.Generator) -> None:
     steps = np.arange(1, 123)
     tokens = steps * 4096
-    log = {
-        "step": steps,
-        "tokens": tokens,
-        "loss": 3.6 + 1.2 * np.exp(-steps / 30) + 0.06 * random.normal(size=len(steps)),
-        "lr": np.full(len(steps), 1e-3),
-        "tokens_per_second": 9000 + 300 * random.normal(size=len(steps)),
-    }
-    pq.write_table(pa.table(log), folder / "log.parquet")
+    losses = 3.6 + 1.2 * np.exp(-steps / 30) + 0.06 * random.normal(size=len(steps))
+    speeds = 9000 + 300 * random.normal(size=len(steps))
+    rows = zip(steps.tolist(), tokens.tolist(), losses.tolist(), speeds.tolist(), strict=True)
+    write_log(
+        folder,
+        [
+            LogRow(step=step, tokens=seen, loss=loss, lr=1e-3, tokens_per_second=speed)
+            for step, seen, loss, speed in rows
+        ],
+    )
     copies = [(name, copy) for name, count in counts.items() for copy in range(count)]
     step = random.integers(1, 123, size=len(copies))
     exposures = {
@@ -171,4 +164,4 @@ def _write_training(folder: Path, counts: Mapping[str, int], random: np.random.G
         "intact": pa.array([True] * len(copies)),
         "status": pa.array(["seen"] * len(copies), pa.string()),
     }
-    pq.write_table(pa.table(exposures), folder / "exposures.parquet")
+    write_exposures(folder, pa.table(exposures))

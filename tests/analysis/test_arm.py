@@ -2,10 +2,10 @@ import dataclasses
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from analysis.arm import NOT_SCORED, Column, axis_column, load_arm
+from detect.scoring import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from tests.analysis.synthetic import make_arm
 
@@ -16,9 +16,8 @@ def arm(tmp_path):
 
 
 def rewrite(arm, change):
-    rows = pq.read_table(arm.scores).to_pylist()
-    schema = pq.read_schema(arm.scores)
-    pq.write_table(pa.Table.from_pylist(change(rows), schema=schema), arm.scores)
+    rows = read_scores(arm.scores).to_pylist()
+    write_scores(arm.scores, pa.Table.from_pylist(change(rows), schema=SCHEMA), record={})
 
 
 def test_scores_land_at_their_example_and_column_in_any_order(arm):

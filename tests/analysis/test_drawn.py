@@ -10,7 +10,7 @@ from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
 
-FAST = AnalysisSettings(replicates=100, least_members=5)
+FAST = AnalysisSettings(replicates=100, min_members=5)
 
 
 @pytest.fixture

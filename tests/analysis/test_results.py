@@ -3,7 +3,6 @@ import itertools
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from analysis.arm import Column, load_arm
@@ -14,6 +13,7 @@ from analysis.results import analyse, compute_metrics
 from analysis.selection.reported_scores import reported_scores
 from analysis.settings import AnalysisSettings
 from analysis.tables import TREND
+from detect.scoring import read_scores, write_scores
 from inject.errors import InputError
 from tests.analysis.synthetic import make_arm, make_examples, make_experiment
 
@@ -125,13 +125,13 @@ def test_one_dataset_equals_the_pooled_row(tmp_path):
 def test_pooling_is_not_fooled_by_datasets_of_different_scale(tmp_path):
     """Every score of one dataset is 100 higher, and that dataset has more members."""
     arm = make_arm(tmp_path, axes={}, seed=0, effect=0.0, n=80)
-    scores = pq.read_table(arm.scores).to_pylist()
+    scores = read_scores(arm.scores).to_pylist()
     loaded = load_arm(arm)
     news = {e.example_id for e in loaded.examples if e.dataset == "news"}
     for row in scores:
         row["score"] += 100.0 * (row["example_id"] in news)
     before = compute_metrics([arm], FAST)
-    pq.write_table(pa.Table.from_pylist(scores), arm.scores)
+    write_scores(arm.scores, pa.Table.from_pylist(scores), record={})
     after = compute_metrics([arm], FAST)
     where = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
     assert one(before, metric="auc", **where)["value"] == pytest.approx(

@@ -1,12 +1,22 @@
 """Made-up token statistics and evidence for tests of detectors."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from detect.evidence import Evidence
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
+
+
+def scores_record(path: Path) -> dict[str, Any]:
+    """Return how the scores of a Parquet file were made, as it says itself."""
+    record: dict[str, Any] = json.loads(pq.read_schema(path).metadata[b"spikein"])
+    return record
 
 
 def statistics_of(

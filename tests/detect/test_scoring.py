@@ -1,7 +1,6 @@
 import math
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from detect.evidence import Frequency, Reference, Shadows, Sides
@@ -9,14 +8,19 @@ from detect.registry import parse_detectors, with_grids
 from detect.scoring import (
     SCHEMA,
     needed_views,
-    read_scores_record,
+    read_scores,
     runnable,
     score_rows,
     write_scores,
 )
 from detect.token_statistics import EMPTY_TEXT, unscored
 from inject.errors import InputError
-from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
+from tests.detect.evidence_samples import (
+    evidence_of,
+    random_statistics,
+    scores_record,
+    small_frequency,
+)
 
 
 def test_one_row_for_each_example_detector_and_setting(tmp_path):
@@ -35,9 +39,9 @@ def test_one_row_for_each_example_detector_and_setting(tmp_path):
     )
     assert math.isnan(found[1]["score"])
     assert [row["reason"] for row in found] == [None, EMPTY_TEXT, None]
-    write_scores(tmp_path / "scores.parquet", table, record={"policy": {"bos": "auto"}})
-    assert pq.read_table(tmp_path / "scores.parquet").num_rows == table.num_rows
-    assert read_scores_record(tmp_path / "scores.parquet") == {"policy": {"bos": "auto"}}
+    write_scores(tmp_path, table, record={"policy": {"bos": "auto"}})
+    assert read_scores(tmp_path).num_rows == table.num_rows
+    assert scores_record(tmp_path / "scores.parquet") == {"policy": {"bos": "auto"}}
 
 
 def test_every_row_without_a_score_has_a_reason_and_no_other():

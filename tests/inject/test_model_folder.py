@@ -149,7 +149,7 @@ def test_a_described_corpus_names_document_starts_of_its_own_folder_only(tmp_pat
     (tmp_path / "in").mkdir()
     described = tmp_path / "in" / "corpus.json"
     described.write_text(json.dumps({"tokens": 9, "documents": "../starts.npy"}))
-    source = DescribedImport(kind="described", path=str(described))
+    source = DescribedImport(kind="index_only", path=str(described))
     for read in (source.identity, source.source):
         with pytest.raises(InputError, match=r"documents: names '\.\./starts\.npy'"):
             read()

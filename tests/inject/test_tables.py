@@ -4,10 +4,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from detect.task_accuracy.scoring import read_accuracy
+from detect.scoring import read_scores
+from detect.task_accuracy.answers import read_accuracy
 from detect.token_statistics import read_statistics
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from inject.stream.exposures import read_exposures
 from inject.tables import read_parquet
 from inject.variants.rendition import read_renditions
 from train.loop.log import read_log
@@ -18,7 +20,9 @@ READERS = {
     "log.parquet": read_log,
     "accuracy.parquet": read_accuracy,
     "statistics.arrow": read_statistics,
-    "other.parquet": read_parquet,
+    "other.parquet": lambda folder: read_parquet(folder / "other.parquet"),
+    "exposures.parquet": read_exposures,
+    "scores.parquet": read_scores,
 }
 
 
@@ -27,7 +31,7 @@ READERS = {
 def test_a_damaged_table_is_named(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError) as caught:
-        READERS[name](tmp_path / name)
+        READERS[name](tmp_path)
     assert str(tmp_path / name) in str(caught.value)
     assert "run again" in str(caught.value)
 

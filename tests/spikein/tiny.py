@@ -34,7 +34,7 @@ copies: {{poisson: 2}}
 pool: {{long_examples: split}}
 train: {{lr: 1.0e-2, context: 64, batch_tokens: 1024}}
 detect: {{detectors: [loss, lowercase, reference, "min_k:k=0.2", dc_pdd, blind]}}
-analysis: {{replicates: 100, least_members: 5}}
+analysis: {{replicates: 100, min_members: 5}}
 """
 
 

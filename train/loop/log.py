@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from inject.errors import InputError
 from inject.files import replacing
+from inject.model_folder import LOG_FILE
 from inject.tables import read_parquet
 
 
@@ -45,19 +46,20 @@ SCHEMA = pa.schema(
 )
 
 
-def write_log(path: Path, rows: Sequence[LogRow]) -> None:
-    """Write `log.parquet`."""
+def write_log(folder: Path, rows: Sequence[LogRow]) -> None:
+    """Write `log.parquet` into a folder, whole or not at all."""
     table = pa.Table.from_pylist([row._asdict() for row in rows], schema=SCHEMA)
-    with replacing(path) as temporary:
+    with replacing(folder / LOG_FILE) as temporary:
         pq.write_table(table, temporary)
 
 
-def read_log(path: Path) -> list[LogRow]:
+def read_log(folder: Path) -> list[LogRow]:
     """Read what `write_log` wrote, in the same order.
 
     Raises:
         InputError: when there is no such file.
     """
+    path = folder / LOG_FILE
     if not path.is_file():
         raise InputError("there is no training log here", where=str(path))
     columns = read_parquet(path, columns=SCHEMA.names).to_pydict()

@@ -206,7 +206,7 @@ def complete(
     """
     pq.write_table(record.ledger.seen(), folder / _exposures(rank()))
     if rank() == 0:
-        write_log(folder / "log.parquet", record.rows)
+        write_log(folder, record.rows)
     wait_for_all()
     if local_rank() == 0:
         # Each machine flushes what its processes wrote.
@@ -236,7 +236,7 @@ def take_up(point: ResumePoint, record: Record) -> None:
     parts = [pq.read_table(path) for path in sorted(point.folder.glob(_exposures("*")))]
     # One process goes on with what all had seen; the ledgers are merged at the end.
     seen = pa.concat_tables(parts) if rank() == 0 else parts[0].slice(0, 0)
-    record.restore(rows=read_log(point.folder / "log.parquet"), exposures=seen)
+    record.restore(rows=read_log(point.folder), exposures=seen)
 
 
 def merge_exposures(folder: Path, ledger: Ledger) -> None:

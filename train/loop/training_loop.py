@@ -189,8 +189,8 @@ def train(
             prepared.save(out, weights=whole)
             with plain_transformers():
                 tokenizer.save_pretrained(out)
-            write_log(out / "log.parquet", record.rows)
-            ledger.write(out / "exposures.parquet")
+            write_log(out, record.rows)
+            ledger.write(out)
             hand_over(kept, Path(scratch), out)
     wait_for_all()
     return record.summary()

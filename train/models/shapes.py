@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from inject.errors import InputError, Problems, did_you_mean
+from inject.errors import InputError, InputErrors, did_you_mean
 from inject.keyed import item_key
 from inject.settings import PositiveFloat, PositiveInt, Settings
 from train.models.families import FAMILIES, NEOX_ROTARY_SHARE, Architecture
@@ -117,7 +117,7 @@ def load_shape(path: str | Path) -> Shape:
             if item["type"] == "extra_forbidden":
                 message = f"unknown key.{did_you_mean(key, Shape.model_fields)}"
             problems.append(f"{key}: {message}" if key else message)
-        raise Problems(problems, title=f"{path}: not a valid model shape") from error
+        raise InputErrors(problems, title=f"{path}: not a valid model shape") from error
 
 
 def parameter_count(shape: Shape, vocabulary: int) -> int:

@@ -10,7 +10,7 @@ from spikein.cli.output import Column, print_table, say, warn
 if TYPE_CHECKING:
     from inject.overlap.settings import OverlapSettings
     from inject.stream.exposures import FedCopies
-    from spikein.runs.audit import Looked
+    from spikein.runs.audit import BackgroundComparison
 
 FOUND = 2
 
@@ -60,20 +60,20 @@ def audit(
 
       spikein audit runs/quickstart --ngram 7 --near-duplicate 0.4
     """
-    from spikein.progress import showing
+    from spikein.progress import show_progress
     from spikein.runs.audit import audit_run
     from spikein.runs.folder import find_run
 
     folder = find_run(runs, run)
     rules = _rules(ngram, share, near_duplicate)
-    with showing() as progress:
+    with show_progress() as progress:
         if rules is not None:
-            progress.started("audit", number=1, total=1)
+            progress.step_started("audit", number=1, total=1)
         found = audit_run(
             folder,
             rules=rules,
             store=store,
-            progress=lambda done, total: progress.advanced("audit", done, total, "tokens", ""),
+            progress=lambda done, total: progress.step_advanced("audit", done, total, "tokens", ""),
         )
     print_table(
         [
@@ -97,10 +97,10 @@ def audit(
         ),
     )
     _print_fed(found.fed)
-    for looked in found.dropped:
-        _print_looked(looked, "When the corpus was built")
-    for looked in found.again:
-        _print_looked(looked, "Now")
+    for comparison in found.dropped:
+        _print_comparison(comparison, "When the corpus was built")
+    for comparison in found.repeated:
+        _print_comparison(comparison, "Now")
     if not found.clean:
         warn("Something was found.")
         raise typer.Exit(FOUND)
@@ -170,12 +170,12 @@ def _print_fed(fed: "dict[str, FedCopies]") -> None:
             warn(f"{label} was fed {one.altered:,} copies with other tokens than planned: {names}")
 
 
-def _print_looked(looked: "Looked", when: str) -> None:
+def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
     """Print what one comparison of a background with the examples found."""
-    facts = looked.facts
+    facts = comparison.facts
     say("")
     say(
-        f"{when}: {facts.documents:,} documents of {looked.corpus} against {facts.examples:,} "
+        f"{when}: {facts.documents:,} documents of {comparison.corpus} against {facts.examples:,} "
         f"rows, by the rule: {facts.rules}. {facts.offending:,} overlap, {facts.dropped:,} "
         "were left out."
     )
@@ -188,7 +188,7 @@ def _print_looked(looked: "Looked", when: str) -> None:
                 for one in facts.unchecked
             ),
         )
-    if looked.overlaps:
+    if comparison.overlaps:
         print_table(
             [
                 Column("document"),
@@ -211,6 +211,6 @@ def _print_looked(looked: "Looked", when: str) -> None:
                     f"{one.similarity:.2f}",
                     "(protected)" if one.text is None else " ".join(one.text.split())[:120],
                 )
-                for one in looked.overlaps
+                for one in comparison.overlaps
             ),
         )

@@ -159,7 +159,7 @@ def detect(
     """
     from detect.policy import ScoringPolicy
     from detect.score_file.score import DetectFileRequest, detect_file
-    from spikein.progress import showing
+    from spikein.progress import show_progress
 
     request = DetectFileRequest(
         model=model,
@@ -175,12 +175,12 @@ def detect(
         revision=revision,
         trust_remote_code=trust_remote_code,
     )
-    with showing() as progress:
+    with show_progress() as progress:
         name = f"detect {Path(examples).name}"
-        progress.started(name, number=1, total=1)
+        progress.step_started(name, number=1, total=1)
         result = detect_file(
             request,
-            lambda what, done, total: progress.advanced(name, done, total, "tokens", what),
+            lambda what, done, total: progress.step_advanced(name, done, total, "tokens", what),
         )
     for note in result.notes:
         warn(note)

@@ -84,15 +84,15 @@ def export(
 
       spikein export quickstart --format datasets --rows windows --out exported
     """
-    from spikein.progress import showing
+    from spikein.progress import show_progress
     from spikein.runs.export import export_run
     from spikein.runs.folder import find_run
     from spikein.store.filesystem import human_bytes
 
     folder = find_run(runs, run)
-    with showing() as progress:
+    with show_progress() as progress:
         name = f"export {format.value}"
-        progress.started(name, number=1, total=1)
+        progress.step_started(name, number=1, total=1)
         facts = export_run(
             folder,
             out,
@@ -102,7 +102,7 @@ def export(
             clean=clean,
             show_protected=show_protected,
             store=store,
-            progress=lambda done, total: progress.advanced(name, done, total, "tokens", ""),
+            progress=lambda done, total: progress.step_advanced(name, done, total, "tokens", ""),
         )
     if facts.texts is not None and facts.texts.changed:
         warn(

@@ -11,7 +11,7 @@ from spikein.cli.output import Column, count, print_table, say
 
 if TYPE_CHECKING:
     from spikein.api.results import PlanResult
-    from spikein.estimates.injection import Outlook
+    from spikein.estimates.injection import InjectionEstimate
 
 
 def plan(
@@ -117,7 +117,7 @@ def _time(result: "PlanResult", seconds: float) -> str:
     )
 
 
-def _print_injection(outlooks: "tuple[Outlook, ...]") -> None:
+def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
     """Print what the copies of each arm will amount to."""
     from spikein.progress import duration
     from spikein.store.filesystem import human_bytes
@@ -147,12 +147,12 @@ def _print_injection(outlooks: "tuple[Outlook, ...]") -> None:
                 "" if one.disk_bytes is None else human_bytes(one.disk_bytes),
                 duration(one.seconds),
             )
-            for one in outlooks
+            for one in estimates
         ),
     )
-    for note in dict.fromkeys(one.note for one in outlooks if one.note):
+    for note in dict.fromkeys(one.note for one in estimates if one.note):
         say(f"Note: {note}")
-    if any(one.tokens is not None and not one.measured for one in outlooks):
+    if any(one.tokens is not None and not one.measured for one in estimates):
         say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
 
 

@@ -90,7 +90,7 @@ def _file(file: Path, store: Path) -> None:
 
 def _one(name: str, runs: Path, store: Path | None) -> None:
     from spikein.runs.folder import find_run
-    from spikein.runs.history import entries
+    from spikein.runs.history import earlier_results
     from spikein.runs.status import artifact_rows
     from spikein.store.filesystem import human_bytes
 
@@ -107,6 +107,6 @@ def _one(name: str, runs: Path, store: Path | None) -> None:
             for row in artifact_rows(folder, store, read=True)
         ),
     )
-    for earlier, record in entries(folder):
+    for earlier, record in earlier_results(folder):
         say(f"Earlier results, finished {record.finished}: {earlier}")
     say(f"Report: {folder / 'report.html'}", style="bold")

@@ -12,30 +12,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from inject.corpus.build import FACTS_FILE
 from inject.corpus.imported_files import PLACES
 from inject.digest import digest, file_digest
-from inject.examples.example import Example, read_examples
-from inject.stream.audit import read_audit
+from inject.examples.example import EXAMPLES_FILE, Example, read_examples
+from inject.model_folder import LOG_FILE
+from inject.stream.audit import AUDIT_FILE, read_audit
+from inject.stream.exposures import EXPOSURES_FILE
 from spikein.store.manifest import MANIFEST, Reading
 
 Facets = Mapping[str, Callable[[Path], str]]
 
-_EXAMPLES = "examples.parquet"
-_CORPUS = "corpus.json"
 _REPORTS = ("mixture", "shares")
 """What `corpus.json` tells of the sources, which no step but the page reads."""
 
-UNSPLIT = Reading(facet="unsplit", files=(_EXAMPLES,))
+UNSPLIT = Reading(facet="unsplit", files=(EXAMPLES_FILE,))
 """The rows in their order, with their sides, but not their split into tune and test."""
-TEXTS = Reading(facet="texts", files=(_EXAMPLES,))
+TEXTS = Reading(facet="texts", files=(EXAMPLES_FILE,))
 """Ids and texts in their order."""
 TOKENS = Reading(facet="tokens")
 """The corpus without what it tells of its sources and of what was left out."""
-PASSED = Reading(facet="passed", files=("audit.json",))
+PASSED = Reading(facet="passed", files=(AUDIT_FILE,))
 """Whether the audit passed."""
-EXPOSURES = Reading(files=("exposures.parquet",))
+EXPOSURES = Reading(files=(EXPOSURES_FILE,))
 """What a model was fed."""
-RECORDS = Reading(files=("exposures.parquet", "log.parquet"))
+RECORDS = Reading(files=(EXPOSURES_FILE, LOG_FILE))
 """What a model was fed, and how its training went."""
 
 
@@ -52,14 +53,14 @@ def _texts(folder: Path) -> str:
 
 def _rows_digest(folder: Path, plain: Callable[[Example], object]) -> str:
     state = hashlib.sha256()
-    for row in read_examples(folder / _EXAMPLES):
+    for row in read_examples(folder):
         state.update(json.dumps(plain(row), sort_keys=True).encode())
         state.update(b"\n")
     return state.hexdigest()
 
 
 def _tokens(folder: Path) -> str:
-    facts = json.loads((folder / _CORPUS).read_text(encoding="utf-8"))
+    facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
     kept = {name: value for name, value in facts.items() if name not in _REPORTS}
     # What else the files of an import hold, behind the tokens that are used, is no part of them.
     kept["shards"] = [
@@ -72,7 +73,7 @@ def _tokens(folder: Path) -> str:
         for path in folder.rglob("*")
         if path.is_file()
         and (name := path.relative_to(folder).as_posix())
-        not in (_CORPUS, MANIFEST, PLACES, *shards)
+        not in (FACTS_FILE, MANIFEST, PLACES, *shards)
         and not name.startswith("overlaps.")
     }
     return digest({"facts": kept, "files": files})

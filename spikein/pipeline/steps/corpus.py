@@ -107,7 +107,7 @@ def corpus_step(
     Documents that overlap with a row of any contaminant, whether or not it will be drawn, are left
     out and listed. An imported corpus is read and checked instead; its files stay where they lie,
     and documents of it that overlap are skipped there. Where that is, is the step's execution
-    (`spikein.pipeline.steps.corpus_files`).
+    (`spikein.pipeline.steps.inputs`).
 
     Args:
         experiment: the experiment.

@@ -14,14 +14,14 @@ from detect.scoring import needed_views, needs, runnable, score_rows, write_scor
 from detect.settings import DetectSettings
 from detect.token_statistics import read_statistics, write_statistics
 from detect.views import TEXT, view_text
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.build import corpus_tokenizer
 from inject.examples.example import members, read_examples
 from inject.reading.rows import files_identity
 from inject.reading.unchanged import unchanged
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import TEXTS, TOKENS, UNSPLIT
-from spikein.pipeline.steps.corpus_files import open_corpus
+from spikein.pipeline.steps.inputs import open_corpus
 from spikein.pipeline.steps.training import ModelNode
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
     def build(context: StepContext) -> None:
         from detect.engine.forward_pass import token_statistics
 
-        rows = read_examples(context.inputs["examples"].path / "examples.parquet")
+        rows = read_examples(context.inputs["examples"].path)
         target = open_target(model, context.inputs, detect)
         statistics = token_statistics(
             target,
@@ -59,7 +59,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
             progress=lambda done, total: context.report(done, total, unit="tokens"),
         )
         write_statistics(
-            context.out / "statistics.arrow",
+            context.out,
             [row.example_id for row in rows],
             statistics,
             record={"view": view, **policy.record()},
@@ -117,7 +117,7 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
             )
             table = count_ids(blocks, clean.vocabulary)
         else:
-            tokenizer = load_tokenizer(str(context.inputs["corpus"].path / "tokenizer"))
+            tokenizer = corpus_tokenizer(context.inputs["corpus"].path)
             with unchanged("detect.frequency", lambda: files_identity(pattern), files):
                 table = count_files(tokenizer, pattern)
         save_frequency(context.out, table)
@@ -192,7 +192,7 @@ def scores_step(
             "notes": [*notes, *scored.notes],
             "defaults": defaults(asked),
         }
-        write_scores(context.out / "scores.parquet", scored.table, record=record)
+        write_scores(context.out, scored.table, record=record)
 
     inputs: dict[str, Step] = {
         f"view-{name}": statistics_step(model, examples, view=name, detect=detect) for name in views
@@ -285,7 +285,7 @@ def reference_node(detect: DetectSettings) -> ModelNode | None:
 
 
 def _rows(inputs: Mapping[str, Any]) -> list[Any]:
-    return read_examples(inputs["examples"].path / "examples.parquet")
+    return read_examples(inputs["examples"].path)
 
 
 def _evidence(
@@ -300,11 +300,11 @@ def _evidence(
     rows = _rows(inputs)
 
     def statistics(name: str) -> list[Any]:
-        table = read_statistics(inputs[name].path / "statistics.arrow")
+        table = read_statistics(inputs[name].path)
         return [table[row.example_id] for row in rows]
 
     def shadow(number: int) -> ShadowModel:
-        cast = read_examples(inputs[f"cast-{number:03d}"].path / "examples.parquet")
+        cast = read_examples(inputs[f"cast-{number:03d}"].path)
         inside = {one.example_id for one in members(cast)}
         return ShadowModel(
             statistics=statistics(f"shadow-{number:03d}"),

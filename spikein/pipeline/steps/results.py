@@ -12,23 +12,20 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pydantic import TypeAdapter
 
 from analysis.arm import Arm
-from analysis.compared_rows import UnscoredRows
 from analysis.figures import ReportFigure, build_figures
-from analysis.results import Analysis, CohortChoice, analyse
+from analysis.result_files import read_analysis, write_analysis
+from analysis.results import Analysis, analyse
 from analysis.settings import AnalysisSettings
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import NEVER, copies_seen
-from inject.tables import read_parquet
+from inject.stream.exposures import NEVER, copies_seen, read_exposures
 from inject.variants.rendition import WHOLE, kind_of
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import RECORDS
+from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 
-FINDINGS = "findings.json"
 FIGURES = "figures.json"
 
 
@@ -56,12 +53,9 @@ class Results:
 
 def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label: str) -> Step:
     """Analyse all arms of an experiment."""
-    inputs: dict[str, Step] = {}
-    for number, arm in enumerate(arms):
-        inputs[f"{number:04d}-scores"] = arm.scores
-        inputs[f"{number:04d}-examples"] = arm.examples
-        if arm.trained is not None:
-            inputs[f"{number:04d}-model"] = arm.trained
+    inputs = numbered_inputs(
+        [{"scores": arm.scores, "examples": arm.examples, "model": arm.trained} for arm in arms]
+    )
 
     def build(context: StepContext) -> None:
         found = open_arms(arms, context.inputs)
@@ -73,14 +67,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
             done += 1
 
         analysis = analyse(found, settings, progress=told)
-        pq.write_table(analysis.metrics, context.out / "metrics.parquet")
-        pq.write_table(analysis.differences, context.out / "differences.parquet")
-        pq.write_table(analysis.scores, context.out / "scores.parquet")
-        findings = {
-            "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
-            "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
-        }
-        (context.out / FINDINGS).write_text(json.dumps(findings, indent=1))
+        write_analysis(context.out, analysis)
         figures_record(context.out, build_figures(context.out, found, analysis, settings))
 
     return Step(
@@ -97,22 +84,14 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
-        reads={name: RECORDS for name in inputs if name.endswith("-model")},
+        reads=numbered_reads(inputs, "model", RECORDS),
         build=build,
     )
 
 
 def load_results(folder: Path) -> Results:
     """Read a results artifact."""
-    findings = json.loads((folder / FINDINGS).read_text())
-    analysis = Analysis(
-        metrics=read_parquet(folder / "metrics.parquet"),
-        differences=read_parquet(folder / "differences.parquet"),
-        scores=read_parquet(folder / "scores.parquet"),
-        choices=_CHOICES.validate_python(findings["choices"]),
-        unscored=_UNSCORED.validate_python(findings["unscored"]),
-    )
-    return Results(analysis, recorded_figures(folder))
+    return Results(read_analysis(folder), recorded_figures(folder))
 
 
 def figures_record(out: Path, figures: Sequence[ReportFigure]) -> None:
@@ -150,27 +129,24 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
     """Return the arms with the paths of their artifacts, by the names of `results_step`."""
     found = []
     for number, arm in enumerate(arms):
-        scores = inputs[f"{number:04d}-scores"].path / "scores.parquet"
-        exposures = log = None
+        folders = numbered_folders(inputs, number)
+        training = folders.get("model")
         copies: dict[str, int] | None = None
         variants: dict[str, str] = {}
-        if arm.trained is not None:
-            model = inputs[f"{number:04d}-model"].path
-            exposures, log = model / "exposures.parquet", model / "log.parquet"
-            seen = read_parquet(exposures)
+        if training is not None:
+            seen = read_exposures(training)
             copies, variants = copies_seen(seen), _variants_seen(seen)
         found.append(
             Arm(
                 axes=arm.axes,
                 seed=arm.seed,
                 model=arm.model,
-                scores=scores,
-                examples=inputs[f"{number:04d}-examples"].path / "examples.parquet",
+                scores=folders["scores"],
+                examples=folders["examples"],
                 copies=copies,
                 variants=variants,
                 defaults=dict(arm.scores.settings["defaults"]),
-                log=log,
-                exposures=exposures,
+                training=training,
             )
         )
     return found
@@ -187,7 +163,3 @@ def _variants_seen(exposures: pa.Table) -> dict[str, str]:
     if all(kinds == {WHOLE} for kinds in found.values()):
         return {}
     return {name: kinds.pop() if len(kinds) == 1 else "mixed" for name, kinds in found.items()}
-
-
-_CHOICES = TypeAdapter(tuple[CohortChoice, ...])
-_UNSCORED = TypeAdapter(tuple[UnscoredRows, ...])

@@ -7,25 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from analysis.figures.accuracy import draw_accuracy_gain
 from analysis.settings import AnalysisSettings
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from detect.settings import DetectSettings
+from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import read_examples
 from inject.source_digest import root
-from inject.stream.exposures import copies_seen
-from inject.tables import read_parquet
+from inject.stream.exposures import copies_seen, read_exposures
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
 from spikein.pipeline.steps.detection import open_target
+from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record
 from spikein.pipeline.steps.training import ModelNode
 
-FILE = "accuracy.parquet"
 _USED = {"replicates", "confidence", "zero_copies", "seed"}
 
 
@@ -56,18 +54,18 @@ def accuracy_step(
         return None
 
     def build(context: StepContext) -> None:
-        from detect.task_accuracy.scoring import task_accuracy, write_accuracy
+        from detect.task_accuracy.scoring import task_accuracy
 
         target = open_target(model, context.inputs, detect)
         rows = task_accuracy(
             target.model,
             target.tokenizer,
-            read_examples(context.inputs["examples"].path / "examples.parquet"),
+            read_examples(context.inputs["examples"].path),
             kinds=kinds,
             batch_tokens=detect.batch_tokens,
             progress=lambda done, total: context.report(done, total, unit="tokens"),
         )
-        write_accuracy(context.out / FILE, rows)
+        write_accuracy(context.out, rows)
 
     return Step(
         kind="accuracy",
@@ -83,20 +81,28 @@ def accuracy_step(
 
 def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str) -> Step:
     """Compare members and non-members, before and after, over all arms of an experiment."""
-    inputs: dict[str, Step] = {}
-    for number, arm in enumerate(arms):
-        inputs[f"{number:04d}-after"] = arm.after
-        inputs[f"{number:04d}-examples"] = arm.examples
-        inputs[f"{number:04d}-model"] = arm.trained
-        if arm.before is not None:
-            inputs[f"{number:04d}-before"] = arm.before
+    inputs = numbered_inputs(
+        [
+            {
+                "after": arm.after,
+                "examples": arm.examples,
+                "model": arm.trained,
+                "before": arm.before,
+            }
+            for arm in arms
+        ]
+    )
 
     def build(context: StepContext) -> None:
-        from analysis.task_accuracy.contamination import accuracy_cells, accuracy_table
+        from analysis.task_accuracy.contamination import (
+            accuracy_cells,
+            accuracy_table,
+            write_accuracy_table,
+        )
 
         found = [_opened(arm, number, context.inputs) for number, arm in enumerate(arms)]
         table = accuracy_table(accuracy_cells(found, settings))
-        pq.write_table(table, context.out / FILE)
+        write_accuracy_table(context.out, table)
         axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
         figure = draw_accuracy_gain(context.out / "figures", accuracy_gain_tables(table, axes))
         figures_record(context.out, [] if figure is None else [figure])
@@ -112,7 +118,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
-        reads={name: EXPOSURES for name in inputs if name.endswith("-model")},
+        reads=numbered_reads(inputs, "model", EXPOSURES),
         build=build,
     )
 
@@ -120,14 +126,12 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
 def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
     from analysis.task_accuracy.contamination import AccuracyArm
 
-    def path(name: str) -> Any:
-        return inputs[f"{number:04d}-{name}"].path
-
+    folders = numbered_folders(inputs, number)
     return AccuracyArm(
         axes=arm.axes,
         seed=arm.seed,
-        before=None if arm.before is None else path("before") / FILE,
-        after=path("after") / FILE,
-        examples=path("examples") / "examples.parquet",
-        copies=copies_seen(read_parquet(path("model") / "exposures.parquet")),
+        before=folders.get("before"),
+        after=folders["after"],
+        examples=folders["examples"],
+        copies=copies_seen(read_exposures(folders["model"])),
     )

@@ -12,15 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inject.model_folder import LOG_FILE
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.source_digest import root
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Cost, Step, StepContext
 from spikein.pipeline.steps.artifact_parts import PASSED, TOKENS, UNSPLIT
-from spikein.pipeline.steps.corpus_files import reading_corpus
-from spikein.pipeline.steps.ground import require_passed
-from spikein.pipeline.steps.variants import renditions_file, variants_of
+from spikein.pipeline.steps.audit import require_passed
+from spikein.pipeline.steps.inputs import reading_corpus
+from spikein.pipeline.steps.variants import renditions_folder, variants_of
 from train.checkpoint_steps import checkpoint_folder, checkpoint_steps
 from train.loop.schedule import step_count
 from train.models.model_sizes import known_sizes
@@ -142,7 +143,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
         },
         inputs={"corpus": corpus},
         libraries=LIBRARIES,
-        volatile=("log.parquet",),
+        volatile=(LOG_FILE,),
         execution=experiment.execution,
         code=(root(build),),
         reads={"corpus": TOKENS},
@@ -192,7 +193,7 @@ def arm_step(
                 shards=shards,
                 plan=str(inputs["plan"].path),
                 examples=str(inputs["examples"].path),
-                renditions=renditions_file(inputs),
+                renditions=renditions_folder(inputs),
                 variants=variants,
                 shape=shape,
                 start=begin,
@@ -221,7 +222,7 @@ def arm_step(
             **(start.inputs("base") if start else {}),
         },
         libraries=(*LIBRARIES, "peft") if settings.adapters else LIBRARIES,
-        volatile=("log.parquet",),
+        volatile=(LOG_FILE,),
         execution=experiment.execution,
         code=(root(build), root(ModelNode)),
         reads={"corpus": TOKENS, "examples": UNSPLIT, "audit": PASSED},

@@ -17,11 +17,12 @@ from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, TrajectoryTables, trajectory_tables
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import Seen, seen_by
+from inject.stream.exposures import Seen, read_exposures, seen_by
 from inject.tables import read_parquet
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES
+from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record, recorded_figures
 from spikein.pipeline.steps.training import ModelNode, kept_steps, total_steps
 
@@ -96,11 +97,12 @@ def trajectory_step(
     checkpoints: Sequence[CheckpointSteps], settings: AnalysisSettings, *, label: str
 ) -> Step:
     """Compare all checkpoints of an experiment, and draw them."""
-    inputs: dict[str, Step] = {}
-    for number, one in enumerate(checkpoints):
-        inputs[f"{number:04d}-scores"] = one.scores
-        inputs[f"{number:04d}-examples"] = one.examples
-        inputs[f"{number:04d}-model"] = one.trained
+    inputs = numbered_inputs(
+        [
+            {"scores": one.scores, "examples": one.examples, "model": one.trained}
+            for one in checkpoints
+        ]
+    )
 
     def build(context: StepContext) -> None:
         found = trajectory_tables(
@@ -127,7 +129,7 @@ def trajectory_step(
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
-        reads={name: EXPOSURES for name in inputs if name.endswith("-model")},
+        reads=numbered_reads(inputs, "model", EXPOSURES),
         build=build,
     )
 
@@ -149,9 +151,10 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
     exposures: dict[Path, Any] = {}
     found = []
     for number, one in enumerate(checkpoints):
-        path = inputs[f"{number:04d}-model"].path / "exposures.parquet"
+        folders = numbered_folders(inputs, number)
+        path = folders["model"]
         if path not in exposures:
-            exposures[path] = read_parquet(path)
+            exposures[path] = read_exposures(path)
         seen: dict[str, Seen] = seen_by(exposures[path], one.step)
         found.append(
             Checkpoint(
@@ -160,8 +163,8 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
                 step=one.step,
                 tokens=one.tokens,
                 batch_tokens=one.batch_tokens,
-                scores=inputs[f"{number:04d}-scores"].path / "scores.parquet",
-                examples=inputs[f"{number:04d}-examples"].path / "examples.parquet",
+                scores=folders["scores"],
+                examples=folders["examples"],
                 defaults=dict(one.scores.settings["defaults"]),
                 seen=seen,
             )

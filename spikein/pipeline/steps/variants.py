@@ -20,9 +20,7 @@ from inject.variants.settings import ParaphraseVariant, Variants
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import UNSPLIT
-from spikein.pipeline.steps.example_tokens import example_tokens
-
-_FILE = "renditions.parquet"
+from spikein.pipeline.steps.inputs import example_tokens
 
 
 def variants_step(
@@ -38,7 +36,7 @@ def variants_step(
     named = _identities(variants)
 
     def build(context: StepContext) -> None:
-        pool = read_examples(context.inputs["examples"].path / "examples.parquet")
+        pool = read_examples(context.inputs["examples"].path)
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
         spiked = members(pool)
         with unchanged("variants.of", lambda: _identities(variants), named):
@@ -52,7 +50,7 @@ def variants_step(
                 cache=context.unfinished,
                 progress=lambda done, total: context.report(done, total, unit="paraphrases"),
             )
-        write_renditions(context.out / _FILE, renditions)
+        write_renditions(context.out, renditions)
 
     return Step(
         kind="variants",
@@ -98,15 +96,15 @@ def variants_of(plan: Step) -> dict[str, Step]:
     return {"variants": plan.inputs["variants"]} if "variants" in plan.inputs else {}
 
 
-def renditions_file(inputs: Mapping[str, Any]) -> str | None:
-    """Return the file of the texts that copies can carry; None where all carry whole examples."""
-    return str(inputs["variants"].path / _FILE) if "variants" in inputs else None
+def renditions_folder(inputs: Mapping[str, Any]) -> str | None:
+    """Return the folder of the texts that copies can carry; None where all carry whole examples."""
+    return str(inputs["variants"].path) if "variants" in inputs else None
 
 
 def renditions_of(inputs: Mapping[str, Any]) -> list[Rendition] | None:
     """Return the texts that copies can carry; None where they all carry the whole example."""
-    file = renditions_file(inputs)
-    return None if file is None else read_renditions(Path(file))
+    folder = renditions_folder(inputs)
+    return None if folder is None else read_renditions(Path(folder))
 
 
 def copy_texts(

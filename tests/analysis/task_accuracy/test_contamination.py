@@ -14,7 +14,7 @@ from analysis.task_accuracy.contamination import (
     accuracy_cells,
     accuracy_table,
 )
-from detect.task_accuracy.scoring import AccuracyRow, write_accuracy
+from detect.task_accuracy.answers import AccuracyRow, write_accuracy
 from inject.errors import InputError
 from inject.examples.example import Example, write_examples
 
@@ -54,15 +54,16 @@ def written(
             copies[name] = 1
     for name in list(copies)[:unspiked]:
         copies[name] = 0
-    write_examples(folder / "examples.parquet", examples)
-    write_accuracy(folder / "before.parquet", before)
-    write_accuracy(folder / "after.parquet", after)
+    write_examples(folder, examples)
+    for moment, rows in (("before", before), ("after", after)):
+        (folder / moment).mkdir()
+        write_accuracy(folder / moment, rows)
     return AccuracyArm(
         axes=axes or {},
         seed=seed,
-        before=folder / "before.parquet" if base else None,
-        after=folder / "after.parquet",
-        examples=folder / "examples.parquet",
+        before=folder / "before" if base else None,
+        after=folder / "after",
+        examples=folder,
         copies=copies,
     )
 

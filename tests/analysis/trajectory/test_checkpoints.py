@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from analysis.figures.trajectory import best_detectors, trajectory_figures
@@ -13,12 +12,13 @@ from analysis.page.trajectory import trajectory_view
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables
 from analysis.trajectory.fading import FADING_TREND, since_bins
+from detect.scoring import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from inject.examples.example import write_examples
 from inject.stream.exposures import Seen
 from tests.analysis.synthetic import make_examples
 
-SETTINGS = AnalysisSettings(replicates=200, least_members=5)
+SETTINGS = AnalysisSettings(replicates=200, min_members=5)
 STEPS = (0, 2, 8, 32)
 BATCH = 100
 
@@ -27,7 +27,7 @@ def make_checkpoints(folder: Path, *, seed=0, fading=0.5, axes=None, n=80) -> li
     """Members are seen once or twice at random steps; scores fall with the steps since."""
     folder.mkdir(parents=True, exist_ok=True)
     pool = make_examples(seed, n=n)
-    write_examples(folder / "examples.parquet", pool)
+    write_examples(folder, pool)
     random = np.random.default_rng([seed, 7])
     seen_at = {
         one.example_id: sorted(random.integers(1, 33, size=1 + index % 2).tolist())
@@ -55,8 +55,9 @@ def make_checkpoints(folder: Path, *, seed=0, fading=0.5, axes=None, n=80) -> li
                     {"row": index, "example_id": one.example_id, "detector": detector,
                      "setting": setting, "score": score, "reason": None}
                 )  # fmt: skip
-        path = folder / f"scores-{step}.parquet"
-        pq.write_table(pa.Table.from_pylist(rows), path)
+        path = folder / f"scores-{step}"
+        path.mkdir()
+        write_scores(path, pa.Table.from_pylist(rows, schema=SCHEMA), record={})
         checkpoints.append(
             Checkpoint(
                 axes=axes or {},
@@ -65,7 +66,7 @@ def make_checkpoints(folder: Path, *, seed=0, fading=0.5, axes=None, n=80) -> li
                 tokens=step * BATCH,
                 batch_tokens=BATCH,
                 scores=path,
-                examples=folder / "examples.parquet",
+                examples=folder,
                 defaults={"loss": "-", "min_k": "k=0.2"},
                 seen=seen,
             )
@@ -76,7 +77,7 @@ def make_checkpoints(folder: Path, *, seed=0, fading=0.5, axes=None, n=80) -> li
 def scores_of(checkpoint: Checkpoint, detector: str, setting: str) -> dict[str, float]:
     return {
         row["example_id"]: row["score"]
-        for row in pq.read_table(checkpoint.scores).to_pylist()
+        for row in read_scores(checkpoint.scores).to_pylist()
         if (row["detector"], row["setting"]) == (detector, setting)
     }
 
@@ -106,7 +107,7 @@ def test_the_curve_is_the_auc_of_those_seen_by_then(tmp_path):
                     (checkpoint.step, dataset, str(copies))
                     and (row["detector"], row["selection"]) == ("min_k", "default")
                 ]  # fmt: skip
-                if len(inside) < SETTINGS.least_members:
+                if len(inside) < SETTINGS.min_members:
                     assert not rows
                     continue
                 [row] = rows

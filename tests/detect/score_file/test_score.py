@@ -8,10 +8,10 @@ from detect.engine.forward_pass import token_statistics
 from detect.engine.target import load_target
 from detect.policy import ScoringPolicy
 from detect.score_file.score import DetectFileRequest, detect_file, read_labelled
-from detect.scoring import read_scores_record
 from inject.errors import InputError
 from inject.examples.example import example_id
 from tests.conftest import make_texts
+from tests.detect.evidence_samples import scores_record
 
 
 def write(path, rows):
@@ -75,7 +75,7 @@ def test_every_detector_scores_a_file(tmp_path, examples, tiny_model_path, small
         "blind",
     }  # fmt: skip
     assert seen == {"view text", "view lowercase", "reference model"}
-    assert read_scores_record(result.out)["policy"]["long"] == "truncate"
+    assert scores_record(result.out)["policy"]["long"] == "truncate"
     # The reference model was fed its own tokens, not the target's.
     reference = load_target(str(small_reference))
     texts = result.rows.texts

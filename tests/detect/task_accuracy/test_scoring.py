@@ -8,15 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from detect.task_accuracy.answers import AccuracyRow, read_accuracy, write_accuracy
 from detect.task_accuracy.prompts import ask
-from detect.task_accuracy.scoring import (
-    NO_ANSWER,
-    NO_QUESTION,
-    AccuracyRow,
-    read_accuracy,
-    task_accuracy,
-    write_accuracy,
-)
+from detect.task_accuracy.scoring import NO_ANSWER, NO_QUESTION, task_accuracy
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example
 from tests.conftest import WORDS
@@ -234,11 +228,10 @@ def test_the_file_holds_ids_and_figures_and_no_text(
     found = task_accuracy(
         load_causal_model(str(tiny_model_path)), tiny_tokenizer, [*rows, news], kinds=KINDS
     )
-    path = tmp_path / "accuracy.parquet"
-    write_accuracy(path, found)
-    assert read_accuracy(path) == found
+    write_accuracy(tmp_path, found)
+    assert read_accuracy(tmp_path) == found
     assert found[-1] == AccuracyRow("n", "news", "nonmember", reason=NO_QUESTION)
-    text = str(pq.read_table(path).to_pylist())
+    text = str(pq.read_table(tmp_path / "accuracy.parquet").to_pylist())
     assert "secret" not in text
     for row in rows:
         for value in row.fields.values():

@@ -17,7 +17,8 @@ from spikein.api.results import PlanResult, PlanRow, RunResult
 from spikein.cli.main import app
 from spikein.cli.output import count
 from spikein.estimates.training import Hardware
-from spikein.runs.folder import link_artifact, publish_run
+from spikein.runs.folder import link_artifact
+from spikein.runs.replacement import publish_run
 from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.errors import Problems
+from inject.errors import InputErrors
 from spikein.config.load import check, read_experiment, resolved_yaml
 from spikein.config.schema import Experiment, tidy
 from spikein.config.yaml_document import parse_document
@@ -13,7 +13,7 @@ from tests.spikein.samples import SAMPLE, line_of, read, write_sample
 
 
 def problems(*overrides: str, text: str = SAMPLE) -> tuple[str, ...]:
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(*overrides, text=text)
     return caught.value.problems
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from inject.errors import Problems
+from inject.errors import InputErrors
 from spikein.config.load import check, resolved_yaml
 from spikein.config.sweep import arms, value_label
 from spikein.config.yaml_document import parse_document
@@ -77,27 +77,27 @@ def test_arms_survive_the_resolved_file():
     ],
 )
 def test_a_bad_sweep_names_the_value(sweep, said):
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(text=f"{SAMPLE}sweep:\n  {sweep}\n")
     (problem,) = caught.value.problems
     assert said in problem
 
 
 def test_axes_must_not_overlap():
-    with pytest.raises(Problems, match="lies within"):
+    with pytest.raises(InputErrors, match="lies within"):
         read(text=SAMPLE + "sweep: {copies: [{fixed: 1}], copies.fixed: [2]}")
 
 
 def test_a_problem_of_two_axes_together_names_both():
     text = SAMPLE + "sweep: {corpus.tokens: [50_000, 2_000], train.batch_tokens: [1024, 4096]}"
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(text=text)
     (problem,) = caught.value.problems
     assert "with corpus.tokens=2000, train.batch_tokens=4096" in problem
 
 
 def test_a_problem_of_every_arm_is_told_once_and_blames_no_value():
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read("train.epochs=0", text=SWEPT)
     (problem,) = caught.value.problems
     assert "with" not in problem

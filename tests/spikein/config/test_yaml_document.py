@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inject.errors import InputError, Problems
+from inject.errors import InputError, InputErrors
 from spikein.config.yaml_document import parse_document, parse_scalar, parse_value, read_document
 
 
@@ -79,7 +79,7 @@ def test_every_key_knows_its_line():
 
 
 def test_all_duplicate_keys_are_reported_at_once():
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         parse_document("a: 1\nb: {c: 1, c: 2}\na: 2\n", name="f.yaml")
     assert len(caught.value.problems) == 2
     assert "f.yaml:2: b.c: the key is given twice (first in line 2)" in str(caught.value)

@@ -52,7 +52,7 @@ WHOLE = {
     "megatron": "{{kind: megatron, path: {folder}/meg}}",
     "olmo": "{{kind: olmo, path: {folder}/one.npy, dtype: uint16}}",
     "datasets": "{{kind: datasets, path: {folder}/one.parquet}}",
-    "described": "{{kind: described, path: {folder}/one.json}}",
+    "index_only": "{{kind: index_only, path: {folder}/one.json}}",
     "hub": "{{kind: datasets, id: own/er}}",
 }
 SOURCES = {
@@ -149,7 +149,7 @@ CASES: dict[str, Case] = {
         "corpus", "corpus.imported.path={folder}/other", *imports("megatron")
     ),
     "corpus.imported[olmo].kind": case(
-        "corpus", f"corpus.imported={WHOLE['described']}", *imports("olmo")
+        "corpus", f"corpus.imported={WHOLE['index_only']}", *imports("olmo")
     ),
     "corpus.imported[olmo].path": case(
         "corpus", "corpus.imported.path={folder}/two.npy", *imports("olmo")
@@ -177,11 +177,11 @@ CASES: dict[str, Case] = {
     "corpus.imported[datasets].rows": case(
         "corpus", "corpus.imported.rows=stream", *imports("datasets")
     ),
-    "corpus.imported[described].kind": case(
-        "corpus", f"corpus.imported={WHOLE['megatron']}", *imports("described")
+    "corpus.imported[index_only].kind": case(
+        "corpus", f"corpus.imported={WHOLE['megatron']}", *imports("index_only")
     ),
-    "corpus.imported[described].path": case(
-        "corpus", "corpus.imported.path={folder}/two.json", *imports("described")
+    "corpus.imported[index_only].path": case(
+        "corpus", "corpus.imported.path={folder}/two.json", *imports("index_only")
     ),
     "contaminants.dataset": case("examples corpus accuracy", "contaminants.1.dataset=imdb"),
     "contaminants.name": case("examples corpus accuracy", "contaminants.1.name=others"),
@@ -289,7 +289,7 @@ CASES: dict[str, Case] = {
         "variants", "variants.of.0.max_tokens=9", *variant(SERVED)
     ),
     "variants.of[paraphrase].seed": case("variants", "variants.of.0.seed=1", *variant(SERVED)),
-    "variants.dealt": case("plan", "variants.dealt=copies", *variant("kind: question")),
+    "variants.assign_by": case("plan", "variants.assign_by=copies", *variant("kind: question")),
     "audit.ngram": case("corpus audit", "audit.ngram=8"),
     "audit.share": case("corpus audit", "audit.share=0.7"),
     "audit.near_duplicate": case("corpus", "audit.near_duplicate=0.6"),
@@ -331,10 +331,10 @@ CASES: dict[str, Case] = {
         "train.checkpoints.powers_of_two=2",
         "train.checkpoints={{powers_of_two: 1}}",
     ),
-    "train.checkpoints.most": case(
+    "train.checkpoints.max_kept": case(
         f"{MODELS} scores",
-        "train.checkpoints.most=3",
-        "train.checkpoints={{steps: [1, 2, 3, 4], most: 2}}",
+        "train.checkpoints.max_kept=3",
+        "train.checkpoints={{steps: [1, 2, 3, 4], max_kept: 2}}",
     ),
     "execution.engine": case("", "execution.engine=torchrun"),
     "execution.processes": case("", "execution.processes=2", "execution.engine=torchrun"),
@@ -369,9 +369,9 @@ CASES: dict[str, Case] = {
         "results trajectory", "analysis.false_positive_rates=[0.1]"
     ),
     "analysis.zero_copies": case("results gains trajectory", "analysis.zero_copies=nonmember"),
-    "analysis.most_unscored": case("results trajectory", "analysis.most_unscored=0.2"),
-    "analysis.most_unscored_tune": case("results trajectory", "analysis.most_unscored_tune=0.2"),
-    "analysis.least_members": case("results trajectory", "analysis.least_members=3"),
+    "analysis.max_unscored": case("results trajectory", "analysis.max_unscored=0.2"),
+    "analysis.max_unscored_tune": case("results trajectory", "analysis.max_unscored_tune=0.2"),
+    "analysis.min_members": case("results trajectory", "analysis.min_members=3"),
     "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
     "analysis.task_accuracy": case("accuracy gains", "analysis.task_accuracy=false"),
     "analysis.seed": case("results gains trajectory", "analysis.seed=1"),

@@ -1,10 +1,9 @@
 """A copy whose tokens were changed on the way to the model is shown, and fails page and command."""
 
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from inject.stream.exposures import ExposureLedger
+from inject.stream.exposures import ExposureLedger, read_exposures
 from spikein.cli.main import app
 from tests.spikein.pipeline.test_pipeline import one_artifact
 from tests.spikein.tiny import run, write_tiny
@@ -36,7 +35,7 @@ def finished(tmp_path_factory):
 
 def test_the_ledger_says_that_it_was_altered(finished):
     root, _, name = finished
-    rows = pq.read_table(one_artifact(root, "model", "seed=0") / "exposures.parquet").to_pylist()
+    rows = read_exposures(one_artifact(root, "model", "seed=0")).to_pylist()
     altered = {(row["example_id"], row["copy"]) for row in rows if row["status"] == "altered"}
     assert altered == {(name.example_id, name.copy)}
 

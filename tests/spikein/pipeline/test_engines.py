@@ -1,9 +1,9 @@
 """A whole experiment in two processes: the same artifacts with the same numbers in them."""
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
+from inject.stream.exposures import read_exposures
 from spikein.store.store import Store
 from tests.spikein.pipeline.test_pipeline import one_artifact, run
 from tests.spikein.tiny import write_tiny
@@ -28,9 +28,9 @@ def test_two_processes_make_the_artifacts_that_one_makes(tmp_path, monkeypatch):
     assert names[0] == names[1]
     for label in ("base*", "seed=0"):
         models = [one_artifact(tmp_path / name, "model", label) for name in ("one", "two")]
-        losses = [[row.loss for row in read_log(model / "log.parquet")] for model in models]
+        losses = [[row.loss for row in read_log(model)] for model in models]
         np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
-        tables = [pq.read_table(model / "exposures.parquet") for model in models]
+        tables = [read_exposures(model) for model in models]
         assert tables[0].drop_columns(["rank"]).equals(tables[1].drop_columns(["rank"]))
         for name in ("one", "two"):
             store = Store(tmp_path / name / "store")

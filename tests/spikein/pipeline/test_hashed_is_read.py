@@ -23,7 +23,7 @@ from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.detection import open_target
 from spikein.pipeline.steps.training import ModelNode
 from spikein.progress import Silent
-from spikein.runs.corpus import open_run_corpus
+from spikein.runs.arms import open_run_corpus
 from spikein.store.store import Artifact, Store
 from tests.spikein.tiny import write_tiny
 from train.execution import ExecutionSettings
@@ -177,9 +177,7 @@ def spoiled(imports: Path, examples: Artifact) -> int:
     """Write a non-member five times over the tokens of `a`; return how often it stands there."""
     [file] = (imports / "a").glob("*.bin")
     tokenizer = load_tokenizer(str(imports / "tok"))
-    text = next(
-        one.text for one in read_examples(examples / "examples.parquet") if one.side == "nonmember"
-    )
+    text = next(one.text for one in read_examples(examples.path) if one.side == "nonmember")
     [ids] = encode_texts(tokenizer, [text])
     tokens = np.fromfile(file, dtype="<u2")
     for at in range(1000, 11_000, 2000):
@@ -210,9 +208,7 @@ def test_an_import_is_read_where_the_experiment_says_it_is_now(imports):
     corpus = Corpus.open(
         made(imports, node.corpus).path, outside=[next((imports / "b").glob("*.bin"))]
     )
-    withheld = [
-        one.text for one in read_examples(examples / "examples.parquet") if one.side == "nonmember"
-    ]
+    withheld = [one.text for one in read_examples(examples.path) if one.side == "nonmember"]
     assert sum(occurrences(corpus, imports, text) for text in withheld) == 0
 
 

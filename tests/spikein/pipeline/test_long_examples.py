@@ -50,7 +50,7 @@ def test_truncated_rows_fit_a_window_with_the_separators_of_every_arm(tmp_path):
     pools = {artifact.digest for artifact, _, _ in arms}
     assert len(pools) == 1
     artifact, _, tokenizer = arms[0]
-    texts = [one.text for one in read_examples(artifact / "examples.parquet")]
+    texts = [one.text for one in read_examples(artifact.path)]
     lengths = [len(ids) for ids in encode_texts(tokenizer, texts)]
     # An end token before the copy and one behind it.
     assert max(lengths) == CONTEXT - 2
@@ -62,5 +62,5 @@ def test_copies_that_may_lie_across_windows_are_cut_to_the_whole_context(tmp_pat
     ((artifact, _, tokenizer),) = planned(
         tmp_path, "pool.long_examples=truncate", "placement={policy: document}"
     )
-    texts = [one.text for one in read_examples(artifact / "examples.parquet")]
+    texts = [one.text for one in read_examples(artifact.path)]
     assert max(len(ids) for ids in encode_texts(tokenizer, texts)) == CONTEXT

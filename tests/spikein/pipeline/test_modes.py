@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from inject.corpus.build import Corpus
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.build import Corpus, corpus_tokenizer
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
+from inject.stream.exposures import read_exposures
 from tests.spikein.tiny import run, write_tiny
 from train.models.pretrained import load_causal_model
 
@@ -47,12 +47,12 @@ def test_lora_on_answers_runs_to_its_report(lab: Path) -> None:
     # Steps with a loss are those whose windows hold a token of an answer, counted here from the
     # texts: the characters of each copy's answer, token by token.
     store = lab / "store"
-    [examples] = store.glob("examples/*/examples.parquet")
+    [examples] = store.glob("examples/*-????????????")
     [plan] = store.glob("plan/*/plan.parquet")
     [corpus] = store.glob("corpus/*/corpus.json")
     planned = read_plan(plan.parent)
     view = planned.view(Corpus.open(corpus.parent))
-    tokenizer = load_tokenizer(str(corpus.parent / "tokenizer"))
+    tokenizer = corpus_tokenizer(corpus.parent)
     texts = {row.example_id: row for row in read_examples(examples)}
     answer = np.zeros(view.n_tokens, dtype=bool)
     for name, start in zip(planned.names(), view.text_starts(), strict=True):
@@ -64,7 +64,7 @@ def test_lora_on_answers_runs_to_its_report(lab: Path) -> None:
         for place, (first, stop) in enumerate(encoded["offset_mapping"]):
             answer[start + place] = any(letter in span for letter in range(first, stop))
     log = pq.read_table(trained / "log.parquet").to_pylist()
-    exposures = pq.read_table(trained / "exposures.parquet").to_pylist()
+    exposures = read_exposures(trained).to_pylist()
     seen = {row["step"] for row in exposures if row["window"] is not None}
     assert seen
     labelled: dict[int, int] = {}

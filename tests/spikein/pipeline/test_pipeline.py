@@ -12,6 +12,7 @@ from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
 from inject.stream.audit import read_audit
+from inject.stream.exposures import read_exposures
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.report import render_report
 from spikein.api.run import run as run_experiment
@@ -77,7 +78,7 @@ def test_the_ledger_agrees_with_brute_force_over_the_artifacts(finished):
     corpus = Corpus.open(one_artifact(root, "corpus"))
     plan = read_plan(one_artifact(root, "plan"))
     model = one_artifact(root, "model", "seed=0")
-    pool = read_examples(one_artifact(root, "examples") / "examples.parquet")
+    pool = read_examples(one_artifact(root, "examples"))
     tokenizer = load_tokenizer(str(model))
     ids = encode_texts(tokenizer, [row.text for row in pool])
     view = plan.view(corpus)
@@ -87,7 +88,7 @@ def test_the_ledger_agrees_with_brute_force_over_the_artifacts(finished):
         for row, text in zip(pool, ids, strict=True)
         for start in naive_find(view.window(window), text)
     )
-    exposures = pq.read_table(model / "exposures.parquet").to_pylist()
+    exposures = read_exposures(model).to_pylist()
     whole = sorted(
         (row["example_id"], row["window"], row["start"])
         for row in exposures
@@ -146,7 +147,7 @@ def test_seeds_and_a_sweep_and_the_document_policy(tmp_path):
     assert arms == {"0.001", "0.01"}
     loss = [row for row in metrics if row["detector"] == "loss" and row["copies"] == "all"]
     assert {row["n_seeds"] for row in loss} == {2}
-    exposures = pq.read_table(result.folder / "exposures.parquet")
+    exposures = read_exposures(result.folder)
     assert set(exposures["seed"].to_pylist()) == {0, 1}
 
 
@@ -177,7 +178,7 @@ def test_a_protected_text_is_in_nothing_made_to_be_shared(tmp_path, monkeypatch)
     path = write_tiny(tmp_path)
     result = run(path, tmp_path)
     store = Store(tmp_path / "store")
-    secret = read_examples(one_artifact(tmp_path, "examples") / "examples.parquet")
+    secret = read_examples(one_artifact(tmp_path, "examples"))
     words = {word for row in secret for word in row.fields["masked"] if len(word) > 6}
     assert words
     for file in result.folder.rglob("*"):

@@ -17,6 +17,7 @@ from inject.examples.example import members, read_examples
 from inject.examples.load import load_examples
 from inject.formats import MegatronImport, export_view
 from inject.plan.plan import read_plan
+from inject.stream.exposures import read_exposures
 from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
 from tests.inject.streams import naive_find
@@ -61,7 +62,7 @@ def finished(tmp_path_factory):
 def ground(root: Path):
     corpus = Corpus.open(one_artifact(root, "corpus"))
     plan = read_plan(one_artifact(root, "plan"))
-    pool = read_examples(one_artifact(root, "examples") / "examples.parquet")
+    pool = read_examples(one_artifact(root, "examples"))
     return corpus, plan, pool, load_tokenizer(str(corpus.path / "tokenizer"))
 
 
@@ -70,7 +71,7 @@ def test_late_copies_of_every_variant_were_seen_late_and_whole(finished):
     corpus, plan, pool, tokenizer = ground(root)
     view = plan.view(corpus)
     model = one_artifact(root, "model", "seed=0")
-    exposures = pq.read_table(model / "exposures.parquet").to_pylist()
+    exposures = read_exposures(model).to_pylist()
     assert {row["status"] for row in exposures} == {"whole"}
     assert len(exposures) == plan.copies.num_rows > 20
     steps = pq.read_table(model / "log.parquet")["step"].to_pylist()
@@ -114,7 +115,7 @@ def test_metrics_are_told_by_variant(finished):
     ]  # fmt: skip
     by_variant = {row["variant"]: row for row in rows}
     assert set(by_variant) == {"all", "whole", "lower_case", "replaced=0.3", "paraphrase"}
-    exposures = pq.read_table(one_artifact(root, "model", "seed=0") / "exposures.parquet")
+    exposures = read_exposures(one_artifact(root, "model", "seed=0"))
     kinds = {
         row["example_id"]: re.sub(r"-[0-9]+$", "", row["variant"]) for row in exposures.to_pylist()
     }
@@ -176,15 +177,15 @@ def test_the_command_tells_what_the_audits_found(finished):
 
 def test_the_plan_command_foretells_the_injection(finished):
     path, root, _ = finished
-    [outlook] = plan_experiment(path, store=root / "store").injection
-    assert (outlook.members, outlook.copies) == (24, 48)
-    assert outlook.spread == pytest.approx(48**0.5)
-    assert sum(outlook.counts) == pytest.approx(24)
-    assert outlook.measured
+    [estimate] = plan_experiment(path, store=root / "store").injection
+    assert (estimate.members, estimate.copies) == (24, 48)
+    assert estimate.spread == pytest.approx(48**0.5)
+    assert sum(estimate.counts) == pytest.approx(24)
+    assert estimate.measured
     _, plan, _, _ = ground(root)
     # The realised payload lies within the spread of the expected one, variants set aside.
     payload = sum(plan.copies["payload_length"].to_pylist())
-    assert 0.4 < payload / outlook.tokens < 2
+    assert 0.4 < payload / estimate.tokens < 2
     told = CliRunner().invoke(app, ["plan", str(path), "--store", str(root / "store")])
     assert told.exit_code == 0, told.output
     assert "48 ± 7" in told.output

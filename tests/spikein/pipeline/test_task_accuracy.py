@@ -7,7 +7,7 @@ import pytest
 
 from detect.task_accuracy.scoring import NO_ANSWER, read_accuracy
 from inject.examples.example import read_examples
-from inject.stream.exposures import copies_seen
+from inject.stream.exposures import copies_seen, read_exposures
 from spikein.api.plan import plan as plan_experiment
 from tests.spikein.tiny import run, write_tiny
 
@@ -24,9 +24,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory):
 def test_both_models_are_asked_the_closed_questions(lab) -> None:
     folder, result = lab
     store = folder / "store"
-    [examples] = store.glob("examples/*/examples.parquet")
+    [examples] = store.glob("examples/*-????????????")
     rows = read_examples(examples)
-    asked = {path.parent.name.split("-")[0]: path for path in store.glob("accuracy/*/*.parquet")}
+    asked = {path.name.split("-")[0]: path for path in store.glob("accuracy/*-????????????")}
     assert len(asked) == 2
     for path in asked.values():
         found = read_accuracy(path)
@@ -40,17 +40,14 @@ def test_both_models_are_asked_the_closed_questions(lab) -> None:
 
 def test_the_table_is_what_the_answers_say(lab) -> None:
     folder, result = lab
-    [examples] = (folder / "store").glob("examples/*/examples.parquet")
-    [exposures] = (
-        path
-        for path in (folder / "store").glob("model/*/exposures.parquet")
-        if "base" not in path.parent.name
+    [model] = (
+        path for path in (folder / "store").glob("model/*-????????????") if "base" not in path.name
     )
-    copies = copies_seen(pq.read_table(exposures))
+    copies = copies_seen(read_exposures(model))
     [after] = (
         path
-        for path in (folder / "store").glob("accuracy/*/*.parquet")
-        if "base" not in path.parent.name
+        for path in (folder / "store").glob("accuracy/*-????????????")
+        if "base" not in path.name
     )
     answers = [row for row in read_accuracy(after) if row.reason is None]
     table = pq.read_table(result.folder / "accuracy.parquet").to_pylist()

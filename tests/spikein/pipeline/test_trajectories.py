@@ -8,7 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from detect.policy import ScoringPolicy
-from inject.stream.exposures import seen_by
+from detect.scoring import read_scores
+from inject.examples.example import read_examples
+from inject.stream.exposures import read_exposures, seen_by
 from spikein.config.load import read_experiment
 from tests.spikein.tiny import run, write_tiny
 from train.models.pretrained import load_causal_model
@@ -48,11 +50,10 @@ def test_the_models_are_there_whole(lab: Path) -> None:
 def test_scores_under_a_checkpoint_are_those_of_its_weights(lab: Path) -> None:
     from detect.engine.forward_pass import token_statistics
     from detect.engine.target import load_target
-    from inject.examples.example import read_examples
 
-    [examples] = (lab / "store" / "examples").glob("*/examples.parquet")
-    [scores] = (lab / "store" / "scores").glob("*-step-13-*/scores.parquet")
-    rows = pq.read_table(scores).to_pylist()
+    [examples] = (lab / "store" / "examples").glob("*-????????????")
+    [scores] = (lab / "store" / "scores").glob("*-step-13-*")
+    rows = read_scores(scores).to_pylist()
     loss = [row["score"] for row in rows if row["detector"] == "loss"]
     target = load_target(str(trained(lab) / "step-13"))
     texts = [row.text for row in read_examples(examples)]
@@ -66,11 +67,11 @@ def test_the_tables_hold_what_was_seen_by_each_step(lab: Path) -> None:
     folder = lab / "runs" / "along"
     progress = pq.read_table(folder / "trajectory.parquet").to_pylist()
     assert {row["step"] for row in progress} <= {0, *STEPS, TOTAL}
-    exposures = pq.read_table(trained(lab) / "exposures.parquet")
-    [examples] = (lab / "store" / "examples").glob("*/examples.parquet")
-    split = {row["example_id"]: row for row in pq.read_table(examples).to_pylist()}
-    members = [name for name, row in split.items() if row["side"] == "member"]
-    tested = [name for name in members if split[name]["split"] == "test"]
+    exposures = read_exposures(trained(lab))
+    [examples] = (lab / "store" / "examples").glob("*-????????????")
+    split = {row.example_id: row for row in read_examples(examples)}
+    members = [name for name, row in split.items() if row.side == "member"]
+    tested = [name for name in members if split[name].split == "test"]
     for step in (20, 26, TOTAL):
         seen = seen_by(exposures, step)
         [row] = [

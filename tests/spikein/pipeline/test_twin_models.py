@@ -9,9 +9,10 @@ import pytest
 from detect.detectors.lira import likelihood_ratios
 from detect.token_statistics import read_statistics
 from inject.corpus.build import Corpus
-from inject.errors import InputError, Problems
+from inject.errors import InputError, InputErrors
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
+from inject.stream.exposures import read_exposures
 from spikein.api.report import render_report
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import Assembly, assemble
@@ -138,7 +139,7 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
     ],
 )
 def test_contradictions_are_told_before_anything_runs(overrides, said):
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(*overrides)
     (problem,) = caught.value.problems
     assert said in problem
@@ -163,7 +164,7 @@ def stored(root: Path, step: Step) -> Path:
 def exposed(folder: Path) -> dict[str, set[int]]:
     """The copies of each example that the model saw, in whole or in part."""
     found: dict[str, set[int]] = {}
-    for row in pq.read_table(folder / "exposures.parquet").to_pylist():
+    for row in read_exposures(folder).to_pylist():
         if row["window"] is not None:
             found.setdefault(row["example_id"], set()).add(row["copy"])
     return found
@@ -176,7 +177,7 @@ def test_the_clean_twin_saw_the_clean_corpus_and_nobody(finished):
     twin = node.twins.clean
     folder = stored(root, twin.trained)
     assert exposed(folder) == {}
-    assert pq.read_table(folder / "exposures.parquet").num_rows == 0
+    assert read_exposures(folder).num_rows == 0
     corpus = Corpus.open(stored(root, node.corpus))
     plan = read_plan(stored(root, twin.plan))
     budget = assembly.experiment.corpus.tokens
@@ -190,8 +191,8 @@ def test_the_clean_twin_saw_the_clean_corpus_and_nobody(finished):
 def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finished):
     root, _, assembly = finished
     (node,) = assembly.nodes
-    pool = read_examples(stored(root, node.examples) / "examples.parquet")
-    cast = read_examples(stored(root, node.twins.retrained.cast) / "examples.parquet")
+    pool = read_examples(stored(root, node.examples))
+    cast = read_examples(stored(root, node.twins.retrained.cast))
     kept = {one.example_id for one in cast if one.side == "member"}
     members = {one.example_id for one in pool if one.side == "member"}
     assert kept < members
@@ -219,13 +220,9 @@ def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finis
 def test_each_candidate_is_in_one_of_two_shadow_models(finished):
     root, _, assembly = finished
     (node,) = assembly.nodes
-    pool = read_examples(stored(root, node.examples) / "examples.parquet")
+    pool = read_examples(stored(root, node.examples))
     casts = [
-        {
-            one.example_id
-            for one in read_examples(stored(root, shadow.cast) / "examples.parquet")
-            if one.side == "member"
-        }
+        {one.example_id for one in read_examples(stored(root, shadow.cast)) if one.side == "member"}
         for shadow in node.twins.shadows
     ]
     assert not casts[0] & casts[1]
@@ -240,10 +237,10 @@ def test_each_candidate_is_in_one_of_two_shadow_models(finished):
 def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
     root, _, assembly = finished
     (node,) = assembly.nodes
-    pool = read_examples(stored(root, node.examples) / "examples.parquet")
+    pool = read_examples(stored(root, node.examples))
 
     def means(step: Step) -> np.ndarray:
-        table = read_statistics(stored(root, step) / "statistics.arrow")
+        table = read_statistics(stored(root, step))
         return np.array([np.mean(table[one.example_id].log_probability) for one in pool])
 
     inputs = node.scores.inputs
@@ -262,7 +259,7 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
         scored("reference", "-"), target - means(inputs["reference"]), atol=1e-5
     )
     inside = [
-        [one.side == "member" for one in read_examples(stored(root, cast) / "examples.parquet")]
+        [one.side == "member" for one in read_examples(stored(root, cast))]
         for cast in (inputs["cast-000"], inputs["cast-001"])
     ]
     shadows = np.stack([means(inputs["shadow-000"]), means(inputs["shadow-001"])])
@@ -311,10 +308,7 @@ def test_retraining_without_some_goes_with_variants_and_answers(tmp_path):
     seen, arms = exposed(folder), exposed(arm)
     assert seen.keys() < arms.keys()
     variants = [
-        {
-            (row["example_id"], row["copy"]): row["variant"]
-            for row in pq.read_table(at / "exposures.parquet").to_pylist()
-        }
+        {(row["example_id"], row["copy"]): row["variant"] for row in read_exposures(at).to_pylist()}
         for at in (folder, arm)
     ]
     assert variants[0]

@@ -4,7 +4,8 @@ import pytest
 
 from inject.errors import InputError
 from spikein.runs.arms import run_arms
-from spikein.runs.folder import link_artifact, publish_run
+from spikein.runs.folder import link_artifact
+from spikein.runs.replacement import publish_run
 from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 from tests.spikein.samples import write

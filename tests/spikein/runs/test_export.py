@@ -15,7 +15,8 @@ from inject.plan.plan import make_plan, read_plan, write_plan
 from inject.plan.separators import separators_for
 from inject.settings import Copies, Placement
 from spikein.cli.main import app
-from spikein.runs.folder import link_artifact, publish_run
+from spikein.runs.folder import link_artifact
+from spikein.runs.replacement import publish_run
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Recipe
 from spikein.store.store import Store
@@ -54,9 +55,7 @@ class Run:
         self._tokenizer = load_tokenizer(str(tokenizer_path))
         self._pool = pool(protected)
         self.corpus = self._obtain("corpus", "texts", self._corpus)
-        examples = self._obtain(
-            "examples", "toy", lambda out: write_examples(out / "examples.parquet", self._pool)
-        )
+        examples = self._obtain("examples", "toy", lambda out: write_examples(out, self._pool))
         self.plans: dict[str, Artifact] = {}
         linked = [self.corpus, examples]
         for arm, copies in (("copies=fixed=1,seed=0", 1), ("copies=fixed=3,seed=0", 3)):

@@ -13,6 +13,7 @@ import pytest
 
 from analysis.checks.validity import check_validity
 from inject.plan.plan import read_plan
+from inject.stream.exposures import read_exposures
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import assemble
@@ -167,7 +168,7 @@ def test_the_share_of_the_stream_that_is_copies_is_told_and_right(swept, page):
 
 def test_planned_and_read_copies_are_told_and_what_became_of_the_others(swept, page):
     root, result = swept
-    exposures = pq.read_table(result.folder / "exposures.parquet").to_pylist()
+    exposures = read_exposures(result.folder).to_pylist()
     table = page.titled("Training streams")[0]
     counts = {
         arm: (int(planned.replace(",", "")), int(read.replace(",", "")))

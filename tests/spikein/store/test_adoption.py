@@ -25,10 +25,10 @@ class Built(Silent):
         self.steps: list[str] = []
         self.taken_over: list[str] = []
 
-    def started(self, name: str, *, number: int, total: int) -> None:
+    def step_started(self, name: str, *, number: int, total: int) -> None:
         self.steps.append(name)
 
-    def finished(
+    def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
         if same_as is not None:
@@ -208,10 +208,10 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
             if name in split:
                 folder = tmp_path / f"{number}-{name}"
                 folder.mkdir()
-                rows = read_examples(found / "examples.parquet")
+                rows = read_examples(found.path)
                 other = {"tune": "test", "test": "tune"}
                 write_examples(
-                    folder / "examples.parquet",
+                    folder,
                     [replace(row, split=other[row.split]) for row in rows],
                 )
                 for facet, function in given.facets.items():
@@ -244,7 +244,7 @@ def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
     from spikein.pipeline.steps.artifact_parts import OF_CORPUS, OF_EXAMPLES
 
     folder, *_ = sorted((lab / "store" / "examples").glob("fictional-seed0-*"))
-    first, *rest = read_examples(folder / "examples.parquet")
+    first, *rest = read_examples(folder)
     before = {name: take(folder) for name, take in OF_EXAMPLES.items()}
     changed = {
         "text": replace(first, text=first.text + "."),
@@ -254,7 +254,7 @@ def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
     }
     told = {}
     for name, row in changed.items():
-        write_examples(tmp_path / "examples.parquet", [row, *rest])
+        write_examples(tmp_path, [row, *rest])
         told[name] = {
             facet for facet, take in OF_EXAMPLES.items() if take(tmp_path) != before[facet]
         }

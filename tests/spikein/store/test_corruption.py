@@ -51,7 +51,7 @@ class Told(Silent):
         self.built: list[str] = []
         self.notices: list[str] = []
 
-    def started(self, name: str, *, number: int, total: int) -> None:
+    def step_started(self, name: str, *, number: int, total: int) -> None:
         self.built.append(name)
 
     def notice(self, text: str) -> None:

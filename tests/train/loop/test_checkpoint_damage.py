@@ -4,11 +4,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from inject.stream.exposures import read_exposures
 from tests.train.killable import CONTEXT, KEPT, go
 from train.loop.log import read_log
 from train.loop.record import Moment
@@ -92,10 +92,8 @@ def check_same(one: Path, other: Path) -> None:
         assert names == sorted(path.name for path in (other / model).iterdir())
         weights, others = (load_file(path / model / "model.safetensors") for path in (one, other))
         assert all(torch.equal(weights[name], others[name]) for name in others)
-    assert pq.read_table(one / "exposures.parquet").equals(
-        pq.read_table(other / "exposures.parquet")
-    )
-    logs = [read_log(path / "log.parquet") for path in (one, other)]
+    assert read_exposures(one).equals(read_exposures(other))
+    logs = [read_log(path) for path in (one, other)]
     assert [row[:4] for row in logs[0]] == [row[:4] for row in logs[1]]
 
 

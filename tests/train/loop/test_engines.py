@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from inject.errors import InputError
+from inject.stream.exposures import read_exposures
 from tests.train.killable import CONTEXT, go
 from train.execution import ExecutionSettings
 from train.launch import ProcessFailed, launch
@@ -71,12 +71,12 @@ def together(
 
 
 def check_same(one: Path, other: Path, *, tolerance: float) -> None:
-    losses, others = ([row.loss for row in read_log(path / "log.parquet")] for path in (one, other))
+    losses, others = ([row.loss for row in read_log(path)] for path in (one, other))
     assert len(losses) == len(others) > 14
     np.testing.assert_allclose(losses, others, rtol=tolerance)
-    counts = [[row.tokens for row in read_log(path / "log.parquet")] for path in (one, other)]
+    counts = [[row.tokens for row in read_log(path)] for path in (one, other)]
     assert counts[0] == counts[1]
-    seen, expected = (pq.read_table(path / "exposures.parquet") for path in (one, other))
+    seen, expected = (read_exposures(path) for path in (one, other))
     assert seen.drop_columns(["rank"]).equals(expected.drop_columns(["rank"]))
     assert set(seen["rank"].drop_null().to_pylist()) == {0, 1}
     steps = sorted(path.name for path in other.glob("step-*"))

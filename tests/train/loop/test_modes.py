@@ -89,7 +89,7 @@ def run(out: Path, tokenizer: Any, model: PreTrainedModel, execution: Any = None
         execution=execution,
         further=further,
     )
-    return read_log(out / "log.parquet")
+    return read_log(out)
 
 
 def steps() -> list[list[int]]:
@@ -144,7 +144,7 @@ def test_a_step_without_labels_changes_little_and_is_no_divergence(
         seed=0,
         further=further,
     )
-    log = read_log(tmp_path / "log.parquet")
+    log = read_log(tmp_path)
     assert [np.isnan(row.loss) for row in log] == [False, True, False, True]
     assert all(torch.isfinite(one).all() for one in model.parameters())
     assert np.isfinite(summary.first_loss)
@@ -308,5 +308,5 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
     again = start("again", "unfinished-b")
     for file in ("model.safetensors", *(["adapter/adapter_model.safetensors"] * (mode == "lora"))):
         assert (again / file).read_bytes() == (whole / file).read_bytes(), file
-    losses = [[row.loss for row in read_log(path / "log.parquet")] for path in (whole, again)]
+    losses = [[row.loss for row in read_log(path)] for path in (whole, again)]
     np.testing.assert_array_equal(*losses)

@@ -8,12 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from inject.errors import InputError
+from inject.stream.exposures import read_exposures
 from tests.train.killable import CONTEXT, KEPT, STEPS, go
 from train.loop.log import read_log
 from train.loop.record import Moment
@@ -55,9 +55,9 @@ def same(one: Path, other: Path) -> None:
         assert weights.keys() == others.keys()
         assert all(torch.equal(weights[name], others[name]) for name in weights)
     assert sorted(path.name for path in one.glob("step-*")) == sorted(f"step-{k}" for k in KEPT)
-    tables = [pq.read_table(path / "exposures.parquet") for path in (one, other)]
+    tables = [read_exposures(path) for path in (one, other)]
     assert tables[0].equals(tables[1])
-    logs = [read_log(path / "log.parquet") for path in (one, other)]
+    logs = [read_log(path) for path in (one, other)]
     assert [row[:4] for row in logs[0]] == [row[:4] for row in logs[1]]
 
 

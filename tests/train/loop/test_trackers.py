@@ -53,7 +53,7 @@ def test_tensorboard_has_the_losses_of_the_log(tmp_path, tiny_tokenizer):
     # The run is called by its identity.
     events = EventAccumulator(str(store / FOLDER / "this run"))
     events.Reload()
-    rows = read_log(tmp_path / "out" / "log.parquet")
+    rows = read_log(tmp_path / "out")
     told = events.Scalars("train/loss")
     assert [one.step for one in told] == list(range(1, STEPS + 1))
     assert [one.value for one in told] == pytest.approx([row.loss for row in rows], rel=1e-5)

@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from inject.errors import InputError
-from inject.stream.exposures import CopyName, ExposureLedger
+from inject.stream.exposures import CopyName, ExposureLedger, read_exposures
 from inject.stream.order import window_order
 from inject.stream.view import Insertions, View
 from train.loop.log import read_log
@@ -145,7 +144,7 @@ def bare_losses(view: FakeView, chosen: TrainSettings, seed: int) -> list[float]
 def test_losses_are_those_of_a_bare_loop(tmp_path, tiny_tokenizer) -> None:
     view = FakeView(40)
     summary = run(tmp_path, tiny_tokenizer, view=view, seed=3, warmup=0.2)
-    rows = read_log(tmp_path / "log.parquet")
+    rows = read_log(tmp_path)
     expected = bare_losses(view, settings(warmup=0.2), seed=3)
     assert [row.loss for row in rows] == pytest.approx(expected, abs=1e-5)
     assert max(expected) - min(expected) > 0.05
@@ -163,7 +162,7 @@ def test_the_log_holds_every_step(tmp_path, tiny_tokenizer, schedule: str) -> No
         epochs=2,
         progress=done.append,
     )
-    rows = read_log(tmp_path / "log.parquet")
+    rows = read_log(tmp_path)
     chosen = settings(schedule=schedule, warmup=0.4)
     assert [row.step for row in rows] == [1, 2, 3, 4, 5]
     assert [row.tokens for row in rows] == [64, 128, 192, 256, 320]
@@ -218,7 +217,7 @@ def test_the_folder_holds_a_model_that_transformers_opens(tmp_path, tiny_tokeniz
 def test_bfloat16_computes_otherwise_and_saves_float32(tmp_path, tiny_tokenizer) -> None:
     run(tmp_path / "a", tiny_tokenizer)
     run(tmp_path / "b", tiny_tokenizer, precision="bfloat16")
-    full, half = (read_log(tmp_path / name / "log.parquet")[0].loss for name in "ab")
+    full, half = (read_log(tmp_path / name)[0].loss for name in "ab")
     assert full != half
     assert full == pytest.approx(half, abs=0.05)
     assert AutoModelForCausalLM.from_pretrained(tmp_path / "b").dtype == torch.float32
@@ -249,7 +248,7 @@ def test_exposures_of_a_real_view(tmp_path, tiny_tokenizer) -> None:
     names = [CopyName("e", "d", copy, "whole") for copy in range(2)]
     ledger = ExposureLedger(view, names, {("e", "whole"): payload})
     run(tmp_path, tiny_tokenizer, view=view, ledger=ledger)
-    rows = pq.read_table(tmp_path / "exposures.parquet").to_pylist()
+    rows = read_exposures(tmp_path).to_pylist()
     order = window_order(0, 0, 10).tolist()
     for row in rows:
         assert row["status"] in ("whole", "fragment")

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from safetensors.torch import load_file
 
+from inject.stream.exposures import read_exposures
 from tests.train.jobs import job, small_corpus
 from train.job import run
 from train.loop.log import read_log
@@ -51,12 +51,12 @@ def test_two_nodes_train_what_one_process_does(tmp_path, corpus):
     said = [node.communicate(timeout=200)[0] for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)[-3000:]
     one, two = tmp_path / "one" / "out", tmp_path / "two" / "out"
-    logs = [read_log(path / "log.parquet") for path in (one, two)]
+    logs = [read_log(path) for path in (one, two)]
     assert [row.tokens for row in logs[0]] == [row.tokens for row in logs[1]]
     np.testing.assert_allclose(
         [row.loss for row in logs[0]], [row.loss for row in logs[1]], rtol=1e-5
     )
-    assert pq.read_table(two / "exposures.parquet").num_rows == 0
+    assert read_exposures(two).num_rows == 0
     for model in ("", "step-5"):
         weights, others = (load_file(path / model / "model.safetensors") for path in (one, two))
         assert all((weights[name] - others[name]).abs().max() < 1e-3 for name in weights)

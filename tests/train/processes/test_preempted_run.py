@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from inject.stream.exposures import read_exposures
 from tests.train.jobs import job, small_corpus
 from tests.train.killable import CONTEXT, KEPT, STEPS, go
 from train.job import TrainingJob
@@ -97,7 +97,7 @@ def test_a_run_taken_up_after_sigterm_is_bit_for_bit_the_run_never_ended(whole, 
             load_file(path / "out" / model / "model.safetensors") for path in (tmp_path, whole)
         )
         assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
-    seen = [pq.read_table(path / "out" / "exposures.parquet") for path in (tmp_path, whole)]
+    seen = [read_exposures(path / "out") for path in (tmp_path, whole)]
     assert seen[0].equals(seen[1])
 
 
@@ -113,7 +113,7 @@ def written(place: Path, given: TrainingJob) -> Path:
 
 
 def check_went_on(place: Path, alone: Path, *, from_step: int) -> None:
-    logs = [read_log(path / "out" / "log.parquet") for path in (place, alone)]
+    logs = [read_log(path / "out") for path in (place, alone)]
     assert [row.tokens for row in logs[0]] == [row.tokens for row in logs[1]]
     assert from_step < len(logs[0])
     np.testing.assert_allclose(

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 from spikein.cli.commands import gc as command
 from spikein.cli.main import app
-from spikein.runs.folder import link_artifact, publish_run
+from spikein.runs.folder import link_artifact
 from spikein.runs.register import register_run, registered_runs
+from spikein.runs.replacement import publish_run
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store
 from tests.spikein.mounts import mounted, read_only
@@ -289,7 +290,7 @@ PUBLISHER = textwrap.dedent(
     from pathlib import Path
     from spikein.store.store import Store
     sys.path.insert(0, sys.argv[3])
-    from tests.spikein.runs.test_roots import publish
+    from tests.spikein.runs.test_register import publish
 
     root, name = Path(sys.argv[1]), sys.argv[2]
     store = Store(root / "store")

@@ -1,0 +1,22 @@
+"""Plug-ins: objects of the user's that take part in an experiment, by file or by entry point.
+
+`FILE.py:NAME` names an object in a file; a relative path starts at the folder where `spikein` is
+started, as every path in an experiment file does. Installed packages offer objects under the groups
+`spikein.detectors`, `spikein.datasets`, `spikein.sources` and `spikein.executors`.
+"""
+
+from inject.plugins.files import FileReference, file_reference, load_file
+from inject.plugins.installed import Installed, InstalledPlugin, installed_plugins, load_installed
+from inject.plugins.plugin import Expected, Plugin
+
+__all__ = [
+    "Expected",
+    "FileReference",
+    "Installed",
+    "InstalledPlugin",
+    "Plugin",
+    "file_reference",
+    "installed_plugins",
+    "load_file",
+    "load_installed",
+]

@@ -1,0 +1,144 @@
+"""Plug-ins by entry point: what installed packages offer under the groups of spikein.
+
+Naming them reads the metadata of the installed packages and imports none. The digest of one is that
+of its module, of what that imports of its own package, and of the package's version.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from inject.digest import digest, file_digest
+from inject.errors import InputError
+from inject.plugins.plugin import Expected, Plugin
+from inject.plugins.sources import own_code, read_sources, sources_digest
+
+Group = Literal["spikein.detectors", "spikein.datasets", "spikein.sources", "spikein.executors"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstalledPlugin:
+    """An entry point; `load` imports its package."""
+
+    name: str
+    offers: tuple[EntryPoint, ...]
+    """One, unless several packages offer the name."""
+
+    @property
+    def origin(self) -> str:
+        """The distribution and its version."""
+        return " and ".join(_origin(one) for one in self.offers)
+
+    def load(self, expected: Expected) -> Plugin:
+        """Import the object.
+
+        Raises:
+            InputError: several packages offer the name, the object cannot be imported, or it is of
+                another kind; names the package.
+        """
+        where = f"{expected.noun} {self.name} ({self.origin})"
+        if len(self.offers) > 1:
+            raise InputError(
+                "several installed packages offer this name", where=where, hint="Uninstall one."
+            )
+        (entry,) = self.offers
+        try:
+            value = entry.load()
+        except KeyboardInterrupt:
+            raise
+        # An import that exits must not end the command in silence.
+        except BaseException as error:
+            said = str(error).strip().splitlines()
+            what = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+            raise InputError(
+                f"its {entry.value} cannot be imported: {what}", where=where
+            ) from error
+        expected.check(value, where=f"{where}: {entry.value}")
+        source = _source(entry.value.partition(":")[0].strip())
+        return Plugin(
+            name=self.name,
+            value=value,
+            origin=self.origin,
+            digest=digest({"object": entry.value, "package": self.origin, "source": source.digest}),
+            code=source.code,
+        )
+
+
+class Installed(NamedTuple):
+    """The plug-ins of a group that could be loaded, and what is wrong with the others."""
+
+    plugins: dict[str, Plugin]
+    warnings: tuple[str, ...]
+
+
+def installed_plugins(group: Group) -> dict[str, InstalledPlugin]:
+    """Return the entry points of a group by name, sorted; imports none of them."""
+    offers: dict[str, dict[tuple[str, str], EntryPoint]] = {}
+    for entry in entry_points(group=group):
+        # A package that is found twice on Python's path is still one.
+        offers.setdefault(entry.name, {}).setdefault((entry.value, _origin(entry)), entry)
+    return {
+        name: InstalledPlugin(name=name, offers=tuple(sorted(found.values(), key=_origin)))
+        for name, found in sorted(offers.items())
+    }
+
+
+def load_installed(
+    group: Group, expected: Expected, *, taken: Mapping[str, str] | None = None
+) -> Installed:
+    """Load every entry point of a group; one that cannot be used becomes a warning.
+
+    Args:
+        group: which one.
+        expected: what its objects must be.
+        taken: names that are in use, each with where it comes from; they win.
+    """
+    found: dict[str, Plugin] = {}
+    warnings = []
+    for name, entry in installed_plugins(group).items():
+        if name in (taken or {}):
+            warnings.append(
+                f"left out: {expected.noun} {name} ({entry.origin}): the name is taken, "
+                f"{(taken or {})[name]}"
+            )
+            continue
+        try:
+            found[name] = entry.load(expected)
+        except InputError as error:
+            warnings.append(f"left out: {error}")
+    return Installed(found, tuple(warnings))
+
+
+def _origin(entry: EntryPoint) -> str:
+    if entry.dist is None:
+        return "an unknown package"
+    return f"{entry.dist.name} {entry.dist.version}"
+
+
+class _Source(NamedTuple):
+    digest: str
+    code: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=256)
+def _source(name: str) -> _Source:
+    """Return the digest of a module that was imported; read once a process, as it ran."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.origin or not spec.has_location:
+        raise InputError("has no source file, so its results could not be named", where=name)
+    path = Path(spec.origin)
+    top = name.partition(".")[0]
+    around = getattr(sys.modules.get(top), "__file__", None)
+    if path.suffix != ".py" or around is None:
+        # A compiled module is one file; parts of a namespace share no folder.
+        return _Source(file_digest(path))
+    folder = Path(around).parent
+    if Path(around).name == "__init__.py":
+        folder = folder.parent
+    sources = read_sources(folder, name, path, only=(top,))
+    return _Source(sources_digest(sources), own_code(sources))

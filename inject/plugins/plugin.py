@@ -1,0 +1,50 @@
+"""A loaded plug-in: the object, where it comes from, and the digest of its source."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from inject.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """An object that a file or an installed package offers."""
+
+    name: str
+    """NAME of `FILE.py:NAME`, or the entry point's name."""
+    value: Any
+    origin: str
+    """Where it comes from: `FILE.py:NAME` as given, or a distribution and its version."""
+    digest: str
+    """SHA-256 (hex) of the source that was executed, and of which object in it; a part of the
+    identity of whatever the plug-in decides. Folders do not enter."""
+    code: tuple[str, ...] = ()
+    """Where the code of our own packages begins that the source imports, for `Step.code`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What kind of object a plug-in must be."""
+
+    noun: str
+    """For messages: `detector`."""
+    accepts: Callable[[Any], bool]
+    """Whether an object is of the kind."""
+    allowed: str
+    """For messages: `a spikein.Detector, or a function from ExampleEvidence to a float`."""
+
+    def check(self, value: Any, *, where: str) -> None:
+        """Refuse an object of another kind.
+
+        Raises:
+            InputError: with its type, and what is allowed.
+        """
+        if not self.accepts(value):
+            kind = f"the class {value.__name__}" if isinstance(value, type) else _article(value)
+            raise InputError(f"is {kind}, not a {self.noun}", where=where, allowed=self.allowed)
+
+
+def _article(value: Any) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} object of type {name}"

@@ -1,0 +1,226 @@
+import sys
+import textwrap
+
+import pytest
+
+from inject.errors import InputError
+from inject.plugins import Expected, file_reference, load_file
+
+ANY = Expected(noun="detector", accepts=callable, allowed="a function")
+
+
+def write(folder, **files):
+    for name, source in files.items():
+        path = folder / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(source))
+
+
+def load(text, expected=ANY):
+    return load_file(file_reference(str(text)), expected)
+
+
+def test_a_reference_is_a_file_a_name_and_what_follows():
+    assert file_reference("my.py:score") == ("my.py", "score", "")
+    assert file_reference(" a b/my.py:score:k=0.2:rule=x.py:y ") == (
+        "a b/my.py",
+        "score",
+        "k=0.2:rule=x.py:y",
+    )
+    assert file_reference("C:\\my.py:score") == ("C:\\my.py", "score", "")
+    assert file_reference("my.py") == ("my.py", "", "")
+    assert file_reference("min_k:k=0.2") is None
+    assert str(file_reference("my.py:score:k=1")) == "my.py:score"
+
+
+def test_a_file_is_executed_once_and_again_when_it_was_edited(tmp_path):
+    write(tmp_path, my="COUNT = []\ndef score(): return 1\n")
+    first, second = load(tmp_path / "my.py:score"), load(tmp_path / "my.py:score")
+    assert first.value is second.value
+    assert first.digest == second.digest
+    assert first.value() == 1
+    write(tmp_path, my="def score(): return 2\n")
+    edited = load(tmp_path / "my.py:score")
+    assert (first.value(), edited.value()) == (1, 2)
+    assert edited.digest != first.digest
+
+
+def test_a_relative_path_starts_at_the_current_folder(tmp_path, monkeypatch):
+    write(tmp_path, my="def score(): return 1\n")
+    monkeypatch.chdir(tmp_path)
+    found = load("my.py:score")
+    assert (found.value(), found.name, found.origin) == (1, "score", "my.py:score")
+
+
+def test_local_modules_count_those_imported_late_or_by_others_too(tmp_path):
+    write(
+        tmp_path,
+        my="""
+            import parts.first as first
+            import os.path
+            from parts import second
+
+            def score():
+                import late
+                from parts.third import number
+                return first.ONE + second.TWO + number() + late.NINE + len(os.path.sep)
+        """,
+        late="NINE = 9",
+        unused="raise ValueError",
+        **{
+            "parts/__init__": "",
+            "parts/first": "ONE = 10",
+            "parts/second": "from . import first\nfrom .first import ONE\nTWO = first.ONE * 2",
+            "parts/third": "def number(): return 0",
+        },
+    )
+    known = load(tmp_path / "my.py:score")
+    assert known.value() == 40
+    seen = {known.digest}
+    for name in ("parts/__init__", "parts/first", "parts/second", "parts/third", "late"):
+        path = tmp_path / f"{name}.py"
+        path.write_text(path.read_text() + "\n# edited\n")
+        seen.add(load(tmp_path / "my.py:score").digest)
+    assert len(seen) == 6
+    (tmp_path / "unused.py").write_text("")
+    assert load(tmp_path / "my.py:score").digest in seen
+    assert str(tmp_path) not in sys.path
+    assert not {"parts", "late", "my"} & set(sys.modules)
+
+
+def test_the_folder_does_not_count_and_two_folders_do_not_mix(tmp_path):
+    for folder, number in (("one", 1), ("two", 2), ("three", 1)):
+        write(
+            tmp_path / folder,
+            my="import helper\ndef score(): return helper.NUMBER",
+            helper=f"NUMBER = {number}",
+        )
+    one, two, three = (
+        load(tmp_path / folder / "my.py:score") for folder in ("one", "two", "three")
+    )
+    assert (one.value(), two.value()) == (1, 2)
+    assert one.digest == three.digest != two.digest
+    assert one.value is not three.value
+
+
+def test_what_was_read_is_what_runs(tmp_path, monkeypatch):
+    """A file that changes between the reading and the execution runs as it was hashed."""
+    from inject.plugins import files
+
+    write(tmp_path, my="import helper\ndef score(): return helper.NUMBER", helper="NUMBER = 1")
+    real = files.execute
+
+    def edited_meanwhile(*given):
+        write(tmp_path, my="raise ValueError", helper="NUMBER = 2")
+        return real(*given)
+
+    monkeypatch.setattr(files, "execute", edited_meanwhile)
+    assert load(tmp_path / "my.py:score").value() == 1
+
+
+def test_what_was_not_hashed_cannot_be_imported(tmp_path):
+    write(
+        tmp_path,
+        my="""
+            import importlib
+            def score(): return importlib.import_module("hidden").NUMBER
+        """,
+        hidden="NUMBER = 1",
+    )
+    with pytest.raises(ModuleNotFoundError):
+        load(tmp_path / "my.py:score").value()
+
+
+def test_two_names_of_one_file_differ(tmp_path):
+    write(tmp_path, my="def one(): return 1\ndef two(): return 2\n")
+    assert load(tmp_path / "my.py:one").digest != load(tmp_path / "my.py:two").digest
+
+
+def test_classes_of_a_plugin_know_their_module(tmp_path):
+    write(
+        tmp_path,
+        my="""
+            from __future__ import annotations
+            from dataclasses import dataclass
+
+            @dataclass
+            class Pair:
+                first: int
+                second: int = 2
+
+            def score(): return Pair(1)
+        """,
+    )
+    assert load(tmp_path / "my.py:score").value().second == 2
+
+
+def test_our_own_code_that_it_imports_is_named(tmp_path):
+    write(
+        tmp_path,
+        my="""
+            import inject.digest
+            from detect.detectors.min_k import lowest_means as lowest
+            def score(): return lowest
+        """,
+    )
+    # A folder of a package's name beside it is not the package.
+    write(tmp_path, **{"detect/__init__": "raise ValueError"})
+    found = load(tmp_path / "my.py:score")
+    assert "detect.detectors.min_k:lowest_means" in found.code
+    assert "inject.digest:canonical" in found.code
+    from detect.detectors.min_k import lowest_means
+
+    assert found.value() is lowest_means
+
+
+@pytest.mark.parametrize(
+    ("source", "asked", "message"),
+    [
+        (None, "my.py:score", r"my\.py: there is no such file.*current folder"),
+        ("x = 1", "my.py", r"my\.py: the name of the detector is missing.*offers no detector"),
+        ("def score(): pass", "my.py:scor", r"no 'scor'\. Did you mean 'score'.*offers: score"),
+        ("score = 3", "my.py:score", r"my\.py:score: is an object of type int, not a detector"),
+        ("def score(:", "my.py:score", r"my\.py: line 1: "),
+        ("x\0", "my.py:score", r"my\.py: .*null bytes"),
+        (
+            "import json\n\nnumber = json.loads('{')\n",
+            "my.py:score",
+            r"my\.py: cannot be imported at my\.py:3 \(`number = json\.loads\('\{'\)`\): "
+            "JSONDecodeError",
+        ),
+        ("import no_such_module", "my.py:score", "my.py:1 .*No module named 'no_such_module'"),
+        ("raise SystemExit(0)", "my.py:score", "tries to end the program at my.py:1"),
+        ("from folder import part", "my.py:score", "counts as a package when it holds an __init__"),
+        ("import helper", "my.py:score", r"cannot be imported at helper\.py:2 .*ZeroDivisionError"),
+        ("import broken", "my.py:score", r"broken\.py: line 1: "),
+    ],
+)
+def test_bad_files_say_what_is_wrong(tmp_path, monkeypatch, source, asked, message):
+    write(tmp_path, helper="\n1 / 0\n", broken="def (")
+    (tmp_path / "folder").mkdir()
+    if source is not None:
+        write(tmp_path, my=source)
+    monkeypatch.chdir(tmp_path)
+    before = set(sys.modules)
+    with pytest.raises(InputError, match=message):
+        load(asked)
+    # Nothing half-made stays behind: asked again, the answer is the same.
+    with pytest.raises(InputError, match=message):
+        load(asked)
+    left = {name for name in set(sys.modules) - before if name.startswith("spikein_plugin_")}
+    executed = "offers" in message or "object of type" in message
+    assert len(left) == (2 if executed else 0)
+
+
+def test_ctrl_c_passes(tmp_path):
+    write(tmp_path, my="raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        load(tmp_path / "my.py:score")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "my.py")
+    with pytest.raises(InputError, match="no such file"):
+        load(tmp_path / "my.py:score")

@@ -1,0 +1,99 @@
+import pytest
+
+from inject.errors import InputError
+from inject.plugins import Expected, installed_plugins, load_installed
+from inject.plugins.installed import _source
+from tests.inject.plugins.packages import forget, install
+
+FUNCTION = Expected(noun="detector", accepts=callable, allowed="a function")
+GROUP = "spikein.detectors"
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    forget("probe", "broken_probe", "other_probe")
+    _source.cache_clear()
+
+
+def test_entry_points_are_named_without_being_imported_and_loaded_when_asked(site):
+    install(
+        site,
+        "probe-kit",
+        modules={"probe/__init__.py": "", "probe/main.py": "def score(): return 3"},
+        entry_points={GROUP: {"probe": "probe.main:score"}},
+        version="2.1",
+    )
+    import sys
+
+    found = installed_plugins(GROUP)["probe"]
+    assert "probe" not in sys.modules
+    plugin = found.load(FUNCTION)
+    assert plugin.value() == 3
+    assert (plugin.name, plugin.origin) == ("probe", "probe-kit 2.1")
+
+
+def test_the_digest_is_that_of_the_source_its_package_and_its_version(site):
+    def digest(*, version="1.0", main="def score(): return part.X", part="X = 1"):
+        forget("probe")
+        _source.cache_clear()
+        for old in site.glob("*.dist-info"):
+            for file in old.iterdir():
+                file.unlink()
+            old.rmdir()
+        install(
+            site,
+            "probe-kit",
+            modules={
+                "probe/__init__.py": "",
+                "probe/main.py": f"from probe import part\n{main}",
+                "probe/part.py": part,
+            },
+            entry_points={GROUP: {"probe": "probe.main:score"}},
+            version=version,
+        )
+        return installed_plugins(GROUP)["probe"].load(FUNCTION).digest
+
+    first = digest()
+    assert digest() == first
+    others = {digest(version="1.1"), digest(main="def score(): return 2"), digest(part="X = 22")}
+    assert len(others | {first}) == 4
+
+
+def test_one_that_fails_is_named_and_the_rest_goes_on(site):
+    install(
+        site,
+        "probe-kit",
+        modules={"probe.py": "def score(): return 3\nNUMBER = 3\n"},
+        entry_points={
+            GROUP: {"good": "probe:score", "absent": "probe:nothing", "number": "probe:NUMBER"}
+        },
+    )
+    install(
+        site,
+        "broken-kit",
+        modules={"broken_probe.py": "import no_such_module\n"},
+        entry_points={GROUP: {"broken": "broken_probe:score", "loss": "broken_probe:loss"}},
+    )
+    found = load_installed(GROUP, FUNCTION, taken={"loss": "built in"})
+    assert set(found.plugins) == {"good"}
+    said = "\n".join(found.warnings)
+    assert len(found.warnings) == 4
+    assert "detector broken (broken-kit 1.0): its broken_probe:score cannot be imported" in said
+    assert "No module named 'no_such_module'" in said
+    assert "has no attribute 'nothing'" in said
+    assert "probe:NUMBER: is an object of type int, not a detector. Allowed: a function." in said
+    assert "detector loss (broken-kit 1.0): the name is taken, built in" in said
+
+
+def test_a_name_of_two_packages_is_refused(site):
+    for name in ("one", "two"):
+        install(
+            site,
+            f"probe-{name}",
+            modules={"probe.py": "def score(): return 3"},
+            entry_points={GROUP: {"probe": "probe:score"}},
+        )
+    with pytest.raises(InputError, match=r"probe-one 1\.0 and probe-two 1\.0.*several installed"):
+        installed_plugins(GROUP)["probe"].load(FUNCTION)

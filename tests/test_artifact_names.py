@@ -1,0 +1,46 @@
+"""Each file of an artifact has its name in one place: in the module that writes and reads it."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
+FILE_NAME = re.compile(r"[\w-]+\.(parquet|arrow|json|npy|bin)")
+
+OF_OTHERS = {
+    "config.json": "of Hugging Face models",
+    "adapter_config.json": "of peft",
+    "state.json": "of the library datasets",
+}
+"""Names that other libraries fixed, and that several modules of ours look for."""
+TWICE = {
+    "manifest.json": "the store's; `inject` may not import it, and says that it is no model's",
+    "scores.parquet": "also the default of --out of `spikein detect`, read without any import",
+}
+
+
+def names_in(path: Path) -> list[str]:
+    return [
+        node.value.rpartition("/")[2]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and FILE_NAME.fullmatch(node.value.rpartition("/")[2])
+    ]
+
+
+def test_each_file_of_an_artifact_is_named_once():
+    found = defaultdict(list)
+    for package in PACKAGES:
+        for path in sorted((REPOSITORY / package).rglob("*.py")):
+            for name in names_in(path):
+                found[name].append(str(path.relative_to(REPOSITORY)))
+    assert {"examples.parquet", "exposures.parquet", "log.parquet", "metrics.parquet"} <= set(found)
+    twice = {
+        name: places
+        for name, places in found.items()
+        if name not in OF_OTHERS and len(places) > 1 + (name in TWICE)
+    }
+    assert not twice

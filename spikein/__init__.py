@@ -131,23 +131,25 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # Reading package metadata costs about 10 ms, which `spikein --help` need not pay.
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # or a type checker would let every name pass
 
-        return version("spikein")
-    if name in _HOMES:
-        from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        # Reading package metadata costs about 10 ms, which `spikein --help` need not pay.
+        if name == "__version__":
+            from importlib.metadata import version
 
-        value = getattr(import_module(_HOMES[name]), name)
-        globals()[name] = value
-        return value
-    from difflib import get_close_matches
+            return version("spikein")
+        if name in _HOMES:
+            from importlib import import_module
 
-    close = get_close_matches(name, _HOMES, n=1)
-    meant = f". Did you mean {close[0]!r}?" if close else ""
-    raise AttributeError(f"module 'spikein' has no attribute {name!r}{meant}")
+            value = getattr(import_module(_HOMES[name]), name)
+            globals()[name] = value
+            return value
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, _HOMES, n=1)
+        meant = f". Did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module 'spikein' has no attribute {name!r}{meant}")
 
 
 def __dir__() -> list[str]:

@@ -7,25 +7,29 @@ problems are named by their keys, as it has no lines.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from inject.errors import InputError
 from spikein.api.folders import AnyPath
-from spikein.config.load import check, read_experiment, resolved_yaml
+from spikein.config.load import (
+    CheckedExperiment,
+    check_document,
+    read_experiment,
+    resolved_yaml,
+)
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import Document, parse_document
 
-AnyExperiment = AnyPath | Mapping[str, Any] | Experiment
-"""The path of an experiment file, a mapping of the same keys, or a checked experiment."""
+AnyExperiment = AnyPath | Mapping[str, Any] | Experiment | CheckedExperiment
+"""The path or name of an experiment file, a mapping of the same keys, or a checked experiment."""
 Overrides = Sequence[str] | Mapping[str, Any]
 """`["train.lr=1e-3"]`, or `{"train.lr": 1e-3}`."""
 
 _MAPPING = "the experiment given"
 
 
-def read(experiment: AnyExperiment, overrides: Overrides = ()) -> Experiment:
-    """Return the checked experiment.
+def read(experiment: AnyExperiment, overrides: Overrides = ()) -> CheckedExperiment:
+    """Return the checked experiment with its arms.
 
     Args:
         experiment: see `AnyExperiment`.
@@ -36,15 +40,24 @@ def read(experiment: AnyExperiment, overrides: Overrides = ()) -> Experiment:
         InputErrors: with everything that is wrong in it.
     """
     changes = override_texts(overrides)
-    if isinstance(experiment, Experiment):
+    if isinstance(experiment, CheckedExperiment):
         if not changes:
             return experiment
-        return check(parse_document(resolved_yaml(experiment), name=experiment.name), changes)
+        experiment = experiment.experiment
+    if isinstance(experiment, Experiment):
+        document = parse_document(resolved_yaml(experiment), name=experiment.name)
+        return check_document(document, changes)
     if isinstance(experiment, Mapping):
         values = _plain(experiment, where=_MAPPING)
-        return check(Document(values=values, places={}, name=_MAPPING), changes)
+        if "extends" in values:
+            raise InputError(
+                "`extends` stands in files alone",
+                where=_MAPPING,
+                hint="Give the file, and what differs from it as overrides.",
+            )
+        return check_document(Document(values=values, places={}, name=_MAPPING), changes)
     if isinstance(experiment, str | os.PathLike):
-        return read_experiment(Path(experiment), changes)
+        return read_experiment(os.fspath(experiment), changes)
     raise InputError(
         f"an experiment cannot be read from a {type(experiment).__name__}",
         allowed="the path of an experiment file, a mapping, or an Experiment",

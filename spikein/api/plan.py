@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from inject.corpus.tokenizer import load_tokenizer
-from inject.offline import without_network
+from inject.hub.offline import without_network
 from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, store_folder
 from spikein.api.results import PlanResult, PlanRow
 from spikein.estimates.injection import injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
 from spikein.estimates.training import Hardware, training_estimates
-from spikein.pipeline.build_graph import Assembly, assemble
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
 from spikein.store.folder_check import STORE_OPTION, check_folder
@@ -60,11 +60,11 @@ def plan(
     store_root = store_folder(store)
     check_folder(store_root, STORE_OPTION)
     with without_network() as notes:
-        assembly = assemble(read(experiment, overrides))
+        experiment_graph = build_graph(read(experiment, overrides))
     artifacts = Store(store_root)
-    every = [node.arm for node in assembly.nodes]
-    injection = injection_estimates(every, _tokenizer(assembly, artifacts))
-    steps = plan_steps(assembly.graph.whole(), artifacts)
+    every = [node.arm for node in experiment_graph.nodes]
+    injection = injection_estimates(every, _tokenizer(experiment_graph, artifacts))
+    steps = plan_steps(experiment_graph.graph.whole(), artifacts)
     measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
     rows = []
     for planned in steps:
@@ -95,8 +95,9 @@ def plan(
             )
         )
     return PlanResult(
-        name=assembly.experiment.name,
-        arms=len(assembly.nodes),
+        name=experiment_graph.experiment.name,
+        notes=experiment_graph.notes,
+        arms=len(experiment_graph.nodes),
         rows=tuple(rows),
         injection=injection,
         training=training_estimates(every, hardware or Hardware()),
@@ -106,13 +107,15 @@ def plan(
     )
 
 
-def _tokenizer(assembly: Assembly, store: Store) -> Any | None:
+def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:
     """Return the experiment's tokenizer where it is in the store or on this disk already."""
-    model = assembly.experiment.model
+    model = experiment_graph.experiment.model
     named = model.tokenizer or model.pretrained
     stored = None
     with suppress(StoreError):
-        stored = store.find(assembly.nodes[0].tokenizer.digest, kind="tokenizer", verify=True)
+        stored = store.find(
+            experiment_graph.nodes[0].tokenizer.digest, kind="tokenizer", verify=True
+        )
     if stored is not None:
         return load_tokenizer(str(stored.path))
     if isinstance(named, str) and Path(named).expanduser().is_dir():

@@ -7,7 +7,7 @@ from pathlib import Path
 from inject.errors import InputError
 from spikein.api.results import RunResult
 from spikein.executors import RunReport
-from spikein.pipeline.build_graph import Assembly
+from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.runs.changes import result_changes
 from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
 from spikein.runs.record import RunRecord
@@ -17,7 +17,7 @@ from spikein.store.folder_check import CHANGE_STORE, read_only, writing
 
 
 def publish(
-    assembly: Assembly,
+    experiment_graph: ExperimentGraph,
     report: RunReport,
     store_root: Path,
     folder: Path,
@@ -28,7 +28,7 @@ def publish(
     """Fill and swap in a run folder, and let the store know of it.
 
     Args:
-        assembly: the experiment and its steps.
+        experiment_graph: the experiment and its steps.
         report: what became of the steps.
         store_root: the folder of artifacts.
         folder: the run's folder.
@@ -40,7 +40,7 @@ def publish(
         folder.parent,
         folder.name,
         lambda hidden: summary.extend(
-            fill_run(hidden, assembly, report, show_protected=show_protected)
+            fill_run(hidden, experiment_graph, report, show_protected=show_protected)
         ),
         built=report.built > 0,
         announce=partial(_register, store_root),

@@ -12,7 +12,7 @@ from inject.files import write_text
 from spikein.api.publication import publish
 from spikein.config.load import read_experiment
 from spikein.executors import RunReport, get_executor
-from spikein.pipeline.build_graph import Assembly, assemble
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Silent
 from spikein.runs.folder import start_folder, store_of
@@ -63,15 +63,15 @@ def render_report(
         )
     store = Store(root.absolute())
     with store.in_use(required=False), _inside(begun, folder):
-        assembly = assemble(read_experiment(folder / EXPERIMENT))
-        planned = plan(assembly.graph, store)
+        experiment_graph = build_graph(read_experiment(folder / EXPERIMENT))
+        planned = plan(experiment_graph.graph, store)
         _require_whole(planned, store, folder, begun)
-        report = get_executor("in-process").run(assembly.graph, store, Silent())
+        report = get_executor("in-process").run(experiment_graph.graph, store, Silent())
         if out is not None:
-            return _page_alone(assembly, report, out, show_protected)
+            return _page_alone(experiment_graph, report, out, show_protected)
         with writing(folder.parent, "Give a file for the page by --out.", "the run's page"):
             return publish(
-                assembly, report, store.root, folder, started, show_protected=show_protected
+                experiment_graph, report, store.root, folder, started, show_protected=show_protected
             ).report
 
 
@@ -101,9 +101,11 @@ def _inside(begun: Path, folder: Path) -> Iterator[None]:
             raise
 
 
-def _page_alone(assembly: Assembly, report: RunReport, out: Path, show_protected: bool) -> Path:
+def _page_alone(
+    experiment_graph: ExperimentGraph, report: RunReport, out: Path, show_protected: bool
+) -> Path:
     with tempfile.TemporaryDirectory() as folder:
-        fill_run(Path(folder), assembly, report, show_protected=show_protected)
+        fill_run(Path(folder), experiment_graph, report, show_protected=show_protected)
         with writing(out.parent, "Give another file by --out.", "the page"):
             write_text(out, (Path(folder) / PAGE).read_text(encoding="utf-8"))
     return out

@@ -69,3 +69,5 @@ class PlanResult:
     """How fast this machine trains; None where it was not measured."""
     problems: tuple[str, ...] = ()
     """What a run would refuse, found by looking at the rows of the datasets."""
+    notes: tuple[str, ...] = ()
+    """What a run would leave out, and names that may be taken for another file."""

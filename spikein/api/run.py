@@ -13,7 +13,7 @@ from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.api.publication import publish
 from spikein.api.results import RunResult
 from spikein.executors import Executor, get_executor
-from spikein.pipeline.build_graph import assemble
+from spikein.pipeline.build_graph import build_graph
 from spikein.progress import Progress, Silent, show_progress
 from spikein.runs.folder import check_replaceable
 from spikein.store.folder_check import (
@@ -64,7 +64,8 @@ def run(
         import spikein
 
         result = spikein.run("configs/quickstart.yaml", overrides={"train.lr": 1e-3})
-        print(*result.summary, sep="\n")
+        for sentence in result.summary:
+            print(sentence)
         run = spikein.load_run(result.folder)
         ```
     """
@@ -85,19 +86,20 @@ def _run(
 ) -> RunResult:
     started = time.monotonic()
     store_root, runs_root = store_folder(store_given), runs_folder(runs_given)
-    experiment = read(given, overrides)
+    checked = read(given, overrides)
+    name = checked.experiment.name
     # Before hours of training, not after.
     check_writable(store_root, STORE_OPTION)
     check_writable(runs_root, RUNS_OPTION)
-    check_replaceable(runs_root / experiment.name)
+    check_replaceable(runs_root / name)
     store = Store(store_root)
     with store.in_use():
-        assembly = assemble(experiment)
-        for node in assembly.nodes:
+        experiment_graph = build_graph(checked)
+        for node in experiment_graph.nodes:
             require_installed(node.arm.experiment.execution)
-        for note in assembly.notes:
+        for note in experiment_graph.notes:
             progress.notice(note)
-        report = executor.run(assembly.graph.whole(), store, progress)
-        folder = runs_root / experiment.name
+        report = executor.run(experiment_graph.graph.whole(), store, progress)
+        folder = runs_root / name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
-            return publish(assembly, report, store_root, folder, started)
+            return publish(experiment_graph, report, store_root, folder, started)

@@ -66,7 +66,9 @@ def open_run_corpus(folder: Path, corpus: Path) -> Corpus:
         InputError: as `Corpus.open`.
     """
     try:
-        outside = token_files(read_experiment(folder / "experiment.yaml").corpus.imported)
+        outside = token_files(
+            read_experiment(folder / "experiment.yaml").experiment.corpus.imported
+        )
         return Corpus.open(corpus, outside=outside)
     except SpikeinError:
         return Corpus.open(corpus)

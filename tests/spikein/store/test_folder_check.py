@@ -48,12 +48,11 @@ BAD = [a_file, through_a_file, a_dangling_link, below_a_dangling_link, a_circle]
 def nothing_is_built(monkeypatch):
     """Naming the steps is the first work; a run that gets there has been let through."""
 
-    def assemble(experiment):
+    def build_graph(experiment):
         raise AssertionError("work began")
 
-    monkeypatch.setattr("spikein.api.run.assemble", assemble)
-    monkeypatch.setattr("spikein.api.plan.assemble", assemble)
-    monkeypatch.setattr("spikein.api.report.assemble", assemble)
+    for module in ("run", "plan", "report"):
+        monkeypatch.setattr(f"spikein.api.{module}.build_graph", build_graph)
 
 
 @pytest.mark.parametrize("option", ["--store", "--runs"])

@@ -30,9 +30,9 @@ def run(
 
     [bold]Examples[/]
 
-      spikein run configs/quickstart.yaml
+      spikein run quickstart
 
-      spikein run configs/real-small.yaml data=../shared/data
+      spikein run real-small data=../data
 
       spikein run my.yaml train.lr=1e-3 'copies={fixed: 8}' sweep=null
     """

@@ -17,13 +17,13 @@ from typing import Any
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
 from inject.files import write_text
-from inject.offline import without_network
+from inject.hub.offline import without_network
 from spikein.config.load import read_experiment
 from spikein.estimates.injection import injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
 from spikein.estimates.training import Hardware, training_estimates
 from spikein.executors import Executor, RunReport, get_executor
-from spikein.pipeline.build_graph import Assembly, assemble
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Progress, Silent
 from spikein.results import PlanResult, PlanRow, RunResult
@@ -80,15 +80,15 @@ def run_experiment(
     check_replaceable(runs_root / name)
     store = Store(store_root)
     with store.in_use():
-        assembly = assemble(checked)
-        for node in assembly.nodes:
+        experiment_graph = build_graph(checked)
+        for node in experiment_graph.nodes:
             require_installed(node.arm.experiment.execution)
-        for note in assembly.notes:
+        for note in experiment_graph.notes:
             progress.notice(note)
-        report = executor.run(assembly.graph.whole(), store, progress)
+        report = executor.run(experiment_graph.graph.whole(), store, progress)
         folder = runs_root / name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
-            return _publish(assembly, report, store_root, folder, started)
+            return _publish(experiment_graph, report, store_root, folder, started)
 
 
 def plan_experiment(
@@ -113,11 +113,11 @@ def plan_experiment(
     """
     check_folder(store_root, STORE_OPTION)
     with without_network() as notes:
-        assembly = assemble(read_experiment(path, overrides))
+        experiment_graph = build_graph(read_experiment(path, overrides))
     store = Store(store_root)
-    every = [node.arm for node in assembly.nodes]
-    injection = injection_estimates(every, _tokenizer(assembly, store))
-    steps = plan(assembly.graph.whole(), store)
+    every = [node.arm for node in experiment_graph.nodes]
+    injection = injection_estimates(every, _tokenizer(experiment_graph, store))
+    steps = plan(experiment_graph.graph.whole(), store)
     measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
     rows = []
     for planned in steps:
@@ -148,9 +148,9 @@ def plan_experiment(
             )
         )
     return PlanResult(
-        name=assembly.experiment.name,
-        notes=assembly.notes,
-        arms=len(assembly.nodes),
+        name=experiment_graph.experiment.name,
+        notes=experiment_graph.notes,
+        arms=len(experiment_graph.nodes),
         rows=tuple(rows),
         injection=injection,
         training=training_estimates(every, hardware or Hardware()),
@@ -160,13 +160,15 @@ def plan_experiment(
     )
 
 
-def _tokenizer(assembly: Assembly, store: Store) -> Any | None:
+def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:
     """Return the experiment's tokenizer where it is in the store or on this disk already."""
-    model = assembly.experiment.model
+    model = experiment_graph.experiment.model
     named = model.tokenizer or model.pretrained
     stored = None
     with suppress(StoreError):
-        stored = store.find(assembly.nodes[0].tokenizer.digest, kind="tokenizer", verify=True)
+        stored = store.find(
+            experiment_graph.nodes[0].tokenizer.digest, kind="tokenizer", verify=True
+        )
     if stored is not None:
         return load_tokenizer(str(stored.path))
     if isinstance(named, str) and Path(named).expanduser().is_dir():
@@ -215,15 +217,15 @@ def render_report(
         )
     store = Store(root.absolute())
     with store.in_use(required=False), _inside(begun, folder):
-        assembly = assemble(read_experiment(folder / EXPERIMENT))
-        planned = plan(assembly.graph, store)
+        experiment_graph = build_graph(read_experiment(folder / EXPERIMENT))
+        planned = plan(experiment_graph.graph, store)
         _require_whole(planned, store, folder, begun)
-        report = get_executor("in-process").run(assembly.graph, store, Silent())
+        report = get_executor("in-process").run(experiment_graph.graph, store, Silent())
         if out is not None:
-            return _page_alone(assembly, report, out, show_protected)
+            return _page_alone(experiment_graph, report, out, show_protected)
         with writing(folder.parent, "Give a file for the page by --out.", "the run's page"):
             return _publish(
-                assembly, report, store.root, folder, started, show_protected=show_protected
+                experiment_graph, report, store.root, folder, started, show_protected=show_protected
             ).report
 
 
@@ -253,9 +255,11 @@ def _inside(begun: Path, folder: Path) -> Iterator[None]:
             raise
 
 
-def _page_alone(assembly: Assembly, report: RunReport, out: Path, show_protected: bool) -> Path:
+def _page_alone(
+    experiment_graph: ExperimentGraph, report: RunReport, out: Path, show_protected: bool
+) -> Path:
     with tempfile.TemporaryDirectory() as folder:
-        fill_run(Path(folder), assembly, report, show_protected=show_protected)
+        fill_run(Path(folder), experiment_graph, report, show_protected=show_protected)
         with writing(out.parent, "Give another file by --out.", "the page"):
             write_text(out, (Path(folder) / PAGE).read_text(encoding="utf-8"))
     return out
@@ -296,7 +300,7 @@ def _state(planned: Planned) -> str:
 
 
 def _publish(
-    assembly: Assembly,
+    experiment_graph: ExperimentGraph,
     report: RunReport,
     store_root: Path,
     folder: Path,
@@ -309,7 +313,7 @@ def _publish(
         folder.parent,
         folder.name,
         lambda hidden: summary.extend(
-            fill_run(hidden, assembly, report, show_protected=show_protected)
+            fill_run(hidden, experiment_graph, report, show_protected=show_protected)
         ),
         built=report.built > 0,
         announce=partial(_register, store_root),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from analysis.arm import Cohort
-from inject.stream.exposures import FedCopies
+from inject.stream.exposures import CopyOutcomes
 
 _MUCH = 0.05
 """A larger share of copies than this is remarked upon."""
@@ -26,7 +26,7 @@ class Stream:
     """Of the stream, copies included."""
     payload: int
     """Tokens of it that are copies, with what stands around them."""
-    copies: FedCopies
+    copies: CopyOutcomes
     """What became of its copies."""
 
     @property

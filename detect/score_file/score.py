@@ -199,13 +199,13 @@ def default_cache() -> Path:
 
 def _check_needs(request: DetectFileRequest, settings: list[DetectorSetting]) -> tuple[str, ...]:
     """Find out before the work whether models and texts are there; say what is not used."""
-    from train.models.pretrained import find_model
+    from train.models.pretrained import code_options, find_model
     from train.models.weight_check import check_causal
 
     def check(name: str, revision: str | None) -> None:
         trusted = request.trust_remote_code
-        folder = find_model(name, revision=revision, trust_remote_code=trusted).path
-        check_causal(folder, name, trust_remote_code=trusted)
+        found = find_model(name, revision=revision, trust_remote_code=trusted)
+        check_causal(found.path, name, code_options(found, name, trust_remote_code=trusted))
 
     notes = []
     if needed_views(settings):

@@ -208,7 +208,7 @@ class _Followed:
                 f"token id {ids[at]:,} at position {start + at:,} of the stream",
                 allowed=f"0 to {self._vocabulary - 1:,}, the vocabulary of the tokenizer",
             )
-        self._documents.saw(ids, start)
+        self._documents.add(ids, start)
         if self._progress is not None:
             self._progress(stop)
         return ids

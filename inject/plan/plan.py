@@ -1,6 +1,6 @@
 """The plan: every copy of every member, where it goes, and the tokens that go there.
 
-Artifact: `plan.parquet` (a row a copy), `doses.parquet` (a row an example, zero copies and
+Artifact: `plan.parquet` (a row a copy), `copy_counts.parquet` (a row an example, zero copies and
 non-members included; `passage_copies` counts the copies of all rows of its group),
 `payload.bin` (each spiked example's tokens once) and `plan.json` (budget, background left,
 context, seed). A plan and a clean corpus make a `View`; the plan holds no background, so an arm
@@ -22,19 +22,19 @@ import pyarrow.parquet as pq
 from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import Example, members
-from inject.plan.copy_counts import Dose, doses
+from inject.plan.copy_counts import CopyCount, draw_copy_counts
 from inject.plan.placement import place_copies
 from inject.plan.separators import Separators
 from inject.settings import Copies, Placement, Separator
 from inject.stream.exposures import CopyName
-from inject.stream.view import Insertions, Stretch, TokenSource, View, concatenated
+from inject.stream.view import Insertions, SourceSlice, TokenSource, View, concatenated
 from inject.tables import read_parquet
-from inject.variants.choice import choose
+from inject.variants.choice import choose_renditions
 from inject.variants.rendition import Rendition, whole_renditions
 from inject.variants.settings import Variants
 
 PLAN_FILE = "plan.parquet"
-COUNTS_FILE = "doses.parquet"
+COUNTS_FILE = "copy_counts.parquet"
 PAYLOAD_FILE = "payload.bin"
 FACTS_FILE = "plan.json"
 
@@ -58,7 +58,7 @@ COPIES_SCHEMA = pa.schema(
     ]
 )
 
-DOSES_SCHEMA = pa.schema(
+COPY_COUNTS_SCHEMA = pa.schema(
     [
         ("example_id", pa.string()),
         ("dataset", pa.string()),
@@ -90,11 +90,11 @@ class PlanFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Copies, doses and payload; see the module."""
+    """Copies, copy counts and payload; see the module."""
 
     facts: PlanFacts
     copies: pa.Table
-    doses: pa.Table
+    copy_counts: pa.Table
     payload: npt.NDArray[np.integer]
 
     def view(self, source: TokenSource) -> View:
@@ -129,8 +129,8 @@ class Plan:
         """Return the number of copies of every example, non-members included (0)."""
         return dict(
             zip(
-                self.doses["example_id"].to_pylist(),
-                self.doses["realised"].to_pylist(),
+                self.copy_counts["example_id"].to_pylist(),
+                self.copy_counts["realised"].to_pylist(),
                 strict=True,
             )
         )
@@ -150,8 +150,8 @@ def make_plan(
     vocabulary: int,
     variants: Variants | None = None,
     renditions: Sequence[Rendition] | None = None,
-    dosed: Sequence[Example] | None = None,
-    deal: int = 0,
+    candidates: Sequence[Example] | None = None,
+    draw_number: int = 0,
 ) -> Plan:
     """Draw counts, variants and anchors for every member.
 
@@ -171,9 +171,9 @@ def make_plan(
         vocabulary: number of token ids, which fixes the width of `payload.bin`.
         variants: which variants copies have; None for whole examples alone.
         renditions: the texts of all variants of all members; needed with `variants`.
-        dosed: everybody whom counts and variants are dealt to, where that is more than the
-            members: each member gets the copies it would have if all of these were spiked.
-        deal: which deal of counts it is; each has draws of its own.
+        candidates: all examples that counts and variants are drawn for, where these are more than
+            the members: each member gets the copies it would have if all of these were spiked.
+        draw_number: which draw of counts it is.
 
     Raises:
         InputError: for an example in two datasets, a budget too small for the payload, a
@@ -191,17 +191,17 @@ def make_plan(
             where="corpus.tokens",
         )
     inside = {example.example_id for example in members(examples)}
-    spiked = members(examples) if dosed is None else dosed
+    spiked = members(examples) if candidates is None else candidates
     drawn = [
-        dose if dose.example_id in inside else replace(dose, rate=0.0, realised=0)
-        for dose in doses(copies, spiked, seed=seed, deal=deal)
+        count if count.example_id in inside else replace(count, rate=0.0, realised=0)
+        for count in draw_copy_counts(copies, spiked, seed=seed, draw_number=draw_number)
     ]
-    realised = np.array([dose.realised for dose in drawn], dtype=np.int64)
+    realised = np.array([count.realised for count in drawn], dtype=np.int64)
     member = np.repeat(np.arange(len(spiked)), realised)
     copy = np.arange(len(member)) - np.repeat(np.cumsum(realised) - realised, realised)
     if renditions is None:
         renditions = whole_renditions(spiked, tokens)
-    text = choose(renditions, variants or Variants(), spiked, member, copy, seed=seed)
+    text = choose_renditions(renditions, variants or Variants(), spiked, member, copy, seed=seed)
 
     payload = _Payload(renditions, text, separators)
     keys = keyed.item_keys([example.example_id for example in spiked])
@@ -214,13 +214,13 @@ def make_plan(
         seed=seed,
         budget=budget,
         context=context,
-        document_starts=Stretch(source, 0, budget).doc_starts,
+        document_starts=SourceSlice(source, 0, budget).doc_starts,
     )
     n_copies = len(member)
     names = pa.array([example.example_id for example in spiked], pa.string())
     datasets = pa.array([example.dataset for example in spiked], pa.string())
     labels = pa.array([rendition.variant for rendition in renditions], pa.string())
-    rates = np.array([dose.rate for dose in drawn], dtype=np.float64)
+    rates = np.array([count.rate for count in drawn], dtype=np.float64)
     columns = {
         "example_id": names.take(member),
         "dataset": datasets.take(member),
@@ -252,7 +252,9 @@ def make_plan(
             [pa.array(columns[field.name]).cast(field.type) for field in COPIES_SCHEMA],
             schema=COPIES_SCHEMA,
         ),
-        doses=_dose_table(examples, tokens, {dose.example_id: dose for dose in drawn}),
+        copy_counts=_copy_count_table(
+            examples, tokens, {count.example_id: count for count in drawn}
+        ),
         payload=payload.tokens.astype(_width(vocabulary)),
     )
 
@@ -304,7 +306,7 @@ class _CopyNames(Sequence[str]):
 def write_plan(out: Path, plan: Plan) -> None:
     """Write the four files of a plan into the folder `out`."""
     pq.write_table(plan.copies, out / PLAN_FILE)
-    pq.write_table(plan.doses, out / COUNTS_FILE)
+    pq.write_table(plan.copy_counts, out / COUNTS_FILE)
     plan.payload.astype(plan.payload.dtype.newbyteorder("<")).tofile(out / PAYLOAD_FILE)
     (out / FACTS_FILE).write_text(json.dumps(vars(plan.facts), indent=1, sort_keys=True))
 
@@ -315,36 +317,36 @@ def read_plan(folder: Path) -> Plan:
     return Plan(
         facts=facts,
         copies=read_parquet(folder / PLAN_FILE),
-        doses=read_parquet(folder / COUNTS_FILE),
+        copy_counts=read_parquet(folder / COUNTS_FILE),
         payload=np.fromfile(folder / PAYLOAD_FILE, dtype=_width(facts.vocabulary)),
     )
 
 
-def _dose_table(
+def _copy_count_table(
     examples: Sequence[Example],
     tokens: Mapping[str, npt.NDArray[np.int64]],
-    drawn: Mapping[str, Dose],
+    drawn: Mapping[str, CopyCount],
 ) -> pa.Table:
     """Return what was drawn for each example; `passage_copies` sums over the rows of its group."""
-    nothing = Dose(example_id="", rate=0.0, realised=0)
+    nothing = CopyCount(example_id="", rate=0.0, realised=0)
     found = [drawn.get(example.example_id, nothing) for example in examples]
     shared: Counter[tuple[str, str]] = Counter()
-    for example, dose in zip(examples, found, strict=True):
-        shared[example.dataset, example.group] += dose.realised
+    for example, count in zip(examples, found, strict=True):
+        shared[example.dataset, example.group] += count.realised
     return pa.Table.from_pylist(
         [
             {
                 "example_id": example.example_id,
                 "dataset": example.dataset,
                 "side": example.side,
-                "rate": dose.rate,
-                "realised": dose.realised,
+                "rate": count.rate,
+                "realised": count.realised,
                 "passage_copies": shared[example.dataset, example.group],
                 "text_length": len(tokens[example.example_id]),
             }
-            for example, dose in zip(examples, found, strict=True)
+            for example, count in zip(examples, found, strict=True)
         ],
-        schema=DOSES_SCHEMA,
+        schema=COPY_COUNTS_SCHEMA,
     )
 
 

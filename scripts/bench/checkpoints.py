@@ -23,7 +23,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast, Trainer
 
-from inject.stream.exposures import ExposureLedger
+from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
 from train.loop import checkpoint_manifest, resume
@@ -92,7 +92,7 @@ def main() -> None:
             model=model,
             tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
             view=view,
-            ledger=ExposureLedger(view, [], {}),
+            ledger=ExposureRecorder(view, [], {}),
             settings=SETTINGS,
             seed=0,
             unfinished=unfinished,

@@ -34,7 +34,7 @@ def measure(asked: dict[str, Any]) -> None:
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
 
-    from inject.stream.exposures import ExposureLedger
+    from inject.stream.exposures import ExposureRecorder
     from inject.stream.view import clean_view
     from scripts.bench.random_tokens import RandomTokens
     from train.loop.log import read_log
@@ -61,7 +61,7 @@ def measure(asked: dict[str, Any]) -> None:
         model=build_model(shape, vocabulary, 0, 0),
         tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
         view=view,
-        ledger=ExposureLedger(view, [], {}),
+        ledger=ExposureRecorder(view, [], {}),
         settings=settings,
         seed=0,
         execution=ExecutionSettings(**asked["execution"]),

@@ -21,7 +21,7 @@ from inject.examples.twin_membership import Twins
 from inject.formats.importing import AnyImport
 from inject.overlap.settings import OverlapSettings
 from inject.settings import Copies, Placement, PoolSettings, PositiveInt, Settings
-from inject.variants.settings import ParaphraseVariant, Variants, not_to_be_sent
+from inject.variants.settings import ParaphraseVariant, Variants, protected_texts_error
 from spikein.config.yaml_document import KeyPath, dotted
 from train.checkpoint_steps import checkpoint_steps
 from train.execution import ExecutionSettings
@@ -99,7 +99,7 @@ class Experiment(Settings):
     twins: Twins = Twins()
     """Further models beside each arm: the clean twin, the retrained model, shadow models."""
     pool: PoolSettings = PoolSettings()
-    """How members and non-members are dealt."""
+    """How members and non-members are drawn."""
     train: TrainSettings
     """How the arms' models are trained."""
     execution: ExecutionSettings = ExecutionSettings()
@@ -272,7 +272,7 @@ def _sent_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]
             )
         kept = [name for name in names if not variant.may_send(name, protected=names[name])]
         if kept:
-            error = not_to_be_sent(kept)
+            error = protected_texts_error(kept)
             yield key, error.problem, error.hint or ""
 
 

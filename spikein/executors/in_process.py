@@ -17,7 +17,7 @@ from spikein.pipeline.graph import Graph, Planned, Report, Step, StepContext, is
 from spikein.progress import Progress
 from spikein.store.artifact import Artifact, require_current, verified
 from spikein.store.manifest import StoreError
-from spikein.store.store import Obtained, Store
+from spikein.store.store import ArtifactRules, BuildResult, Store
 
 
 class InProcess:
@@ -77,7 +77,7 @@ class _Work:
         except Exception as error:
             error.add_note(f"This happened in the step {step.name}. Finished steps are kept.")
             raise
-        twin = obtained.adopted
+        twin = obtained.same_as
         self._progress.step_finished(
             step.name,
             built=obtained.built,
@@ -88,7 +88,7 @@ class _Work:
             step=step, artifact=obtained.artifact, built=obtained.built, seconds=obtained.seconds
         )
 
-    def _obtained(self, step: Step, inputs: dict[str, Artifact]) -> Obtained:
+    def _obtained(self, step: Step, inputs: dict[str, Artifact]) -> BuildResult:
         def build(out: Path) -> None:
             self._progress.step_started(
                 step.name, number=self._number, total=max(self._total, self._number)
@@ -112,12 +112,14 @@ class _Work:
             step.recipe,
             build,
             label=step.label,
-            volatile=step.volatile,
-            protected=is_protected(step, inputs.values()),
-            notice=self._progress.notice,
             inputs=inputs,
-            reads=step.reads,
-            facets=step.facets,
+            rules=ArtifactRules(
+                volatile=step.volatile,
+                protected=is_protected(step, inputs.values()),
+                reads=step.reads,
+                facets=step.facets,
+            ),
+            notice=self._progress.notice,
         )
 
     def _require_inputs(self, step: Step, inputs: dict[str, Artifact]) -> None:

@@ -4,6 +4,7 @@ base → corpus, examples, plan → audit → model → token statistics → sco
 every step whose identity they share: one corpus, one base model, one pool a seed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from spikein.pipeline.steps.detection import TWIN, asked_settings, frequency_ste
 from spikein.pipeline.steps.examples import examples_step
 from spikein.pipeline.steps.plan import plan_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
-from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_step, gains_step
+from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_step, accuracy_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.pipeline.steps.variants import variants_step
@@ -60,7 +61,7 @@ class ArmNodes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assembly:
+class ExperimentGraph:
     """An experiment as a graph."""
 
     experiment: Experiment
@@ -68,7 +69,7 @@ class Assembly:
     arms: tuple[ArmSteps, ...]
     """What the results are drawn from, base models included."""
     results: Step
-    gains: Step | None
+    accuracy_gain: Step | None
     """What the arms' task accuracy gained; None where no dataset has closed answers."""
     trajectory: Step | None
     """Detection along training; None where no arm keeps models along the way."""
@@ -77,7 +78,7 @@ class Assembly:
     """What was left out, and why; and names that may be taken for another file."""
 
 
-def assemble(checked: CheckedExperiment) -> Assembly:
+def build_graph(checked: CheckedExperiment) -> ExperimentGraph:
     """Build the graph of an experiment; reads the content of its sources to name the steps.
 
     Raises:
@@ -105,12 +106,12 @@ def assemble(checked: CheckedExperiment) -> Assembly:
     found += _base_arms(nodes)
     found += twin_arms([(node.arm, node.examples, node.reported) for node in nodes])
     results = results_step(found, experiment.analysis, label=experiment.name)
-    gains = _gains(nodes, experiment)
+    accuracy_gain = _accuracy_gain(nodes, experiment)
     along = [one for node in nodes for one in node.checkpoints]
     trajectory = (
         trajectory_step(along, experiment.analysis, label=experiment.name) if along else None
     )
-    goals = [results, *(step for step in (gains, trajectory) if step)]
+    goals = [results, *(step for step in (accuracy_gain, trajectory) if step)]
     # What the page and the run's folder are filled from must be there, too.
     goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
@@ -123,12 +124,12 @@ def assemble(checked: CheckedExperiment) -> Assembly:
                 step,
                 *(step.inputs[name] for name in ("audit", "plan") if name in step.inputs),
             ]
-    return Assembly(
+    return ExperimentGraph(
         experiment=experiment,
         nodes=nodes,
         arms=tuple(found),
         results=results,
-        gains=gains,
+        accuracy_gain=accuracy_gain,
         trajectory=trajectory,
         graph=Graph(goals=tuple(goals)),
         notes=(*checked.notes, *_notes(nodes)),
@@ -222,7 +223,7 @@ def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step 
     return accuracy_step(model, examples, experiment.contaminants, experiment.detect)
 
 
-def _gains(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
+def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
     arms = [
         AccuracySteps(
             axes=node.arm.labels,
@@ -235,10 +236,10 @@ def _gains(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
         for node in nodes
         if node.accuracy is not None
     ]
-    return gains_step(arms, experiment.analysis, label=experiment.name) if arms else None
+    return accuracy_gain_step(arms, experiment.analysis, label=experiment.name) if arms else None
 
 
-def _corpus_tokens(every: list[ArmExperiment]) -> int:
+def _corpus_tokens(every: Sequence[ArmExperiment]) -> int:
     """Return how long the clean corpus is: the longest stream, and the base model's after it."""
     streams = max(arm.experiment.corpus.tokens for arm in every)
     base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in every)

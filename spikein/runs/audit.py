@@ -18,7 +18,7 @@ from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
 from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
 from inject.stream.audit import AuditReport, read_audit
-from inject.stream.exposures import FedCopies, fed_copies, read_exposures
+from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 from spikein.runs.arms import RunArm, open_run_corpus, run_arms
 from spikein.store.manifest import SHORT
 from spikein.store.store import short_digest
@@ -40,7 +40,7 @@ class RunAudit:
 
     streams: dict[str, AuditReport]
     """By arm, or by all arms that share the stream."""
-    fed: dict[str, FedCopies]
+    fed: dict[str, CopyOutcomes]
     """What became of the copies of each model that was fed any, by its label."""
     dropped: list[BackgroundComparison]
     """What was left out of each corpus when it was built."""
@@ -124,10 +124,10 @@ def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
     }
 
 
-def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:
+def _fed(arms: list[RunArm]) -> dict[str, CopyOutcomes]:
     found = {}
     for arm in arms:
-        copies = fed_copies(read_exposures(arm.model))
+        copies = copy_outcomes(read_exposures(arm.model))
         if copies.planned:
             label = f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in found else arm.label
             found[label] = copies

@@ -33,7 +33,7 @@ from inject.overlap.filter import read_overlaps
 from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
-from spikein.pipeline.build_graph import Assembly
+from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.steps.examples import read_pool_reports
 from spikein.pipeline.steps.results import Results, load_results, open_arms, recorded_figures
 from spikein.pipeline.steps.trajectory import FADING, PROGRESS, Along, load_trajectory
@@ -52,28 +52,33 @@ _LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "sci
 
 
 def fill_run(
-    folder: Path, assembly: Assembly, report: RunReport, *, show_protected: bool = False
+    folder: Path,
+    experiment_graph: ExperimentGraph,
+    report: RunReport,
+    *,
+    show_protected: bool = False,
 ) -> list[str]:
     """Write everything into the (hidden) run folder and return the summary's lines.
 
     Args:
         folder: where to write.
-        assembly: the experiment and its steps.
+        experiment_graph: the experiment and its steps.
         report: what became of the steps.
         show_protected: let the page show the texts of protected datasets.
     """
-    results_folder = report.artifact(assembly.results).path
+    results_folder = report.artifact(experiment_graph.results).path
     results = load_results(results_folder)
-    write_text(folder / EXPERIMENT, resolved_yaml(assembly.experiment))
+    write_text(folder / EXPERIMENT, resolved_yaml(experiment_graph.experiment))
     for name in TABLE_FILES:
         shutil.copyfile(results_folder / name, folder / name)
-    if assembly.gains is not None:
+    if experiment_graph.accuracy_gain is not None:
         shutil.copyfile(
-            report.artifact(assembly.gains).path / ACCURACY_FILE, folder / ACCURACY_FILE
+            report.artifact(experiment_graph.accuracy_gain).path / ACCURACY_FILE,
+            folder / ACCURACY_FILE,
         )
     along = None
-    if assembly.trajectory is not None:
-        made = report.artifact(assembly.trajectory).path
+    if experiment_graph.trajectory is not None:
+        made = report.artifact(experiment_graph.trajectory).path
         for name in (PROGRESS, FADING):
             shutil.copyfile(made / name, folder / name)
         along = load_trajectory(made)
@@ -81,16 +86,20 @@ def fill_run(
     figures = [
         *results.figures,
         *(along.figures if along else ()),
-        *(recorded_figures(report.artifact(assembly.gains).path) if assembly.gains else ()),
+        *(
+            recorded_figures(report.artifact(experiment_graph.accuracy_gain).path)
+            if experiment_graph.accuracy_gain
+            else ()
+        ),
     ]
     for figure in figures:
         for path in (figure.svg, figure.png):
             shutil.copyfile(path, folder / "figures" / path.name)
-    _write_examples(folder, assembly, report)
-    _write_exposures(folder, assembly, report)
+    _write_examples(folder, experiment_graph, report)
+    _write_exposures(folder, experiment_graph, report)
     for outcome in report.outcomes:
         link_artifact(folder, outcome.artifact)
-    page = _page(assembly, report, results, along, figures, show_protected)
+    page = _page(experiment_graph, report, results, along, figures, show_protected)
     write_report(folder, page)
     tables = split_by_cohort(page.analysis.metrics, axis_names(page.arms))
     checks = [
@@ -103,10 +112,10 @@ def fill_run(
     return [*checks, *summary_sentences(tables), *told]
 
 
-def _write_examples(folder: Path, assembly: Assembly, report: RunReport) -> None:
+def _write_examples(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:
     """Write the examples of all pools with a column `seed`, protected texts left out."""
     tables = []
-    pools = {node.examples.digest: node for node in assembly.nodes}
+    pools = {node.examples.digest: node for node in experiment_graph.nodes}
     for node in pools.values():
         rows = read_examples(report.artifact(node.examples).path)
         shown = [
@@ -118,10 +127,10 @@ def _write_examples(folder: Path, assembly: Assembly, report: RunReport) -> None
     pq.write_table(pa.concat_tables(tables), folder / EXAMPLES_FILE)
 
 
-def _write_exposures(folder: Path, assembly: Assembly, report: RunReport) -> None:
+def _write_exposures(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:
     """Write the exposures of all arms, with the swept axes and the seed as columns."""
     tables = []
-    for node in assembly.nodes:
+    for node in experiment_graph.nodes:
         table = read_exposures(report.artifact(node.trained).path)
         columns = {**node.arm.labels, "seed": node.arm.seed}
         for position, (name, value) in enumerate(columns.items()):
@@ -131,30 +140,30 @@ def _write_exposures(folder: Path, assembly: Assembly, report: RunReport) -> Non
 
 
 def _page(
-    assembly: Assembly,
+    experiment_graph: ExperimentGraph,
     report: RunReport,
     results: Results,
     along: Along | None,
     figures: list[ReportFigure],
     show_protected: bool,
 ) -> Report:
-    experiment = assembly.experiment
-    inputs = {name: report.artifact(step) for name, step in assembly.results.inputs.items()}
+    experiment = experiment_graph.experiment
+    inputs = {name: report.artifact(step) for name, step in experiment_graph.results.inputs.items()}
     return Report(
         name=experiment.name,
-        arms=open_arms(assembly.arms, inputs),
+        arms=open_arms(experiment_graph.arms, inputs),
         analysis=results.analysis,
         experiment_yaml=resolved_yaml(experiment),
-        description=description(assembly),
-        setup=setup(assembly),
-        audits=audited_streams(assembly, report),
-        fed=fed_streams(assembly, report),
-        streams=run_streams(assembly, report),
-        backgrounds=_backgrounds(assembly, report),
-        gains=_gains(assembly, report),
+        description=description(experiment_graph),
+        setup=setup(experiment_graph),
+        audits=audited_streams(experiment_graph, report),
+        fed=fed_streams(experiment_graph, report),
+        streams=run_streams(experiment_graph, report),
+        backgrounds=_backgrounds(experiment_graph, report),
+        gains=_gains(experiment_graph, report),
         along=None
         if along is None
-        else trajectory_view(along.tables, list(assembly.experiment.sweep)),
+        else trajectory_view(along.tables, list(experiment_graph.experiment.sweep)),
         figures=figures,
         cost=[
             CostRow(
@@ -165,27 +174,27 @@ def _page(
             )
             for outcome in report.outcomes
         ],
-        provenance=_provenance(assembly, report),
-        notes=_page_notes(assembly, report) + passage_sentences(results.analysis.metrics),
+        provenance=_provenance(experiment_graph, report),
+        notes=_page_notes(experiment_graph, report) + passage_sentences(results.analysis.metrics),
         show_protected=show_protected,
     )
 
 
-def _gains(assembly: Assembly, report: RunReport) -> list[AccuracyGainTable]:
-    if assembly.gains is None:
+def _gains(experiment_graph: ExperimentGraph, report: RunReport) -> list[AccuracyGainTable]:
+    if experiment_graph.accuracy_gain is None:
         return []
-    table = read_accuracy_table(report.artifact(assembly.gains).path)
-    axes = list(dict.fromkeys(key for node in assembly.nodes for key in node.arm.labels))
+    table = read_accuracy_table(report.artifact(experiment_graph.accuracy_gain).path)
+    axes = list(dict.fromkeys(key for node in experiment_graph.nodes for key in node.arm.labels))
     return accuracy_gain_tables(table, axes)
 
 
-def _backgrounds(assembly: Assembly, report: RunReport) -> list[BackgroundAudit]:
-    corpora = {node.corpus.digest: node.corpus for node in assembly.nodes}
+def _backgrounds(experiment_graph: ExperimentGraph, report: RunReport) -> list[BackgroundAudit]:
+    corpora = {node.corpus.digest: node.corpus for node in experiment_graph.nodes}
     audits = [read_overlaps(report.artifact(step).path) for step in corpora.values()]
     return [background_audit(*audit) for audit in audits if audit is not None]
 
 
-def _provenance(assembly: Assembly, report: RunReport) -> list[Fact]:
+def _provenance(experiment_graph: ExperimentGraph, report: RunReport) -> list[Fact]:
     made = [outcome.artifact.manifest for outcome in report.outcomes]
     created = sorted(
         manifest.created.replace("T", " ").replace("+00:00", " UTC") for manifest in made
@@ -198,8 +207,8 @@ def _provenance(assembly: Assembly, report: RunReport) -> list[Fact]:
         Fact("Python of the page", platform.python_version()),
         *(Fact(name, version) for name, version in library_versions(_LIBRARIES).items()),
     ]
-    steps = {"results": assembly.results}
-    for node in assembly.nodes:
+    steps = {"results": experiment_graph.results}
+    for node in experiment_graph.nodes:
         steps[f"corpus {node.corpus.label}"] = node.corpus
         if node.base is not None and node.base.step is not None:
             steps[f"base model {node.base.label}"] = node.base.step
@@ -221,9 +230,9 @@ def _made_by(name: str, part: str, made: Sequence[Manifest]) -> list[Fact]:
     return [Fact(name, told)]
 
 
-def _page_notes(assembly: Assembly, report: RunReport) -> list[str]:
-    notes = list(assembly.notes)
-    pools = {node.examples.digest: node.examples for node in assembly.nodes}
+def _page_notes(experiment_graph: ExperimentGraph, report: RunReport) -> list[str]:
+    notes = list(experiment_graph.notes)
+    pools = {node.examples.digest: node.examples for node in experiment_graph.nodes}
     for step in pools.values():
         where = f"{step.label} · " if len(pools) > 1 else ""
         facts = read_pool_reports(report.artifact(step).path)

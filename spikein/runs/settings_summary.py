@@ -10,25 +10,25 @@ from analysis.page import Fact
 from inject.examples.twin_membership import Twins
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
-from spikein.pipeline.build_graph import Assembly
+from spikein.pipeline.build_graph import ExperimentGraph
 from train.models.shapes import load_shape, parameter_count
 from train.settings import TokenizerTraining
 
 Read = Callable[[Experiment], str | None]
 
 
-def description(assembly: Assembly) -> str:
+def description(experiment_graph: ExperimentGraph) -> str:
     """Return what was run as a paragraph."""
-    experiments = _experiments(assembly)
+    experiments = _experiments(experiment_graph)
 
     def told(read: Read) -> str:
         return _any_of(experiments, read)
 
-    names = [one.name for one in assembly.experiment.contaminants]
+    names = [one.name for one in experiment_graph.experiment.contaminants]
     members = told(lambda one: f"{sum(part.members for part in one.contaminants):,}")
     withheld = told(lambda one: f"{sum(part.nonmembers for part in one.contaminants):,}")
     lengths = told(lambda one: f"{one.corpus.tokens:,}")
-    count = len(assembly.nodes)
+    count = len(experiment_graph.nodes)
     models = "1 model was" if count == 1 else f"{count} models were"
     return (
         f"{members} texts ({', '.join(names)}) were drawn at random as members and spiked into "
@@ -39,9 +39,9 @@ def description(assembly: Assembly) -> str:
     )
 
 
-def setup(assembly: Assembly) -> list[Fact]:
+def setup(experiment_graph: ExperimentGraph) -> list[Fact]:
     """Return the settings as a table; one that was swept names all its values."""
-    experiments = _experiments(assembly)
+    experiments = _experiments(experiment_graph)
     lines: tuple[tuple[str, Read], ...] = (
         ("Model", _model),
         ("Base model", _base),
@@ -59,15 +59,15 @@ def setup(assembly: Assembly) -> list[Fact]:
         ("Beside each arm", lambda one: one.twins.label() if one.twins != Twins() else None),
     )
     facts = [Fact(name, text) for name, read in lines if (text := _any_of(experiments, read, "; "))]
-    for axis in assembly.experiment.sweep:
-        labels = dict.fromkeys(node.arm.labels[axis] for node in assembly.nodes)
+    for axis in experiment_graph.experiment.sweep:
+        labels = dict.fromkeys(node.arm.labels[axis] for node in experiment_graph.nodes)
         facts.append(Fact(f"Swept: {axis}", ", ".join(labels)))
-    seeds = ", ".join(str(seed) for seed in assembly.experiment.seeds)
+    seeds = ", ".join(str(seed) for seed in experiment_graph.experiment.seeds)
     return [*facts, Fact("Seeds", seeds)]
 
 
-def _experiments(assembly: Assembly) -> list[Experiment]:
-    return [node.arm.experiment for node in assembly.nodes]
+def _experiments(experiment_graph: ExperimentGraph) -> list[Experiment]:
+    return [node.arm.experiment for node in experiment_graph.nodes]
 
 
 def _any_of(experiments: list[Experiment], read: Read, between: str = ", ") -> str:

@@ -9,26 +9,28 @@ from collections.abc import Mapping, Sequence
 from analysis.arm import short_axis
 from analysis.page.streams import Stream
 from inject.plan.plan import read_plan
-from inject.stream.exposures import FedCopies, fed_copies, read_exposures
+from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import RunReport
-from spikein.pipeline.build_graph import CONTAMINATED, Assembly
+from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
 from spikein.pipeline.graph import Step
 from spikein.runs.audit import stream_audits
 
 
-def audited_streams(assembly: Assembly, report: RunReport) -> dict[str, dict[str, object]]:
+def audited_streams(
+    experiment_graph: ExperimentGraph, report: RunReport
+) -> dict[str, dict[str, object]]:
     """Return what the audit of each stream found, by a label that no other stream has."""
     models = [
         outcome.step
         for outcome in report.outcomes
         if outcome.step.kind == "model" and "audit" in outcome.step.inputs
     ]
-    arms = {node.trained.digest: node.arm for node in assembly.nodes}
+    arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
     users: dict[str, list[Step]] = {}
     for model in models:
         users.setdefault(model.inputs["audit"].digest, []).append(model)
-    seeds = len(assembly.experiment.seeds) > 1
+    seeds = len(experiment_graph.experiment.seeds) > 1
     found = stream_audits(
         (label, report.artifact(same[0].inputs["audit"]).path)
         for same in users.values()
@@ -66,10 +68,10 @@ def _labels(models: Sequence[Step], arms: Mapping[str, ArmExperiment], *, seeds:
     return labels
 
 
-def fed_streams(assembly: Assembly, report: RunReport) -> dict[str, FedCopies]:
+def fed_streams(experiment_graph: ExperimentGraph, report: RunReport) -> dict[str, CopyOutcomes]:
     """Return what became of the copies of each model that was fed any, shadow models included."""
-    trained = [node.trained for node in assembly.nodes]
-    for node in assembly.nodes:
+    trained = [node.trained for node in experiment_graph.nodes]
+    for node in experiment_graph.nodes:
         twins = [node.twins.clean, node.twins.retrained, *node.twins.shadows]
         trained += [twin.trained for twin in twins if twin is not None]
     found = {}
@@ -79,7 +81,7 @@ def fed_streams(assembly: Assembly, report: RunReport) -> dict[str, FedCopies]:
         except KeyError:
             # A twin of which nobody needed anything is not made.
             continue
-        copies = fed_copies(read_exposures(path))
+        copies = copy_outcomes(read_exposures(path))
         if copies.planned:
             # Twins of streams of several lengths share their label.
             taken = step.label in found
@@ -87,10 +89,10 @@ def fed_streams(assembly: Assembly, report: RunReport) -> dict[str, FedCopies]:
     return found
 
 
-def run_streams(assembly: Assembly, report: RunReport) -> list[Stream]:
+def run_streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
     """Return what each arm, and each twin that is reported, was trained on."""
     found = []
-    for node in assembly.nodes:
+    for node in experiment_graph.nodes:
         found.append(_stream(node.arm, CONTAMINATED, node.plan, node.trained, report))
         found += [
             _stream(node.arm, one.model, one.twin.plan, one.twin.trained, report)
@@ -107,5 +109,5 @@ def _stream(arm: ArmExperiment, model: str, plan: Step, trained: Step, report: R
         seed=arm.seed,
         tokens=facts.budget,
         payload=facts.budget - facts.background,
-        copies=fed_copies(read_exposures(report.artifact(trained).path)),
+        copies=copy_outcomes(read_exposures(report.artifact(trained).path)),
     )

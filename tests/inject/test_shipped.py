@@ -78,7 +78,7 @@ def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(InputError, match="Did you mean 'quickstart'") as caught:
         EXPERIMENTS.find("quikstart")
     assert "real-small" in str(caught.value)
-    with pytest.raises(InputError, match="no model shape of this name.*Did you mean 'llama-1m'"):
+    with pytest.raises(InputError, match=r"no model shape of this name.*Did you mean 'llama-1m'"):
         SHAPES.find("lama-1m")
 
 

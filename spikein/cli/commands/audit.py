@@ -9,7 +9,7 @@ from spikein.cli.output import Column, print_table, say, warn
 
 if TYPE_CHECKING:
     from inject.overlap.settings import OverlapSettings
-    from inject.stream.exposures import FedCopies
+    from inject.stream.exposures import CopyOutcomes
     from spikein.runs.audit import BackgroundComparison
 
 FOUND = 2
@@ -135,7 +135,7 @@ def _rules(
         ) from None
 
 
-def _print_fed(fed: "dict[str, FedCopies]") -> None:
+def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
     """Print what became of the copies of each model, and which were altered."""
     if not fed:
         return

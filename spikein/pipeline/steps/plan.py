@@ -15,13 +15,14 @@ from spikein.pipeline.steps.inputs import read_ground
 from spikein.pipeline.steps.variants import renditions_of
 
 
-class Dealing(NamedTuple):
-    """Whom doses and variants are dealt to, where that is more than the members."""
+class CopyCountDraw(NamedTuple):
+    """Who gets copy counts and variants, where that is more than the spiked members."""
 
     pool: Step
-    """The arm's own examples: doses are dealt to their members, or to all of them."""
-    deal: int
-    """0 for the members' doses in the arm; others are draws of their own, for everybody."""
+    """The arm's own examples: their members get copy counts, or all of them."""
+    number: int
+    """0 for the counts that the arm's members have; each other number is a draw of its own, for all
+    examples of the pool."""
 
 
 def plan_step(
@@ -31,7 +32,7 @@ def plan_step(
     variants: Step | None,
     *,
     seed: int,
-    dealing: Dealing | None = None,
+    count_draw: CopyCountDraw | None = None,
     label: str | None = None,
 ) -> Step:
     """Draw copies, their variants and their anchors for one arm."""
@@ -42,10 +43,10 @@ def plan_step(
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_ground(corpus, context.inputs)
         tokenizer = corpus_tokenizer(context.inputs["corpus"].path)
-        dosed = None
-        if dealing is not None:
-            dosed = read_examples(context.inputs["pool"].path)
-            dosed = dosed if dealing.deal else members(dosed)
+        candidates = None
+        if count_draw is not None:
+            candidates = read_examples(context.inputs["pool"].path)
+            candidates = candidates if count_draw.number else members(candidates)
         plan = make_plan(
             pool,
             tokens,
@@ -59,8 +60,8 @@ def plan_step(
             vocabulary=clean.vocabulary,
             variants=asked,
             renditions=renditions_of(context.inputs),
-            dosed=dosed,
-            deal=dealing.deal if dealing else 0,
+            candidates=candidates,
+            draw_number=count_draw.number if count_draw else 0,
         )
         write_plan(context.out, plan)
 
@@ -79,12 +80,12 @@ def plan_step(
                 if variants
                 else {}
             ),
-            **({"deal": dealing.deal} if dealing else {}),
+            **({"draw_number": count_draw.number} if count_draw else {}),
         },
         inputs={
             "corpus": corpus,
             "examples": examples,
-            **({"pool": dealing.pool} if dealing else {}),
+            **({"pool": count_draw.pool} if count_draw else {}),
             **({"variants": variants} if variants else {}),
         },
         libraries=("scipy",),

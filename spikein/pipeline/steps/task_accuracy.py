@@ -16,7 +16,7 @@ from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import read_examples
 from inject.source_digest import root
-from inject.stream.exposures import copies_seen, read_exposures
+from inject.stream.exposures import read_exposures, seen_copy_counts
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
 from spikein.pipeline.steps.detection import open_target
@@ -56,10 +56,8 @@ def accuracy_step(
     def build(context: StepContext) -> None:
         from detect.task_accuracy.scoring import task_accuracy
 
-        target = open_target(model, context.inputs, detect)
         rows = task_accuracy(
-            target.model,
-            target.tokenizer,
+            open_target(model, context.inputs, detect),
             read_examples(context.inputs["examples"].path),
             kinds=kinds,
             batch_tokens=detect.batch_tokens,
@@ -79,7 +77,9 @@ def accuracy_step(
     )
 
 
-def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str) -> Step:
+def accuracy_gain_step(
+    arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str
+) -> Step:
     """Compare members and non-members, before and after, over all arms of an experiment."""
     inputs = numbered_inputs(
         [
@@ -108,7 +108,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         figures_record(context.out, [] if figure is None else [figure])
 
     return Step(
-        kind="gains",
+        kind="accuracy_gain",
         label=label,
         version=3,
         settings={
@@ -133,5 +133,5 @@ def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
         before=folders.get("before"),
         after=folders["after"],
         examples=folders["examples"],
-        copies=copies_seen(read_exposures(folders["model"])),
+        copies=seen_copy_counts(read_exposures(folders["model"])),
     )

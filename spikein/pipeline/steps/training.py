@@ -78,7 +78,12 @@ class ModelNode:
             return nullcontext()
         from train.models.pretrained import model_identity
 
-        taken = partial(model_identity, self.pretrained, revision=self.revision)
+        taken = partial(
+            model_identity,
+            self.pretrained,
+            revision=self.revision,
+            trust_remote_code=self.trust_remote_code,
+        )
         return unchanged(self.pretrained, taken, self.identity)
 
     def locate(self, inputs: Mapping[str, Any], name: str) -> str:
@@ -99,7 +104,11 @@ def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
             pretrained=model.pretrained,
             revision=model.revision,
             trust_remote_code=model.trust_remote_code,
-            identity=model_identity(model.pretrained, revision=model.revision),
+            identity=model_identity(
+                model.pretrained,
+                revision=model.revision,
+                trust_remote_code=model.trust_remote_code,
+            ),
         )
     if experiment.base is None:
         return None

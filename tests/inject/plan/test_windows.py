@@ -205,7 +205,7 @@ def test_poisson_counts_are_poisson():
     tokens = {name: ids[:2] for name, ids in tokens.items()}
     source = random_source(2_000_000, seed=1, vocabulary=90)
     plan = plan_for(examples, tokens, Placement(), source=source, copies=Copies(poisson=2))
-    counts = np.bincount(np.minimum(plan.doses["realised"].to_numpy(), 8), minlength=9)
+    counts = np.bincount(np.minimum(plan.copy_counts["realised"].to_numpy(), 8), minlength=9)
     expected = poisson.pmf(np.arange(8), 2)
     expected = np.append(expected, 1 - expected.sum()) * 100_000
     assert chisquare(counts, expected).pvalue > 1e-4

@@ -175,7 +175,7 @@ def test_a_circle_of_three_files_names_all_of_them(lab):
 
 def test_a_folder_and_a_broken_file_are_refused(lab):
     (lab / "sub.yaml").mkdir()
-    with pytest.raises(InputError, match="sub.yaml: cannot be read: not a file"):
+    with pytest.raises(InputError, match=r"sub\.yaml: cannot be read: not a file"):
         read_experiment(write(lab, "extends: sub.yaml\n"))
     write(lab, "a: [", "broken.yaml")
     with pytest.raises(InputError, match=r"broken\.yaml:1: not valid YAML"):

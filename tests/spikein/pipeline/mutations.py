@@ -61,7 +61,7 @@ SOURCES = {
 }
 TEXTS = "tokenizer corpus"
 MODELS = "model statistics trajectory"
-ADDED = "cast plan audit model statistics scores results"
+ADDED = "membership plan audit model statistics scores results"
 
 
 def sources(kind: str) -> tuple[str, ...]:
@@ -84,11 +84,11 @@ CASES: dict[str, Case] = {
     "variables": case("", "variables.unused=2"),
     "seeds": case(
         # The corpus is searched for the rows that each seed invents.
-        "corpus examples cast plan model results gains trajectory variants",
+        "corpus examples membership plan model results accuracy_gain trajectory variants",
         "seeds=[1]",
         *variant("kind: question"),
     ),
-    "sweep": case("model results gains trajectory", "sweep={{train.lr: [0.02]}}"),
+    "sweep": case("model results accuracy_gain trajectory", "sweep={{train.lr: [0.02]}}"),
     "model.shape": case("base", "model.shape={folder}/other.yaml"),
     "model.pretrained": case(
         "tokenizer model statistics accuracy", "model.pretrained={folder}/b", *PRETRAINED
@@ -295,9 +295,9 @@ CASES: dict[str, Case] = {
     "audit.near_duplicate": case("corpus", "audit.near_duplicate=0.6"),
     "audit.drop": case("corpus", "audit.drop=false"),
     "twins.clean": case(ADDED, "twins.clean=false"),
-    "twins.retrained": case("cast", "twins.retrained=0.4"),
+    "twins.retrained": case("membership", "twins.retrained=0.4"),
     "twins.shadows": case(
-        "cast plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
+        "membership plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
     ),
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),
@@ -363,17 +363,19 @@ CASES: dict[str, Case] = {
     "detect.batch_tokens": case("", "detect.batch_tokens=100"),
     "detect.compile": case("", "detect.compile=always"),
     "detect.device": case("", "detect.device=cpu"),
-    "analysis.replicates": case("results gains trajectory", "analysis.replicates=200"),
-    "analysis.confidence": case("results gains trajectory", "analysis.confidence=0.9"),
+    "analysis.replicates": case("results accuracy_gain trajectory", "analysis.replicates=200"),
+    "analysis.confidence": case("results accuracy_gain trajectory", "analysis.confidence=0.9"),
     "analysis.false_positive_rates": case(
         "results trajectory", "analysis.false_positive_rates=[0.1]"
     ),
-    "analysis.zero_copies": case("results gains trajectory", "analysis.zero_copies=nonmember"),
+    "analysis.zero_copies": case(
+        "results accuracy_gain trajectory", "analysis.zero_copies=nonmember"
+    ),
     "analysis.max_unscored": case("results trajectory", "analysis.max_unscored=0.2"),
     "analysis.max_unscored_tune": case("results trajectory", "analysis.max_unscored_tune=0.2"),
     "analysis.min_members": case("results trajectory", "analysis.min_members=3"),
     "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
-    "analysis.task_accuracy": case("accuracy gains", "analysis.task_accuracy=false"),
-    "analysis.seed": case("results gains trajectory", "analysis.seed=1"),
+    "analysis.task_accuracy": case("accuracy accuracy_gain", "analysis.task_accuracy=false"),
+    "analysis.seed": case("results accuracy_gain trajectory", "analysis.seed=1"),
 }
 """`[kind]` names the member of a union; lists are named without an index."""

@@ -60,13 +60,13 @@ def changed(found: list[Step], after: Sources) -> set[str]:
         ("inject.examples.datasets.fiction.towns", "towns", "examples corpus"),
         ("inject.examples.template", "Template.render", "examples corpus accuracy"),
         ("inject.corpus.background.files", "FilesSource.documents", "tokenizer corpus"),
-        ("inject.examples.pool", "deal_usable", "examples"),
+        ("inject.examples.membership", "split_members", "examples"),
         ("inject.plan.placement", "place_copies", "plan"),
         ("inject.stream.audit", "audit", "audit"),
-        ("inject.examples.twin_membership", "with_cast", "cast"),
+        ("inject.examples.twin_membership", "with_twin_membership", "membership"),
         ("train.loop.training_loop", "train", "base model"),
         ("detect.task_accuracy.scoring", "task_accuracy", "accuracy"),
-        ("analysis.intervals", "percentile_bounds", "results gains trajectory"),
+        ("analysis.intervals", "percentile_bounds", "results accuracy_gain trajectory"),
         ("analysis.trajectory.fading", "fading_rows", "trajectory"),
         # Reading a source that nobody asked for decides nothing.
         ("inject.examples.datasets.imdb", "imdb_rows", ""),
@@ -136,9 +136,9 @@ def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):
         program = (
             "import sys; from pathlib import Path; "
             "from spikein.config.load import read_experiment; "
-            "from spikein.pipeline.build_graph import assemble; "
+            "from spikein.pipeline.build_graph import build_graph; "
             "[print(s.kind, s.digest) for s in "
-            f"assemble(read_experiment(Path({str(experiment)!r}))).graph.steps]"
+            f"build_graph(read_experiment(Path({str(experiment)!r}))).graph.steps]"
         )
         done = subprocess.run(
             [sys.executable, "-c", program],

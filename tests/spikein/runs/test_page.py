@@ -16,7 +16,7 @@ from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
-from spikein.pipeline.build_graph import assemble
+from spikein.pipeline.build_graph import build_graph
 from spikein.progress import Silent
 from spikein.runs.audit import audit_run
 from spikein.runs.folder import linked_artifacts
@@ -264,23 +264,25 @@ def test_the_page_says_when_with_what_code_and_on_what_machine_and_not_on_which_
 
 def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swept):
     root, result = swept
-    assembly = assemble(read_experiment(result.folder / "experiment.yaml"))
-    report = get_executor("in-process").run(assembly.graph, Store(root / "store"), Silent())
-    shown = audited_streams(assembly, report)
+    experiment_graph = build_graph(read_experiment(result.folder / "experiment.yaml"))
+    report = get_executor("in-process").run(experiment_graph.graph, Store(root / "store"), Silent())
+    shown = audited_streams(experiment_graph, report)
     command = audit_run(result.folder, rules=None)
     assert len(shown) == len(command.streams) == 4, "two sizes and two kinds of doses"
     assert all(audit["passed"] for audit in shown.values())
     assert sorted(audit["tokens searched"] for audit in shown.values()) == sorted(
         audit.tokens_searched for audit in command.streams.values()
     )
-    for step in {node.audit.digest: node.audit for node in assembly.nodes}.values():
+    for step in {node.audit.digest: node.audit for node in experiment_graph.nodes}.values():
         folder = report.artifact(step).path
         kept = {name: (folder / name).read_bytes() for name in ("audit.json", "manifest.json")}
         try:
             falsify(folder)
             # A fresh look, as another process has: what was verified before is remembered.
-            report = get_executor("in-process").run(assembly.graph, Store(root / "store"), Silent())
-            check = check_validity([], audited_streams(assembly, report))[0]
+            report = get_executor("in-process").run(
+                experiment_graph.graph, Store(root / "store"), Silent()
+            )
+            check = check_validity([], audited_streams(experiment_graph, report))[0]
             assert check.verdict == "failed"
             assert check.sentence.startswith("1 of 4 streams failed")
             assert not audit_run(result.folder, rules=None).clean

@@ -148,7 +148,7 @@ def test_tune_share_trains_no_model_and_scores_nothing_again(lab):
     assert by_kind["model"] == "to do, unless its inputs stay equal"
     told = experiment(lab, "detect.tune_share=0.5", "name=tuned")
     kinds = {name.split()[0] for name in told.steps}
-    assert kinds == {"examples", "results", "gains"}
+    assert kinds == {"examples", "results", "accuracy_gain"}
 
 
 @pytest.mark.slow
@@ -191,10 +191,10 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
     from dataclasses import replace
 
     from spikein.config.load import read_experiment
-    from spikein.pipeline.build_graph import assemble
+    from spikein.pipeline.build_graph import build_graph
     from spikein.store.store import Artifact
 
-    steps = assemble(read_experiment(lab / "tiny.yaml")).graph.steps
+    steps = build_graph(read_experiment(lab / "tiny.yaml")).graph.steps
     store = Store(lab / "store")
     kinds = set()
     for number, step in enumerate(steps):

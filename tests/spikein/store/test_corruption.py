@@ -36,9 +36,9 @@ OVERRIDES = (
 )
 KINDS = {
     "tokenizer", "corpus", "examples", "variants", "plan", "audit", "model", "statistics",
-    "frequency", "scores", "accuracy", "gains", "trajectory", "results",
+    "frequency", "scores", "accuracy", "accuracy_gain", "trajectory", "results",
 }  # fmt: skip
-READ_BY_NOBODY = {"gains", "trajectory", "results"}
+READ_BY_NOBODY = {"accuracy_gain", "trajectory", "results"}
 """Kinds of which no other artifact is made."""
 LEAST_CASES = 144
 
@@ -80,10 +80,10 @@ def lab(finished: Path, tmp_path: Path) -> Path:
 
 def _graph(folder: Path, *overrides: str) -> Graph:
     from spikein.config.load import read_experiment
-    from spikein.pipeline.build_graph import assemble
+    from spikein.pipeline.build_graph import build_graph
 
     experiment = read_experiment(folder / "tiny.yaml", [*OVERRIDES, *overrides])
-    return assemble(experiment).graph.whole()
+    return build_graph(experiment).graph.whole()
 
 
 def artifacts(root: Path, kind: str = "*") -> list[Path]:

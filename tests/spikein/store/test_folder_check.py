@@ -49,10 +49,10 @@ BAD = [a_file, through_a_file, a_dangling_link, below_a_dangling_link, a_circle]
 def nothing_is_built(monkeypatch):
     """Naming the steps is the first work; a run that gets there has been let through."""
 
-    def assemble(experiment):
+    def build_graph(experiment):
         raise AssertionError("work began")
 
-    monkeypatch.setattr(module, "assemble", assemble)
+    monkeypatch.setattr(module, "build_graph", build_graph)
 
 
 @pytest.mark.parametrize("option", ["--store", "--runs"])

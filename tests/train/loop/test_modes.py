@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from inject.plan.plan import make_plan
 from inject.settings import Copies, Placement
-from inject.stream.exposures import ExposureLedger
+from inject.stream.exposures import ExposureRecorder
 from inject.stream.order import window_order
 from tests.inject.streams import random_source, separators_of, spiked_examples, whole_texts
 from train.execution import ExecutionSettings
@@ -58,7 +58,7 @@ def spiked(copies: int = 2):
     )
     view = plan.view(source)
     masks = [np.arange(len(tokens[name.example_id])) % 3 == 1 for name in plan.names()]
-    return view, masks, ExposureLedger(view, plan.names(), whole_texts(tokens))
+    return view, masks, ExposureRecorder(view, plan.names(), whole_texts(tokens))
 
 
 def settings(**changes: Any) -> TrainSettings:

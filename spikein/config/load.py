@@ -13,9 +13,11 @@ from pydantic import ValidationError
 from inject.errors import InputError, InputErrors
 from inject.secrets import secrets_in, without_secrets
 from inject.shipped import EXPERIMENTS, SHAPES
+from spikein.config.cross_checks import cross_checks
 from spikein.config.extends import read_extended
+from spikein.config.key_path import KeyPath, dotted
 from spikein.config.overrides import apply_overrides, escape, interpolate
-from spikein.config.schema import Experiment, cross_checks, plain_values
+from spikein.config.schema import Experiment, plain_values
 from spikein.config.sweep import (
     ArmExperiment,
     Combination,
@@ -26,7 +28,7 @@ from spikein.config.sweep import (
     validate,
 )
 from spikein.config.validation_errors import explain
-from spikein.config.yaml_document import Document, KeyPath, dotted
+from spikein.config.yaml_document import Document
 from spikein.config.yaml_text import block_text
 
 MOST_ARMS = 10_000

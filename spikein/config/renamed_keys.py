@@ -5,7 +5,7 @@ Nothing here is accepted: an old key changes no result in silence, its error nam
 
 from collections.abc import Mapping
 
-from spikein.config.yaml_document import KeyPath
+from spikein.config.key_path import KeyPath
 
 _KEYS: Mapping[str, str] = {
     "variants.dealt": "assign_by",

@@ -16,9 +16,10 @@ from pydantic import BaseModel
 
 from inject.errors import InputError, InputErrors
 from inject.settings import Copies
+from spikein.config.key_path import KeyPath, dotted
 from spikein.config.overrides import parse_path, set_value
 from spikein.config.schema import Experiment, plain_values
-from spikein.config.yaml_document import Document, KeyPath, dotted
+from spikein.config.yaml_document import Document
 
 MOST_COMBINATIONS = 1_000
 _NOT_SWEPT = ("name", "seeds", "sweep", "variables")

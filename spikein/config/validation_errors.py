@@ -12,8 +12,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from inject.errors import InputError, did_you_mean
+from spikein.config.key_path import KeyPath, dotted
 from spikein.config.renamed_keys import new_key, new_word
-from spikein.config.yaml_document import Document, KeyPath, dotted
+from spikein.config.yaml_document import Document
 
 _KINDS = {
     "string": "text",

@@ -45,7 +45,7 @@ _Representer.add_representer(float, _Representer.represent_number)
 
 
 def _text(value: Any, *, flow: bool, width: int) -> str:
-    yaml = YAML(typ="safe", pure=True)
+    yaml: Any = YAML(typ="safe", pure=True)
     yaml.Representer = _Representer
     yaml.default_flow_style = flow
     yaml.allow_unicode = True

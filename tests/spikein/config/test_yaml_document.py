@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inject.errors import InputError, InputErrors
-from spikein.config.yaml_document import parse_document, parse_scalar, parse_value, read_document
+from spikein.config.yaml_document import parse_document, parse_value, read_document
+from spikein.config.yaml_reader import parse_scalar
 
 SCALARS = [
     ("1", 1),

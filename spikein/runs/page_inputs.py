@@ -126,10 +126,10 @@ def _trained_model(
     return TrainedModel(
         label=step.label,
         digest=step.digest,
-        axes=arm and arm.labels,
-        seed=arm and arm.seed,
+        axes=None if arm is None else arm.labels,
+        seed=None if arm is None else arm.seed,
         folder=report.artifact(step).path,
-        audit=audit and report.artifact(audit).path,
+        audit=None if audit is None else report.artifact(audit).path,
     )
 
 

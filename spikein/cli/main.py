@@ -20,6 +20,7 @@ from spikein.cli.commands import (
     datasets,
     detect,
     detectors,
+    executors,
     export,
     gc,
     init,
@@ -87,6 +88,7 @@ app.command("status", rich_help_panel=_EXPERIMENT_PANEL)(status.status)
 app.command("report", rich_help_panel=_EXPERIMENT_PANEL)(report.report)
 app.command("audit", rich_help_panel=_EXPERIMENT_PANEL)(audit.audit)
 app.command("export", rich_help_panel=_EXPERIMENT_PANEL)(export.export)
+app.command("executors", rich_help_panel=_EXPERIMENT_PANEL)(executors.executors)
 app.command("detect", rich_help_panel=_MODEL_PANEL)(detect.detect)
 app.command("datasets", rich_help_panel=_MODEL_PANEL)(datasets.datasets)
 app.command("detectors", rich_help_panel=_MODEL_PANEL)(detectors.detectors)

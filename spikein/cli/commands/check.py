@@ -17,10 +17,10 @@ def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder 
 
       spikein check my.yaml copies.fixed=64 train.context=512
     """
+    from spikein.api.plan import plan
     from spikein.cli.estimate_tables import print_unresolved
-    from spikein.run import plan_experiment
 
-    result = plan_experiment(file, overrides or [], store_root=store)
+    result = plan(file, overrides=overrides or (), store=store)
     print_unresolved(result.unresolved)
     print_notes([*result.notes, *(one.note for one in result.injection if one.note)])
     exit_if_refused(result.problems)

@@ -85,20 +85,20 @@ def export(
 
       spikein export quickstart --format datasets --rows windows --out exported
     """
+    from inject.formats import ExportSettings
     from spikein.runs.export import export_run
     from spikein.runs.folder import find_run
     from spikein.store.filesystem import human_bytes
 
     folder = find_run(runs, run)
+    settings = ExportSettings(format=format.value, rows=rows.value, show_protected=show_protected)
     with task_progress(f"export {format.value}") as on_tokens:
         facts = export_run(
             folder,
             out,
-            format=format.value,
+            settings,
             arm=arm,
-            rows=rows.value,
             clean=clean,
-            show_protected=show_protected,
             store=store,
             progress=on_tokens,
         )

@@ -17,8 +17,8 @@ from spikein.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from spikein.api.results import PlanResult
     from spikein.estimates.injection import InjectionEstimate
-    from spikein.results import PlanResult
 
 
 def plan(
@@ -50,15 +50,15 @@ def plan(
 
       spikein plan min-k-table3 --gpu a100 --gpus 4
     """
+    from spikein.api.plan import plan as plan_experiment
     from spikein.cli.estimate_tables import print_estimates, print_unresolved
     from spikein.estimates.training import Hardware
     from spikein.progress import duration
-    from spikein.run import plan_experiment
     from spikein.store.filesystem import human_bytes
 
     hardware = Hardware(gpu=gpu.lower(), gpus=gpus, utilisation=mfu)
     result = plan_experiment(
-        file, overrides or [], store_root=store, hardware=hardware, measure=measure
+        file, overrides=overrides or (), store=store, hardware=hardware, measure=measure
     )
     print_table(
         [

@@ -46,7 +46,7 @@ def report(
 
       spikein report /shared/runs/quickstart --out quickstart.html
     """
-    from spikein.run import render_report
+    from spikein.api.report import render_report
     from spikein.runs.folder import find_run
 
     page = render_report(

@@ -71,9 +71,9 @@ def _all(runs: Path) -> None:
 
 
 def _file(file: Path, store: Path) -> None:
-    from spikein.run import plan_experiment
+    from spikein.api.plan import plan
 
-    result = plan_experiment(file, [], store_root=store)
+    result = plan(file, store=store)
     kinds = list(dict.fromkeys(row.kind for row in result.rows))
     print_table(
         [Column("step", whole=True), Column("done", right=True), Column("of", right=True)],

@@ -176,9 +176,7 @@ def test_a_circle_of_three_files_names_all_of_them(lab):
 def test_a_chain_of_files_has_an_end(lab):
     for number in range(60):
         write(lab, f"extends: f{number + 1}.yaml\n", f"f{number}.yaml")
-    with pytest.raises(
-        InputError, match=r"50 files extend each other already. Allowed: at most 50"
-    ):
+    with pytest.raises(InputError, match=r"50 files extend each other already\. Allowed: at most"):
         read_experiment(lab / "f0.yaml")
 
 

@@ -1,3 +1,4 @@
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from inject.stream.exposures import CopyName, ExposureLedger, read_exposures
 from inject.stream.order import window_order
 from inject.stream.view import Insertions, View
 from train.loop.log import read_log
-from train.loop.record import Moment, TrainingDiverged
+from train.loop.record import TrainingDiverged, TrainingProgress
 from train.loop.schedule import learning_rate
-from train.loop.training_loop import TrainSummary, train
+from train.loop.training_loop import TrainingSummary, train
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
 
@@ -73,7 +74,7 @@ def run(
     seed: int = 0,
     progress: Any = None,
     **changes: Any,
-) -> TrainSummary:
+) -> TrainingSummary:
     out.mkdir(exist_ok=True)
     return train(
         out,
@@ -153,7 +154,7 @@ def test_losses_are_those_of_a_bare_loop(tmp_path, tiny_tokenizer) -> None:
 
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "linear"])
 def test_the_log_holds_every_step(tmp_path, tiny_tokenizer, schedule: str) -> None:
-    done: list[Moment] = []
+    done: list[TrainingProgress] = []
     run(
         tmp_path,
         tiny_tokenizer,
@@ -294,5 +295,22 @@ def test_parts_that_do_not_fit_are_refused(tmp_path, tiny_tokenizer) -> None:
         run(tmp_path, tiny_tokenizer, view=FakeView(0))
     with pytest.raises(InputError, match="more than the model's 64 positions"):
         run(tmp_path, tiny_tokenizer, view=FakeView(2, 128), context=128, batch_tokens=128)
-    with pytest.raises(InputError, match="ids, the model's embedding 256 rows"):
+    with pytest.raises(InputError, match="ids up to 511, and the model's embedding has 256 rows"):
         run(tmp_path, tiny_tokenizer, model=build_model(SHAPE, 256, 0, 0))
+
+
+def test_special_tokens_that_no_window_holds_may_lie_beyond_the_embedding(
+    tmp_path, tiny_tokenizer
+) -> None:
+    tokenizer = copy.deepcopy(tiny_tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    assert len(tokenizer) == 513
+    run(tmp_path, tokenizer)
+    # An end token stands in windows, and so must a token of plain text.
+    tokenizer.eos_token = "<image>"
+    with pytest.raises(InputError, match="ids up to 512, and the model's embedding has 512 rows"):
+        run(tmp_path / "end", tokenizer)
+    plain = copy.deepcopy(tiny_tokenizer)
+    plain.add_tokens(["river-bank"])
+    with pytest.raises(InputError, match="ids up to 512"):
+        run(tmp_path / "plain", plain)

@@ -31,7 +31,7 @@ from analysis.checks.chance import (
 from analysis.copy_bins import ALL
 from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
 from inject.overlap.filter import OverlapFacts
-from inject.stream.exposures import FedCopies
+from inject.stream.exposures import CopyOutcomes
 
 Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
 _POOLED = "all"
@@ -71,7 +71,7 @@ class Check:
 def check_validity(
     tables: Sequence[CohortMetrics],
     audits: Mapping[str, Mapping[str, Any]],
-    fed: Mapping[str, FedCopies] = MappingProxyType({}),
+    fed: Mapping[str, CopyOutcomes] = MappingProxyType({}),
     backgrounds: Sequence[OverlapFacts] = (),
 ) -> list[Check]:
     """Run the checks.
@@ -137,7 +137,7 @@ def _facts(
     return alike, StreamFacts(apart, rows) if len(audits) > 1 else None
 
 
-def _fed(fed: Mapping[str, FedCopies]) -> Check:
+def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
     """Judge what the models were fed: what was altered fails, what was never reached is told."""
     altered = sum(one.altered for one in fed.values())
     missed = sum(one.partly + one.never for one in fed.values())

@@ -11,7 +11,7 @@ from analysis.page.streams import Stream
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
 from analysis.task_accuracy.accuracy_gain import AccuracyGainTable
-from inject.stream.exposures import FedCopies
+from inject.stream.exposures import CopyOutcomes
 
 
 class Fact(NamedTuple):
@@ -51,7 +51,7 @@ class Report:
     """By label; see `analysis.checks.validity.check_validity`."""
     streams: Sequence[Stream] = ()
     """What each model was trained on."""
-    fed: Mapping[str, FedCopies] = field(default_factory=dict)
+    fed: Mapping[str, CopyOutcomes] = field(default_factory=dict)
     """What became of the copies of each trained model, by its label."""
     backgrounds: Sequence[BackgroundAudit] = ()
     """What the audit of each background's text found."""

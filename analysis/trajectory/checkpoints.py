@@ -35,7 +35,7 @@ from analysis.trajectory.fading import (
     fading_schema,
 )
 from inject.errors import InputError
-from inject.stream.exposures import Seen
+from inject.stream.exposures import ExposureSoFar
 
 Axes = tuple[tuple[str, str], ...]
 
@@ -60,7 +60,7 @@ class Checkpoint:
     """Folder of the examples."""
     defaults: Mapping[str, str]
     """The default setting of each detector."""
-    seen: Mapping[str, Seen]
+    seen: Mapping[str, ExposureSoFar]
     """What this model had seen, by example_id; absent means nothing. Members of which it had seen
     parts alone are left out: they are neither seen nor unseen."""
 

@@ -25,9 +25,9 @@ OptionValue = str | bool | int | float | None | list[str | bool | int | float | 
 _PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 """Of one side: all examples are held in memory, at some 5 kB each."""
-Rows = Annotated[int, Field(gt=0, le=MOST_ROWS)]
+Rows = Annotated[int, Field(gt=0, le=MAX_ROWS)]
 
 
 class Contaminant(Settings):

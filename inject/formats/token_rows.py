@@ -20,7 +20,7 @@ from inject.hub.resolver import identity_commit
 from inject.model_folder import inside
 from inject.reading.rows import content_digest
 from inject.settings import Settings
-from inject.tables import naming
+from inject.tables import named_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,7 +138,7 @@ class DatasetsImport(Settings):
                 yield from ((self.label(), table) for table in self._from_folder())
             else:
                 for path in self._files():
-                    with naming(path, hint=_AGAIN):
+                    with named_errors(path, hint=_AGAIN):
                         yield from ((str(path), table) for table in _from_file(path))
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise _unreadable(error, self._blamed()) from error
@@ -148,7 +148,7 @@ class DatasetsImport(Settings):
         if self.id is None:
             for path in self._files():
                 try:
-                    with naming(path):
+                    with named_errors(path):
                         for _ in _from_file(path):
                             pass
                 except InputError:

@@ -183,7 +183,7 @@ class Variants(Settings):
         return text if self.assign_by == "examples" or len(self.of) == 1 else f"{text} by copy"
 
 
-def not_to_be_sent(datasets: Sequence[str]) -> InputError:
+def protected_texts_error(datasets: Sequence[str]) -> InputError:
     """Return the error for protected datasets that a server was to paraphrase."""
     return InputError(
         f"the texts of protected data ({', '.join(datasets)}) would be sent to a server",

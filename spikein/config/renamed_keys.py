@@ -1,11 +1,11 @@
-"""Keys and words of earlier versions, so that an old file is told the new name.
+"""Keys and words of earlier versions, so that the error of an old file names the new one.
 
 Nothing here is accepted: an old key changes no result in silence, its error names the new one.
 """
 
 from collections.abc import Mapping
 
-from spikein.config.yaml_document import KeyPath
+from spikein.config.key_path import KeyPath
 
 _KEYS: Mapping[str, str] = {
     "variants.dealt": "assign_by",

@@ -15,9 +15,9 @@ from inject.errors import InputError, Unreachable
 from inject.examples.contaminant import Contaminant
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.load import load_examples
-from inject.formats.index_only import DescribedImport
+from inject.formats.index_only import IndexOnlyImport
 from inject.plan.separators import separated_placements, separators_for, text_room
-from inject.plan.training_stretch import EXACT
+from inject.plan.training_range import EXACT
 from inject.settings import Copies, PoolSettings
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -183,7 +183,7 @@ def _injection_estimate(
         width = 2 if tokenizer is None or len(tokenizer) <= 1 << 16 else 4
         disk = copies * BYTES_A_COPY + members * (lengths.mean + separators) * width
         problem = _no_room(arm, tokens, lengths.longest + separators)
-    if isinstance(experiment.corpus.imported, DescribedImport):
+    if isinstance(experiment.corpus.imported, IndexOnlyImport):
         problem = _described_problem(experiment.corpus.imported, experiment) or problem
         note = note or "the corpus is only described: this can be planned and not run"
     return InjectionEstimate(
@@ -232,7 +232,7 @@ def _no_room(arm: ArmExperiment, tokens: float, longest: int) -> str:
     return ""
 
 
-def _described_problem(described: DescribedImport, experiment: Experiment) -> str:
+def _described_problem(described: IndexOnlyImport, experiment: Experiment) -> str:
     """Return why a corpus that is known by its index alone cannot be used; empty otherwise."""
     source = described.source()
     if source.n_tokens < experiment.corpus.tokens:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from inject.errors import InputError
+from spikein.config.yaml_document import read_document
+from spikein.config.yaml_text import flow_text
 from spikein.runs.record import RunRecord, read_record
 from spikein.runs.replacement import PublishedRun
 
@@ -70,8 +71,8 @@ def describe_changes(settings: list[str], kinds: list[str]) -> str:
 
 def _read(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return read_document(path).values
+    except InputError:
         return {}
 
 
@@ -84,5 +85,4 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
         for number, below in enumerate(value):
             yield from _flat(below, f"{prefix}.{number}")
     else:
-        text = yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True)
-        yield prefix, text.strip().removesuffix("...").strip()
+        yield prefix, flow_text(value)

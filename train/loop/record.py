@@ -55,10 +55,10 @@ class Speed(NamedTuple):
         return tokens_per_second * self.operations_per_token / self.peak
 
 
-class Ledger(Protocol):
-    """What is told which windows were fed: `inject.stream.exposures.ExposureLedger`."""
+class Recorder(Protocol):
+    """Records which windows were fed: `inject.stream.exposures.ExposureRecorder`."""
 
-    def saw(
+    def record(
         self,
         *,
         epoch: int,
@@ -75,7 +75,7 @@ class Ledger(Protocol):
         """Write all that was recorded."""
         ...
 
-    def seen(self) -> pa.Table:
+    def recorded(self) -> pa.Table:
         """Return what was recorded so far."""
         ...
 
@@ -131,11 +131,11 @@ class PendingPass(NamedTuple):
 
 
 class Record:
-    """Reads back what each step was fed and what it lost, for ledger, log and progress."""
+    """Reads back what each step was fed and what it lost, for exposures, log and progress."""
 
     def __init__(
         self,
-        ledger: Ledger,
+        recorder: Recorder,
         *,
         context: int,
         windows: int,
@@ -144,7 +144,7 @@ class Record:
         speed: Speed | None = None,
     ) -> None:
         self.rows: list[LogRow] = []
-        self.ledger = ledger
+        self.recorder = recorder
         self._context = context
         self._windows = windows
         self._progress = progress if rank() == 0 else None
@@ -159,7 +159,7 @@ class Record:
         """Take over what an earlier start of the run did, before any step of this one."""
         self.rows = list(rows)
         self._tokens = self._restored = rows[-1].tokens if rows else 0
-        self.ledger.restore(exposures)
+        self.recorder.restore(exposures)
 
     def start(self) -> None:
         """Start the clock."""
@@ -225,7 +225,7 @@ class Record:
         """Record the windows of a pass; those that only fill up the last step are left out."""
         for fed, ids in zip(part.fed, part.ids.cpu().numpy(), strict=True):
             if fed.window >= 0:
-                self.ledger.saw(
+                self.recorder.record(
                     epoch=fed.epoch,
                     step=part.step,
                     window=fed.window,

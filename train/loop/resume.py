@@ -31,7 +31,7 @@ from train.loop.checkpoint_manifest import (
     verify,
 )
 from train.loop.log import read_log, write_log
-from train.loop.record import Ledger, Record
+from train.loop.record import Record, Recorder
 from train.processes.environment import (
     local_rank,
     rank,
@@ -218,7 +218,7 @@ def complete_checkpoint(
 
     Older checkpoints go only then.
     """
-    pq.write_table(record.ledger.seen(), folder / _exposures(rank()))
+    pq.write_table(record.recorder.recorded(), folder / _exposures(rank()))
     if rank() == 0:
         write_log(folder, record.rows)
     wait_for_all()
@@ -253,22 +253,22 @@ def restore_record(point: ResumePoint, record: Record) -> None:
     record.restore(rows=read_log(point.folder), exposures=seen)
 
 
-def merge_exposures(folder: Path, ledger: Ledger) -> None:
+def merge_exposures(folder: Path, recorder: Recorder) -> None:
     """Bring the exposures of all processes into those of the first.
 
     Args:
         folder: one that all of them share.
-        ledger: this process's.
+        recorder: this process's.
     """
     if world_size() == 1:
         return
     if rank() > 0:
-        pq.write_table(ledger.seen(), folder / _exposures(rank()))
+        pq.write_table(recorder.recorded(), folder / _exposures(rank()))
     wait_for_all()
     if rank() == 0:
         for other in range(1, world_size()):
             path = folder / _exposures(other)
-            ledger.restore(pq.read_table(path))
+            recorder.restore(pq.read_table(path))
             path.unlink()
 
 

@@ -20,13 +20,14 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArgum
 from inject.errors import InputError
 from train.checkpoint_steps import checkpoint_steps
 from train.execution import ExecutionSettings, deepspeed_config
+from train.hardware import this_machine
 from train.loop.callbacks import KeptModels, ResumeCheckpoints, move_kept_models
 from train.loop.dataset import ExtraInputs, WindowSequence, WindowSource
 from train.loop.errors import faults_explained
 from train.loop.log import write_log
 from train.loop.memory import reused_memory
 from train.loop.preparation import prepare
-from train.loop.record import Ledger, Progress, Record, Speed, TrainingSummary
+from train.loop.record import Progress, Record, Recorder, Speed, TrainingSummary
 from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
 from train.loop.schedule import schedule_factor, step_count, warmup_steps
 from train.loop.trackers import PROJECT, log_every, tracking
@@ -48,7 +49,7 @@ def train(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     view: WindowSource,
-    ledger: Ledger,
+    ledger: Recorder,
     settings: TrainSettings,
     seed: int,
     execution: ExecutionSettings | None = None,
@@ -327,6 +328,4 @@ def _speed(model: PreTrainedModel, settings: TrainSettings, context: int) -> Spe
 
 
 def _use_bfloat16(settings: TrainSettings) -> bool:
-    if settings.precision == "auto":
-        return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-    return settings.precision == "bfloat16"
+    return this_machine().training_precision(settings.precision) == "bfloat16"

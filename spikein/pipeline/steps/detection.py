@@ -38,7 +38,7 @@ class Shadow(NamedTuple):
     """A shadow model, and the examples with the sides that hold for it."""
 
     model: ModelNode
-    cast: Step
+    membership: Step
 
 
 def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: DetectSettings) -> Step:
@@ -71,7 +71,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
         settings={
             "view": view,
             "policy": policy.record(),
-            "dtype": detect.dtype,
+            "dtype": model.dtype_identity(detect.dtype),
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
@@ -92,7 +92,7 @@ def open_target(model: ModelNode, inputs: Mapping[str, Any], detect: DetectSetti
             revision=model.revision,
             trust_remote_code=model.trust_remote_code,
             device=detect.device,
-            dtype=detect.dtype,
+            dtype=model.dtype(detect.dtype),
         )
 
 
@@ -205,7 +205,7 @@ def scores_step(
         inputs[f"shadow-{number:03d}"] = statistics_step(
             shadow.model, examples, view=TEXT, detect=detect
         )
-        inputs[f"cast-{number:03d}"] = shadow.cast
+        inputs[f"membership-{number:03d}"] = shadow.membership
     return Step(
         kind="scores",
         label=model.label,
@@ -216,7 +216,7 @@ def scores_step(
         inputs={**inputs, "examples": examples},
         libraries=("scikit-learn",) if any(one.name == BLIND for one in asked) else (),
         code=(root(build), *{detector_code(one.name): None for one in asked}),
-        reads={name: UNSPLIT for name in inputs if name.startswith("cast-")}
+        reads={name: UNSPLIT for name in inputs if name.startswith("membership-")}
         | {"examples": UNSPLIT},
         build=build,
     )
@@ -304,8 +304,8 @@ def _evidence(
         return [table[row.example_id] for row in rows]
 
     def shadow(number: int) -> ShadowModel:
-        cast = read_examples(inputs[f"cast-{number:03d}"].path)
-        inside = {one.example_id for one in members(cast)}
+        membership = read_examples(inputs[f"membership-{number:03d}"].path)
+        inside = {one.example_id for one in members(membership)}
         return ShadowModel(
             statistics=statistics(f"shadow-{number:03d}"),
             inside=[row.example_id in inside for row in rows],

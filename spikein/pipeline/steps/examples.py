@@ -12,10 +12,16 @@ from inject.errors import InputError
 from inject.examples.contaminant import contaminant_identity
 from inject.examples.datasets.registry import dataset_code, get_dataset
 from inject.examples.example import Example, read_examples, write_examples
-from inject.examples.length_filter import Fitted, LengthRules, fit_examples, told_of_lengths
+from inject.examples.length_filter import (
+    LengthFiltered,
+    LengthRules,
+    filter_by_length,
+    length_error,
+)
 from inject.examples.load import load_examples
-from inject.examples.pool import Asked, deal_usable, usable_rows
-from inject.examples.twin_membership import Cast, with_cast
+from inject.examples.membership import split_members
+from inject.examples.pool import PoolRequest, usable_rows
+from inject.examples.twin_membership import TwinMembership, with_twin_membership
 from inject.plan.separators import separated_placements, text_room
 from inject.reading.unchanged import unchanged
 from inject.settings import Placement, plain
@@ -30,7 +36,7 @@ REPORTS_FILE = "examples.json"
 def examples_step(
     experiment: Experiment, tokenizer: Step, *, seed: int, placements: Sequence[Placement]
 ) -> Step:
-    """Load all datasets, fit them to the model, and deal members, non-members and splits.
+    """Load all datasets, filter their rows by length, and draw members, non-members and splits.
 
     Args:
         experiment: of one arm.
@@ -46,14 +52,14 @@ def examples_step(
 
     def build(context: StepContext) -> None:
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
-        lengths: LengthRules = {
-            "context": context_tokens,
-            "room": text_room(context_tokens, separated, encoder),
-            "min_tokens": pool.min_tokens,
-            "policy": pool.long_examples,
-        }
-        asked: list[Asked] = []
-        fitting: dict[str, Fitted] = {}
+        rules = LengthRules(
+            context=context_tokens,
+            room=text_room(context_tokens, separated, encoder),
+            min_tokens=pool.min_tokens,
+            policy=pool.long_examples,
+        )
+        requests: list[PoolRequest] = []
+        filtered: dict[str, LengthFiltered] = {}
         reports: dict[str, dict[str, Any]] = {}
         for done, contaminant in enumerate(contaminants):
             context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
@@ -63,11 +69,11 @@ def examples_step(
                 named[done],
             ):
                 loaded = load_examples(contaminant, seed=seed)
-            fitted = fit_examples(loaded.examples, encoder, **lengths)
-            fitting[contaminant.name] = fitted
-            asked.append(
-                Asked(
-                    examples=fitted.examples,
+            suitable = filter_by_length(loaded.examples, encoder, rules)
+            filtered[contaminant.name] = suitable
+            requests.append(
+                PoolRequest(
+                    examples=suitable.examples,
                     members=contaminant.members,
                     nonmembers=contaminant.nonmembers,
                     stratify=contaminant.stratify,
@@ -75,30 +81,31 @@ def examples_step(
             )
             reports[contaminant.name] = {
                 **asdict(loaded.report),
-                "too_short": fitted.too_short,
-                "too_long": fitted.too_long,
+                "too_short": suitable.too_short,
+                "too_long": suitable.too_long,
                 "long_examples": pool.long_examples,
                 "members": contaminant.members,
                 "nonmembers": contaminant.nonmembers,
                 "protected": get_dataset(contaminant.dataset).protected,
             }
-        context.report(len(contaminants), len(contaminants), unit="datasets", note="dealing")
+        total = len(contaminants)
+        context.report(total, total, unit="datasets", note="drawing members")
         examples: list[Example] = []
-        usable = usable_rows(asked, near_duplicate=pool.near_duplicate, seed=seed)
+        usable = usable_rows(requests, near_duplicate=pool.near_duplicate, seed=seed)
         for (name, report), one in zip(reports.items(), usable, strict=True):
             try:
-                dealt = deal_usable(one, tune_share=tune_share, seed=seed)
+                membership = split_members(one, tune_share=tune_share, seed=seed)
             except InputError as error:
-                raise told_of_lengths(error, fitting[name], name=name, **lengths) from error
-            examples.extend(dealt.examples)
+                raise length_error(error, filtered[name], name=name, rules=rules) from error
+            examples.extend(membership.examples)
             report |= {
                 "considered": one.considered,
                 "near_duplicates": [list(item) for item in one.near_duplicates],
-                "near_duplicates_across": [item._asdict() for item in one.near_across],
-                "strata": dealt.drawn.strata,
+                "near_duplicates_across": [item._asdict() for item in one.cross_dataset_duplicates],
+                "strata": membership.drawn.strata,
                 "strata_pooled": {
-                    "strata": dealt.drawn.pooled_strata,
-                    "rows": dealt.drawn.pooled_rows,
+                    "strata": membership.drawn.pooled_strata,
+                    "rows": membership.drawn.pooled_rows,
                 },
             }
         write_examples(context.out, examples)
@@ -126,18 +133,18 @@ def examples_step(
     )
 
 
-def cast_step(examples: Step, cast: Cast, *, seed: int) -> Step:
+def twin_membership_step(examples: Step, membership: TwinMembership, *, seed: int) -> Step:
     """Write the pool again, `side` being `member` for those whom the twin sees."""
 
     def build(context: StepContext) -> None:
         pool = read_examples(context.inputs["examples"].path)
-        write_examples(context.out, with_cast(pool, cast, seed=seed))
+        write_examples(context.out, with_twin_membership(pool, membership, seed=seed))
 
     return Step(
         kind="examples",
-        label=f"{cast.label()}-seed{seed}",
+        label=f"{membership.label()}-seed{seed}",
         version=2,
-        settings={"cast": plain(cast), "seed": seed},
+        settings={"membership": plain(membership), "seed": seed},
         inputs={"examples": examples},
         code=(root(build),),
         facets=OF_EXAMPLES,

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 from inject.corpus.build import corpus_tokenizer
 from inject.examples.example import members, read_examples
-from inject.plan.plan import make_plan, write_plan
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.plan import write_plan
 from inject.plan.separators import separators_for
-from inject.settings import plain
 from inject.source_digest import root
+from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import TOKENS, UNSPLIT
@@ -15,13 +16,14 @@ from spikein.pipeline.steps.inputs import read_ground
 from spikein.pipeline.steps.variants import renditions_of
 
 
-class Dealing(NamedTuple):
-    """Whom doses and variants are dealt to, where that is more than the members."""
+class CopyCountDraw(NamedTuple):
+    """Who gets copy counts and variants, where that is more than the spiked members."""
 
     pool: Step
-    """The arm's own examples: doses are dealt to their members, or to all of them."""
-    deal: int
-    """0 for the members' doses in the arm; others are draws of their own, for everybody."""
+    """The arm's own examples: their members get copy counts, or all of them."""
+    number: int
+    """0 for the counts that the arm's members have; each other number is a draw of its own, for all
+    examples of the pool."""
 
 
 def plan_step(
@@ -31,60 +33,48 @@ def plan_step(
     variants: Step | None,
     *,
     seed: int,
-    dealing: Dealing | None = None,
+    count_draw: CopyCountDraw | None = None,
     label: str | None = None,
 ) -> Step:
     """Draw copies, their variants and their anchors for one arm."""
-    copies, placement = experiment.copies, experiment.placement
-    budget, window = experiment.corpus.tokens, experiment.train.context
-    asked = experiment.variants
+    settings = PlanSettings(
+        copies=experiment.copies,
+        placement=experiment.placement,
+        budget=experiment.corpus.tokens,
+        context=experiment.train.context,
+        seed=seed,
+        variants=experiment.variants if variants else Variants(),
+        draw_number=count_draw.number if count_draw else 0,
+    )
 
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_ground(corpus, context.inputs)
         tokenizer = corpus_tokenizer(context.inputs["corpus"].path)
-        dosed = None
-        if dealing is not None:
-            dosed = read_examples(context.inputs["pool"].path)
-            dosed = dosed if dealing.deal else members(dosed)
+        candidates = None
+        if count_draw is not None:
+            candidates = read_examples(context.inputs["pool"].path)
+            candidates = candidates if count_draw.number else members(candidates)
         plan = make_plan(
             pool,
             tokens,
-            copies=copies,
-            placement=placement,
-            seed=seed,
+            settings,
             source=clean,
-            budget=budget,
-            context=window,
-            separators=separators_for(placement, tokenizer),
+            separators=separators_for(settings.placement, tokenizer),
             vocabulary=clean.vocabulary,
-            variants=asked,
             renditions=renditions_of(context.inputs),
-            dosed=dosed,
-            deal=dealing.deal if dealing else 0,
+            candidates=candidates,
         )
         write_plan(context.out, plan)
 
     return Step(
         kind="plan",
-        label=label or f"{copies.label()}-{placement.label()}-seed{seed}",
+        label=label or f"{settings.copies.label()}-{settings.placement.label()}-seed{seed}",
         version=3,
-        settings={
-            "copies": plain(copies),
-            "placement": plain(placement),
-            "budget": budget,
-            "context": window,
-            "seed": seed,
-            **(
-                {"assign_by": asked.assign_by, "weights": [one.weight for one in asked.of]}
-                if variants
-                else {}
-            ),
-            **({"deal": dealing.deal} if dealing else {}),
-        },
+        settings=settings.identity(),
         inputs={
             "corpus": corpus,
             "examples": examples,
-            **({"pool": dealing.pool} if dealing else {}),
+            **({"pool": count_draw.pool} if count_draw else {}),
             **({"variants": variants} if variants else {}),
         },
         libraries=("scipy",),

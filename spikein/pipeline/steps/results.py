@@ -20,7 +20,7 @@ from analysis.results import Analysis, analyse
 from analysis.settings import AnalysisSettings
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import NEVER, copies_seen, read_exposures
+from inject.stream.exposures import NEVER, read_exposures, seen_copy_counts
 from inject.variants.rendition import WHOLE, kind_of
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import RECORDS
@@ -135,7 +135,7 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
         variants: dict[str, str] = {}
         if training is not None:
             seen = read_exposures(training)
-            copies, variants = copies_seen(seen), _variants_seen(seen)
+            copies, variants = seen_copy_counts(seen), _variants_seen(seen)
         found.append(
             Arm(
                 axes=arm.axes,

@@ -16,7 +16,7 @@ from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import read_examples
 from inject.source_digest import root
-from inject.stream.exposures import copies_seen, read_exposures
+from inject.stream.exposures import read_exposures, seen_copy_counts
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
 from spikein.pipeline.steps.detection import open_target
@@ -68,7 +68,11 @@ def accuracy_step(
     return Step(
         kind="accuracy",
         label=model.label,
-        settings={"kinds": kinds, "dtype": detect.dtype, **model.settings("model")},
+        settings={
+            "kinds": kinds,
+            "dtype": model.dtype_identity(detect.dtype),
+            **model.settings("model"),
+        },
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
         code=(root(build),),
@@ -77,7 +81,9 @@ def accuracy_step(
     )
 
 
-def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str) -> Step:
+def accuracy_gain_step(
+    arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str
+) -> Step:
     """Compare members and non-members, before and after, over all arms of an experiment."""
     inputs = numbered_inputs(
         [
@@ -106,7 +112,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         figures_record(context.out, [] if figure is None else [figure])
 
     return Step(
-        kind="gains",
+        kind="accuracy_gain",
         label=label,
         version=3,
         settings={
@@ -131,5 +137,5 @@ def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
         before=folders.get("before"),
         after=folders["after"],
         examples=folders["examples"],
-        copies=copies_seen(read_exposures(folders["model"])),
+        copies=seen_copy_counts(read_exposures(folders["model"])),
     )

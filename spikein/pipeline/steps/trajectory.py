@@ -17,7 +17,7 @@ from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, TrajectoryTables, trajectory_tables
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import Seen, read_exposures, seen_by
+from inject.stream.exposures import ExposureSoFar, exposure_until, read_exposures
 from inject.tables import read_parquet
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
@@ -155,7 +155,7 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
         path = folders["model"]
         if path not in exposures:
             exposures[path] = read_exposures(path)
-        seen: dict[str, Seen] = seen_by(exposures[path], one.step)
+        seen: dict[str, ExposureSoFar] = exposure_until(exposures[path], one.step)
         found.append(
             Checkpoint(
                 axes=one.axes,

@@ -8,7 +8,7 @@ from analysis.summary import summary_sentences
 from analysis.tables import TREND
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Unchecked
-from inject.stream.exposures import CopyName, FedCopies
+from inject.stream.exposures import CopyName, CopyOutcomes
 
 
 def cell(value, half=0.05, setting="default"):
@@ -101,8 +101,8 @@ def test_nine_and_nine_rows_cannot_pass():
 
 def test_altered_copies_fail_and_missing_ones_are_told():
     name = CopyName("ab12", "news", 3, "whole")
-    good = FedCopies(planned=10, whole=7, altered=0, partly=1, never=2, first_altered=())
-    bad = FedCopies(planned=10, whole=9, altered=1, partly=0, never=0, first_altered=(name,))
+    good = CopyOutcomes(planned=10, whole=7, altered=0, partly=1, never=2, first_altered=())
+    bad = CopyOutcomes(planned=10, whole=9, altered=1, partly=0, never=0, first_altered=(name,))
     (check,) = [c for c in check_validity([], {}, {"a": good}) if c.name.startswith("What the")]
     assert check.verdict == "passed"
     assert "3 were never reached, or not to their end" in check.sentence

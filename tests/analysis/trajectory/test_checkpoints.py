@@ -15,7 +15,7 @@ from analysis.trajectory.fading import FADING_TREND, since_bins
 from detect.scoring import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from inject.examples.example import write_examples
-from inject.stream.exposures import Seen
+from inject.stream.exposures import ExposureSoFar
 from tests.analysis.synthetic import make_examples
 
 SETTINGS = AnalysisSettings(replicates=200, min_members=5)
@@ -37,13 +37,15 @@ def make_checkpoints(folder: Path, *, seed=0, fading=0.5, axes=None, n=80) -> li
     checkpoints = []
     for step in STEPS:
         seen = {
-            name: Seen(sum(at <= step for at in steps), max(at for at in steps if at <= step))
+            name: ExposureSoFar(
+                sum(at <= step for at in steps), max(at for at in steps if at <= step)
+            )
             for name, steps in seen_at.items()
             if steps[0] <= step
         }
         # A part of a copy that lies in two windows: neither seen nor unseen.
         parts = [name for name, steps in seen_at.items() if step < steps[0] < step + 4]
-        seen |= {name: Seen(0, step) for name in parts if step}
+        seen |= {name: ExposureSoFar(0, step) for name in parts if step}
         rows = []
         for detector, setting in (("loss", "-"), ("min_k", "k=0.2"), ("min_k", "k=0.5")):
             for index, one in enumerate(pool):

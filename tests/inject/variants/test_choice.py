@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import chisquare
 
-from inject.variants.choice import choose
+from inject.variants.choice import choose_renditions
 from inject.variants.rendition import Rendition, read_renditions, write_renditions
 from inject.variants.settings import Variants
 from tests.inject.streams import spiked_examples
@@ -35,7 +35,7 @@ def chosen_for(members, chosen, *, copies=4, seed=0):
     member = np.repeat(np.arange(len(members)), copies)
     copy = np.tile(np.arange(copies), len(members))
     found = renditions(members, chosen)
-    index = choose(found, chosen, members, member, copy, seed=seed)
+    index = choose_renditions(found, chosen, members, member, copy, seed=seed)
     return [
         (members[place].example_id, int(number), found[at])
         for place, number, at in zip(member, copy, index, strict=True)
@@ -122,7 +122,7 @@ def test_copies_take_turns_among_versions():
     member = np.repeat(np.arange(50), 6)
     copy = np.tile(np.arange(6), 50)
     found = renditions(members, rule, versions=(3,))
-    index = choose(found, rule, members, member, copy, seed=0)
+    index = choose_renditions(found, rule, members, member, copy, seed=0)
     versions = np.array([found[at].tokens[1] for at in index]).reshape(50, 6)
     for row in versions:
         assert Counter(row.tolist()) == {0: 2, 1: 2, 2: 2}

@@ -5,23 +5,23 @@ import itertools
 import pytest
 
 from inject.errors import InputErrors
-from spikein.config.load import check, resolved_yaml
-from spikein.config.sweep import arms, value_label
+from spikein.config.load import check_document, resolved_yaml
+from spikein.config.sweep import value_label
 from spikein.config.yaml_document import parse_document
-from tests.spikein.samples import SAMPLE, read
+from tests.spikein.samples import SAMPLE, read, read_checked
 
 SWEPT = SAMPLE + "sweep:\n  train.lr: [1e-3, 1.0e-4]\n  copies: [{fixed: 1}, {poisson: 4}]\n"
 
 
 def test_no_sweep_is_one_arm_a_seed():
-    experiment = read()
-    assert [arm.seed for arm in arms(experiment)] == [0, 1]
-    assert arms(experiment)[0].axes == {}
-    assert arms(experiment)[1].experiment == experiment.model_copy(update={"seeds": (1,)})
+    experiment, arms = read(), read_checked().arms
+    assert [arm.seed for arm in arms] == [0, 1]
+    assert arms[0].axes == {}
+    assert arms[1].experiment == experiment.model_copy(update={"seeds": (1,)})
 
 
 def test_arms_are_all_combinations_in_the_order_of_the_file():
-    found = arms(read(text=SWEPT))
+    found = read_checked(text=SWEPT).arms
     expected = itertools.product(["0.001", "0.0001"], ["fixed=1", "poisson=4"], [0, 1])
     assert [(*arm.labels.values(), arm.seed) for arm in found] == list(expected)
     last = found[-1]
@@ -35,28 +35,30 @@ def test_arms_are_all_combinations_in_the_order_of_the_file():
 
 def test_an_arm_equals_the_experiment_written_by_hand():
     by_hand = read("train.lr=1e-4", "copies={poisson: 4}", "seeds=[1]")
-    assert arms(read(text=SWEPT))[-1].experiment == by_hand
+    assert read_checked(text=SWEPT).arms[-1].experiment == by_hand
 
 
 def test_a_key_may_be_given_by_the_sweep_alone():
     text = SAMPLE.replace("copies: {poisson: 2}\n", "")
     text += "sweep: {copies: [{fixed: 1}, {fixed: 2}]}"
-    assert [arm.experiment.copies.fixed for arm in arms(read("seeds=[0]", text=text))] == [1, 2]
+    assert [arm.experiment.copies.fixed for arm in read_checked("seeds=[0]", text=text).arms] == [
+        1,
+        2,
+    ]
 
 
 def test_lists_and_variables_can_take_part():
     text = SAMPLE + "sweep:\n  contaminants.0.members: [5, 10]\n"
     text += "  corpus.sources.0.path: ['${data}/a']\n"
-    found = arms(read("seeds=[0]", "data=D", text=text))
+    found = read_checked("seeds=[0]", "data=D", text=text).arms
     assert [arm.experiment.contaminants[0].members for arm in found] == [5, 10]
     assert found[0].experiment.corpus.sources[0].path == "D/a"
 
 
 def test_arms_survive_the_resolved_file():
-    experiment = read(text=SWEPT)
-    again = check(parse_document(resolved_yaml(experiment), name="again"))
-    assert again == experiment
-    assert arms(again) == arms(experiment)
+    checked = read_checked(text=SWEPT)
+    again = check_document(parse_document(resolved_yaml(checked.experiment), name="again"))
+    assert again == checked
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,16 @@ from spikein.runs.history import earlier_results
 from spikein.runs.record import read_record
 from spikein.runs.replacement import PublishedRun, publish_run
 from spikein.store.artifact import Artifact
-from spikein.store.store import Store
+from spikein.store.store import ArtifactRules, Store
 from tests.spikein.samples import recipe, write
 
 
 def results(store: Store, number: int, *, protected: bool = False) -> Artifact:
     return store.obtain(
-        recipe(n=number), write(str(number)), label=f"n{number}", protected=protected
+        recipe(n=number),
+        write(str(number)),
+        label=f"n{number}",
+        rules=ArtifactRules(protected=protected),
     ).artifact
 
 

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from inject.errors import InputError
-from inject.stream.exposures import CopyName, ExposureLedger, read_exposures
+from inject.stream.exposures import CopyName, ExposureRecorder, read_exposures
 from inject.stream.order import window_order
 from inject.stream.view import Insertions, View
 from train.loop.log import read_log
@@ -46,17 +46,17 @@ class FakeView:
         return random.integers(0, 512, self.context)
 
 
-class ListLedger:
-    """Keeps what it is told."""
+class ListRecorder:
+    """Keeps every window that it is given."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
 
-    def saw(self, **row: Any) -> None:
+    def record(self, **row: Any) -> None:
         self.rows.append({**row, "ids": row["ids"].copy()})
 
     def write(self, path: Path) -> None:
-        path.write_text(str(len(self.rows)))
+        (path / "exposures.parquet").write_text(str(len(self.rows)))
 
 
 def settings(**changes: Any) -> TrainSettings:
@@ -81,7 +81,7 @@ def run(
         model=model or build_model(SHAPE, 512, 0, 0),
         tokenizer=tokenizer,
         view=view or FakeView(10),
-        ledger=ledger or ListLedger(),
+        ledger=ledger or ListRecorder(),
         settings=settings(**changes),
         seed=seed,
         progress=progress,
@@ -89,7 +89,7 @@ def run(
 
 
 def test_every_window_is_fed_once_an_epoch_in_the_keyed_order(tmp_path, tiny_tokenizer) -> None:
-    view, ledger = FakeView(10), ListLedger()
+    view, ledger = FakeView(10), ListRecorder()
     summary = run(tmp_path, tiny_tokenizer, view=view, ledger=ledger, epochs=3, seed=7)
     expected = [(e, int(w)) for e in range(3) for w in window_order(7, e, 10)]
     assert [(row["epoch"], row["window"]) for row in ledger.rows] == expected
@@ -100,8 +100,8 @@ def test_every_window_is_fed_once_an_epoch_in_the_keyed_order(tmp_path, tiny_tok
     assert (summary.steps, summary.windows, summary.tokens) == (8, 30, 480)
 
 
-def test_the_ledger_hears_what_the_model_was_given(tmp_path, tiny_tokenizer) -> None:
-    model, ledger = build_model(SHAPE, 512, 0, 0), ListLedger()
+def test_exposures_are_recorded_of_what_the_model_was_given(tmp_path, tiny_tokenizer) -> None:
+    model, ledger = build_model(SHAPE, 512, 0, 0), ListRecorder()
     seen: list[torch.Tensor] = []
     hook = model.get_input_embeddings().register_forward_pre_hook(
         lambda _, inputs: seen.append(inputs[0].clone())
@@ -247,7 +247,7 @@ def test_exposures_of_a_real_view(tmp_path, tiny_tokenizer) -> None:
     )
     view = View(Clean(), insertions, budget=160, context=16)
     names = [CopyName("e", "d", copy, "whole") for copy in range(2)]
-    ledger = ExposureLedger(view, names, {("e", "whole"): payload})
+    ledger = ExposureRecorder(view, names, {("e", "whole"): payload})
     run(tmp_path, tiny_tokenizer, view=view, ledger=ledger)
     rows = read_exposures(tmp_path).to_pylist()
     order = window_order(0, 0, 10).tolist()
@@ -263,7 +263,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_step_and_windows(
     tmp_path, tiny_tokenizer
 ) -> None:
     model = build_model(SHAPE, 512, 0, 0)
-    ledger = ListLedger()
+    ledger = ListRecorder()
     calls = 0
 
     def poison(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:

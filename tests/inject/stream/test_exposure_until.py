@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 
-from inject.stream.exposures import ExposureLedger, copies_seen, seen_by
+from inject.stream.exposures import ExposureRecorder, exposure_until, seen_copy_counts
 from inject.stream.order import window_order
 from tests.inject.stream.test_view import plans
 from tests.inject.streams import whole_texts
@@ -31,12 +31,12 @@ def walked(view, plan, fed, step):
 def test_what_was_seen_by_each_step(made):
     source, _, tokens, plan = made
     view = plan.view(source)
-    ledger = ExposureLedger(view, plan.names(), whole_texts(tokens))
+    ledger = ExposureRecorder(view, plan.names(), whole_texts(tokens))
     fed, position = [], 0
     for epoch in range(2):
         for window in window_order(4, epoch, view.n_windows):
             step = position // BATCH + 1
-            ledger.saw(
+            ledger.record(
                 epoch=epoch,
                 step=step,
                 window=int(window),
@@ -48,10 +48,12 @@ def test_what_was_seen_by_each_step(made):
     exposures = ledger.table()
     last = fed[-1][2] if fed else 1
     for step in sorted({1, 2, last // 2, last - 1, last} - {0, -1}):
-        assert seen_by(exposures, step) == walked(view, plan, fed, step)
-    assert seen_by(exposures, 0) == {}
-    after = {name: seen.copies for name, seen in seen_by(exposures, last).items() if seen.copies}
-    assert after == copies_seen(exposures)
+        assert exposure_until(exposures, step) == walked(view, plan, fed, step)
+    assert exposure_until(exposures, 0) == {}
+    after = {
+        name: seen.copies for name, seen in exposure_until(exposures, last).items() if seen.copies
+    }
+    assert after == seen_copy_counts(exposures)
 
 
 def test_a_copy_that_lost_tokens_was_not_seen():
@@ -70,6 +72,6 @@ def test_a_copy_that_lost_tokens_was_not_seen():
         {**common, "copy": 2, "status": "never reached"},
     ]
     exposures = pa.Table.from_pylist(rows, schema=SCHEMA)
-    assert seen_by(exposures, 1) == {"a": (0, 1)}
-    assert seen_by(exposures, 5) == {"a": (0, 2)}
-    assert seen_by(exposures, 6) == {"a": (1, 6)}
+    assert exposure_until(exposures, 1) == {"a": (0, 1)}
+    assert exposure_until(exposures, 5) == {"a": (0, 2)}
+    assert exposure_until(exposures, 6) == {"a": (1, 6)}

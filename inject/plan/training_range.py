@@ -33,7 +33,7 @@ _DOUBT = 1e-18
 _MOST_TRIES = 1 << 20
 
 
-class TrainingStretch(Protocol):
+class TrainingRange(Protocol):
     """The windows that copies may lie in."""
 
     @property
@@ -46,18 +46,18 @@ class TrainingStretch(Protocol):
         """Whether it is the whole training."""
         ...
 
-    def drawn(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
+    def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
         """Return a window for each (example, copy, draw), uniform over the stretch."""
         ...
 
-    def holds(self, windows: I64) -> Bools:
+    def contains(self, windows: I64) -> Bools:
         """Return whether each window belongs to the stretch."""
         ...
 
 
-def training_stretch(
+def training_range(
     between: tuple[float, float], *, seed: int, n_windows: int
-) -> "WholeTraining | Ranked | Hashed":
+) -> "WholeTraining | RankedRange | HashedRange":
     """Return the windows trained on between two shares of the first epoch.
 
     Args:
@@ -76,14 +76,14 @@ def training_stretch(
             f"placement.between: [{between[0]:g}, {between[1]:g}] of {n_windows:,} windows holds "
             "no window",
             where="placement.between",
-            hint="Widen the stretch, or raise corpus.tokens.",
+            hint="Widen it, or raise corpus.tokens.",
         )
     if n_windows <= EXACT:
-        return Ranked(allowed=np.sort(window_order(seed, 0, n_windows)[low:high]))
+        return RankedRange(allowed=np.sort(window_order(seed, 0, n_windows)[low:high]))
     return _hashed(between, seed=seed, n_windows=n_windows)
 
 
-def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "Hashed":
+def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "HashedRange":
     margin = rank_margin(n_windows)
     # At the ends of the training there is no rank beyond, so nothing has to be given up.
     low = 0.0 if between[0] == 0.0 else between[0] + margin
@@ -94,9 +94,9 @@ def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "Hash
             f"{n_windows:,} windows: at so many, a window's place in the order is known "
             f"to {margin:.2%} of the training",
             where="placement.between",
-            hint=f"Widen the stretch to {4 * margin:.2%} or more.",
+            hint=f"Widen it to {4 * margin:.2%} or more.",
         )
-    return Hashed(
+    return HashedRange(
         seed=seed,
         n_windows=n_windows,
         low=int(low * 2**64),
@@ -119,21 +119,21 @@ class WholeTraining:
 
     @property
     def count(self) -> int:
-        """See `TrainingStretch`."""
+        """See `TrainingRange`."""
         return self.n_windows
 
-    def drawn(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
-        """See `TrainingStretch`."""
+    def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
+        """See `TrainingRange`."""
         words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
         return keyed.below(self.n_windows, words).astype(np.int64)
 
-    def holds(self, windows: I64) -> Bools:
-        """See `TrainingStretch`."""
+    def contains(self, windows: I64) -> Bools:
+        """See `TrainingRange`."""
         return np.ones(len(windows), dtype=np.bool_)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Ranked:
+class RankedRange:
     """The windows of certain ranks, listed."""
 
     allowed: I64
@@ -142,22 +142,22 @@ class Ranked:
 
     @property
     def count(self) -> int:
-        """See `TrainingStretch`."""
+        """See `TrainingRange`."""
         return len(self.allowed)
 
-    def drawn(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
-        """See `TrainingStretch`."""
+    def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
+        """See `TrainingRange`."""
         words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
         return self.allowed[keyed.below(len(self.allowed), words).astype(np.int64)]
 
-    def holds(self, windows: I64) -> Bools:
-        """See `TrainingStretch`."""
+    def contains(self, windows: I64) -> Bools:
+        """See `TrainingRange`."""
         places = np.minimum(np.searchsorted(self.allowed, windows), len(self.allowed) - 1)
         return self.allowed[places] == windows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hashed:
+class HashedRange:
     """The windows whose hash lies in a range; see the module."""
 
     seed: int
@@ -172,12 +172,12 @@ class Hashed:
 
     @property
     def count(self) -> int:
-        """See `TrainingStretch`: the expectation less the margin at either end."""
+        """See `TrainingRange`: the expectation less the margin at either end."""
         share = (self.last - self.low) / 2**64
         return max(int((share - 2 * self.margin) * self.n_windows), 1)
 
-    def drawn(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
-        """See `TrainingStretch`."""
+    def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
+        """See `TrainingRange`."""
         found = np.zeros(len(keys), dtype=np.int64)
         pending = np.arange(len(keys))
         for attempt in range(_MOST_TRIES):
@@ -185,16 +185,16 @@ class Hashed:
             counter = draws[pending].astype(np.uint64) << np.uint64(32) | np.uint64(attempt)
             words = keyed.words(seed, keyed.Stream.STRETCH, keys[pending], copies[pending], counter)
             found[pending] = keyed.below(self.n_windows, words).astype(np.int64)
-            pending = pending[~self.holds(found[pending])]
+            pending = pending[~self.contains(found[pending])]
             if not len(pending):
                 return found
         raise InputError(
             f"no window of the stretch was found in {_MOST_TRIES:,} draws",
             where="placement.between",
-            hint="Widen the stretch.",
+            hint="Widen placement.between.",
         )
 
-    def holds(self, windows: I64) -> Bools:
-        """See `TrainingStretch`."""
+    def contains(self, windows: I64) -> Bools:
+        """See `TrainingRange`."""
         hashes = window_hashes(self.seed, 0, windows)
         return (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))

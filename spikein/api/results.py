@@ -1,6 +1,6 @@
 """What running, planning and looking at an experiment give to the command line.
 
-Plain records without heavy imports: `spikein.run` makes them, `spikein.cli` prints them.
+Plain records without heavy imports: `spikein.api` makes them, `spikein.cli` prints them.
 """
 
 from collections.abc import Mapping
@@ -69,3 +69,5 @@ class PlanResult:
     """How fast this machine trains; None where it was not measured."""
     problems: tuple[str, ...] = ()
     """What a run would refuse, found by looking at the rows of the datasets."""
+    notes: tuple[str, ...] = ()
+    """What a run would leave out, and names that may be taken for another file."""

@@ -33,7 +33,7 @@ class OutOfMemory(SpikeinError):
 
 
 @contextmanager
-def faults_explained(
+def explain_faults(
     settings: TrainSettings, execution: ExecutionSettings, unfinished: Path | None, out: Path
 ) -> Iterator[None]:
     """Turn the known faults of training into errors that say what to do.

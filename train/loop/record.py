@@ -43,8 +43,8 @@ Progress = Callable[[TrainingProgress], None]
 """Called after every reading of the device."""
 
 
-class Speed(NamedTuple):
-    """What tokens a second are worth."""
+class ModelFlops(NamedTuple):
+    """The operations of a token, and those that the devices can make."""
 
     operations_per_token: float = float("nan")
     peak: float = float("nan")
@@ -88,7 +88,7 @@ class TrainingDiverged(SpikeinError):
     """The loss became infinite or not a number."""
 
     def __init__(self, message: str, *, step: int) -> None:
-        """Set what is recorded, and for whom.
+        """Set the message and the step.
 
         Args:
             message: for people.
@@ -141,7 +141,7 @@ class Record:
         windows: int,
         progress: Progress | None,
         passes: int = 1,
-        speed: Speed | None = None,
+        speed: ModelFlops | None = None,
     ) -> None:
         self.rows: list[LogRow] = []
         self.recorder = recorder
@@ -149,7 +149,7 @@ class Record:
         self._windows = windows
         self._progress = progress if rank() == 0 else None
         self._passes = passes
-        self._speed = speed or Speed()
+        self._speed = speed or ModelFlops()
         self._pending: list[PendingPass] = []
         self._tokens = self._restored = 0
         self._started = self._last_read = 0.0

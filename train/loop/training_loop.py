@@ -23,11 +23,11 @@ from train.execution import ExecutionSettings, deepspeed_config
 from train.hardware import this_machine
 from train.loop.callbacks import KeptModels, ResumeCheckpoints, move_kept_models
 from train.loop.dataset import ExtraInputs, WindowSequence, WindowSource
-from train.loop.errors import faults_explained
+from train.loop.errors import explain_faults
 from train.loop.log import write_log
 from train.loop.memory import reused_memory
 from train.loop.preparation import prepare
-from train.loop.record import Progress, Record, Recorder, Speed, TrainingSummary
+from train.loop.record import ModelFlops, Progress, Record, Recorder, TrainingSummary
 from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
 from train.loop.schedule import schedule_factor, step_count, warmup_steps
 from train.loop.trackers import PROJECT, log_every, tracking
@@ -118,7 +118,7 @@ def train(
     kept = () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
     engine = deepspeed_config(execution)
     with (
-        faults_explained(settings, execution, unfinished, out),
+        explain_faults(settings, execution, unfinished, out),
         _scratch_folder(unfinished) as scratch,
         _heartbeats(unfinished, execution) as heartbeat,
         tracking(execution, unfinished, identity),
@@ -319,9 +319,9 @@ def _arguments(
     return arguments
 
 
-def _speed(model: PreTrainedModel, settings: TrainSettings, context: int) -> Speed:
+def _speed(model: PreTrainedModel, settings: TrainSettings, context: int) -> ModelFlops:
     device = torch.device("cuda") if torch.cuda.is_available() else model.device
-    return Speed(
+    return ModelFlops(
         operations_per_token(model, context),
         peak_operations(device, bfloat16=_use_bfloat16(settings)) * world_size(),
     )

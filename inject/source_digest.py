@@ -27,6 +27,7 @@ PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
 
 UNDECIDING: Mapping[str, str] = {
     "inject.errors": "says what is wrong, after which there is no artifact",
+    "inject.corpus.background.registry": "finds sources, which are roots of their own",
     "inject.examples.datasets.registry": "finds datasets, which are roots of their own",
     "inject.files": "writes a file whole or not at all",
     "inject.plugins.files": "loads plug-ins, which count by the digests of their sources",

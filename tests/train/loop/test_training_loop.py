@@ -54,8 +54,8 @@ class ListLedger:
     def record(self, **row: Any) -> None:
         self.rows.append({**row, "ids": row["ids"].copy()})
 
-    def write(self, path: Path) -> None:
-        path.write_text(str(len(self.rows)))
+    def write(self, folder: Path) -> None:
+        (folder / "rows").write_text(str(len(self.rows)))
 
 
 def settings(**changes: Any) -> TrainSettings:

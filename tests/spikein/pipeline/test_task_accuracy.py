@@ -5,7 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from detect.task_accuracy.scoring import NO_ANSWER, read_accuracy
+from detect.task_accuracy.answers import read_accuracy
+from detect.task_accuracy.scoring import NO_ANSWER
 from inject.examples.example import read_examples
 from inject.stream.exposures import read_exposures, seen_copy_counts
 from spikein.api.plan import plan as plan_experiment

@@ -11,13 +11,14 @@ from inject.errors import InputError
 from inject.files import write_text
 from spikein.api.publication import publish
 from spikein.config.load import read_experiment
-from spikein.executors import RunReport, get_executor
+from spikein.executors import InProcess, RunReport
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Silent
 from spikein.runs.folder import start_folder, store_of
 from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
 from spikein.runs.record import read_record
+from spikein.runs.version_check import require_current_version
 from spikein.store.folder_check import STORE_OPTION, check_folder, writing
 from spikein.store.store import Store
 
@@ -55,6 +56,7 @@ def render_report(
             hint=f"Give its folder by {STORE_OPTION}.",
         )
     check_folder(root, STORE_OPTION)
+    require_current_version(folder, root)
     if not root.is_dir():
         raise InputError(
             "there is no such folder, so no store either",
@@ -66,7 +68,7 @@ def render_report(
         experiment_graph = build_graph(read_experiment(folder / EXPERIMENT))
         planned = plan(experiment_graph.graph, store)
         _require_whole(planned, store, folder, begun)
-        report = get_executor("in-process").run(experiment_graph.graph, store, Silent())
+        report = InProcess().run(experiment_graph.graph, store, Silent())
         if out is not None:
             return _page_alone(experiment_graph, report, out, show_protected)
         with writing(folder.parent, "Give a file for the page by --out.", "the run's page"):

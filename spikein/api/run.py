@@ -12,7 +12,7 @@ from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.api.publication import publish
 from spikein.api.results import RunResult
-from spikein.executors import Executor, get_executor
+from spikein.executors import Executor, get_executor, run_graph
 from spikein.pipeline.build_graph import build_graph
 from spikein.progress import Progress, Silent, show_progress
 from spikein.runs.folder import check_replaceable
@@ -99,7 +99,7 @@ def _run(
             require_installed(node.arm.experiment.execution)
         for note in experiment_graph.notes:
             progress.notice(note)
-        report = executor.run(experiment_graph.graph.whole(), store, progress)
+        report = run_graph(executor, experiment_graph.graph.whole(), store, progress)
         folder = runs_root / name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
             return publish(experiment_graph, report, store_root, folder, started)

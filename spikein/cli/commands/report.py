@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
 from spikein.cli.output import say
 
 
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's name or folder.")],
+    run: RunName,
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser as well.")
     ] = False,

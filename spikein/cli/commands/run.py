@@ -14,7 +14,13 @@ def run(
     store: StoreFolder = STORE,
     runs: RunsFolder = RUNS,
     executor: Annotated[
-        str, typer.Option("--executor", help="Where steps run: [cyan]in-process[/].")
+        str,
+        typer.Option(
+            "--executor",
+            metavar="NAME",
+            help="Where steps run: a name that [cyan]spikein executors[/] lists, or "
+            "[cyan]FILE.py:NAME[/].",
+        ),
     ] = "in-process",
 ) -> None:
     """Run an experiment and write its report.
@@ -24,9 +30,9 @@ def run(
 
     [bold]Examples[/]
 
-      spikein run configs/quickstart.yaml
+      spikein run quickstart
 
-      spikein run configs/real-small.yaml data=../shared/data
+      spikein run real-small data=../data
 
       spikein run my.yaml train.lr=1e-3 'copies={fixed: 8}' sweep=null
     """

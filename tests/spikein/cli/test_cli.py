@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from inject.errors import InputError
 from spikein.api.results import PlanResult, PlanRow, RunResult
 from spikein.cli.main import app
-from spikein.cli.output import count
+from spikein.cli.output import short_number
 from spikein.estimates.training import Hardware
 from spikein.runs.folder import link_artifact
 from spikein.runs.replacement import publish_run
@@ -23,6 +23,7 @@ from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 
 COMMANDS = [
+    "init",
     "run",
     "check",
     "plan",
@@ -270,8 +271,8 @@ def test_the_help_lists_every_command():
 def test_the_start_imports_nothing_heavy():
     code = (
         "import sys, spikein.cli.main\n"
-        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'datasets',"
-        " 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
+        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'ruamel',"
+        " 'datasets', 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(
@@ -301,7 +302,7 @@ def test_help_costs_little_more_than_typer_itself():
     [(None, ""), (0, "0"), (999, "999"), (12_345, "12.3 k"), (4e6, "4.0 M"), (3.4e18, "3.4e+18")],
 )
 def test_counts_are_short(number, text):
-    assert count(number) == text
+    assert short_number(number) == text
 
 
 def rows_file(folder: Path, *, labels: bool) -> Path:

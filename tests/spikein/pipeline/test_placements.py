@@ -15,7 +15,7 @@ from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import members, read_examples
 from inject.examples.load import load_examples
-from inject.formats import MegatronImport, export_view
+from inject.formats import ExportSettings, MegatronImport, export_view
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
 from spikein.api.plan import plan as plan_experiment
@@ -214,7 +214,7 @@ def test_an_imported_corpus_is_trained_on_where_it_lies(finished, tmp_path):
     from inject.stream.view import clean_view
 
     view = clean_view(corpus, tokens=corpus.n_tokens, context=512)
-    export_view(view, "megatron", tmp_path / "out", tokenizer=tokenizer)
+    export_view(view, tmp_path / "out", ExportSettings(format="megatron"), tokenizer=tokenizer)
     [prefix] = [file.with_suffix("") for file in (tmp_path / "out").glob("*.bin")]
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     text = path.read_text()

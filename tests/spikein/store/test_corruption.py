@@ -12,6 +12,7 @@ import pytest
 
 from inject.digest import digest
 from inject.errors import InputError
+from inject.formats import ExportSettings
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.report import render_report
 from spikein.executors import RunReport
@@ -35,6 +36,7 @@ OVERRIDES = (
     "variants={of: [{kind: whole}, {kind: lower_case}]}",
     "detect.detectors=[loss, lowercase, reference, dc_pdd, blind]",
 )
+EXPORT = ExportSettings(format="jsonl")
 KINDS = {
     "tokenizer", "corpus", "examples", "variants", "plan", "audit", "model", "statistics",
     "frequency", "scores", "accuracy", "accuracy_gain", "trajectory", "results",
@@ -327,7 +329,7 @@ def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
     for kind, pattern in (("audit", "audit.json"), ("corpus", "tokens-*.bin")):
         refused(kind, pattern, lambda: audit_run(run_folder, rules=None))
     for kind, pattern in (("corpus", "tokens-*.bin"), ("plan", "payload.bin")):
-        refused(kind, pattern, lambda: export_run(run_folder, lab / "out", format="jsonl"))
+        refused(kind, pattern, lambda: export_run(run_folder, lab / "out", EXPORT))
     render_report(run_folder, store_root=lab / "store")
 
 

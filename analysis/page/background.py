@@ -6,11 +6,11 @@ from typing import NamedTuple
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Overlap, Unchecked
 
-SHOWN = 30
-SHOWN_UNCHECKED = 200
+MAX_ROWS = 30
+MAX_UNCHECKED = 200
 
 
-class Dropped(NamedTuple):
+class OverlapRow(NamedTuple):
     """One document and one example that overlap."""
 
     document: str
@@ -29,7 +29,7 @@ class BackgroundAudit:
 
     facts: OverlapFacts
     sentence: str
-    rows: tuple[Dropped, ...]
+    rows: tuple[OverlapRow, ...]
     more: int
     """Offences that are not shown."""
     unchecked: tuple[Unchecked, ...]
@@ -60,7 +60,7 @@ def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAud
         f"{facts.examples:,} rows of the datasets, by the rule: {facts.rules}. "
         f"{outcome}{unchecked}",
         rows=tuple(
-            Dropped(
+            OverlapRow(
                 document=one.place,
                 rule=one.rule,
                 dataset=one.dataset,
@@ -70,9 +70,9 @@ def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAud
                 similarity=f"{one.similarity:.2f}",
                 text=one.text,
             )
-            for one in ranked[:SHOWN]
+            for one in ranked[:MAX_ROWS]
         ),
-        more=max(len(ranked) - SHOWN, 0),
-        unchecked=facts.unchecked[:SHOWN_UNCHECKED],
-        unchecked_more=max(few - SHOWN_UNCHECKED, 0),
+        more=max(len(ranked) - MAX_ROWS, 0),
+        unchecked=facts.unchecked[:MAX_UNCHECKED],
+        unchecked_more=max(few - MAX_UNCHECKED, 0),
     )

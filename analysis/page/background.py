@@ -33,7 +33,7 @@ class BackgroundAudit:
     more: int
     """Offences that are not shown."""
     unchecked: tuple[Unchecked, ...]
-    """Rows with too few words to be looked for, the first of them."""
+    """Rows with too few words to be searched for, the first of them."""
     unchecked_more: int
     """Those that are not shown."""
 
@@ -42,15 +42,15 @@ def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAud
     """Return what to show of an audit: the counts in a sentence, the longest overlaps first."""
     ranked = sorted(found, key=lambda one: (-one.words, one.place, one.example_id))
     if not facts.offending:
-        outcome = "None of them overlaps with any."
+        outcome = "No document overlaps with a row."
     elif facts.dropped:
-        outcome = f"{facts.dropped:,} of them overlap and were left out of the corpus."
+        outcome = f"{facts.dropped:,} documents overlap and were left out of the corpus."
     else:
-        outcome = f"{facts.offending:,} of them overlap and were kept, as the experiment asks."
+        outcome = f"{facts.offending:,} documents overlap and were kept, as the experiment asks."
     few = len(facts.unchecked)
     unchecked = (
-        f" {few:,} of the rows {'has' if few == 1 else 'have'} too few words to be looked for: of "
-        "these nobody knows whether they stand in the background. They are named below."
+        f" {few:,} of the rows {'has' if few == 1 else 'have'} too few words to be "
+        "searched for: whether the background contains them is not known. They are listed below."
         if few
         else ""
     )

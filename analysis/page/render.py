@@ -170,7 +170,7 @@ def _choices(report: Report) -> Listing | None:
             for choice in found.choices
             if choice.default not in ("default", "-") or choice.tuned != choice.default
         ],
-        "The tune AUC is the one the choice was made by, hence optimistic. Detectors without "
+        "The choice was made by the tune AUC, which is therefore optimistic. Detectors without "
         "settings are left out.",
     )
 

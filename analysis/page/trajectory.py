@@ -101,7 +101,8 @@ def _interval(row: Row) -> str:
 def _when(row: Row) -> str:
     if row["since_high"] == 0:
         return "in the step of the last copy"
-    return f"{row['since']} steps after it"
+    steps = "1 step" if row["since"] == "1" else f"{row['since']} steps"
+    return f"{steps} after it"
 
 
 def _tuned(rows: Sequence[Row], detector: str) -> list[Row]:
@@ -127,12 +128,12 @@ def _progress_grids(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[
             cells_shown = [ShownCell(cell, n=_other(cell, seen)) for cell in [*found, unseen]]
             lines.append(GridRow(Head(f"step {step:,}", note), cells_shown))
     return tables_by_detector(
-        "Detectors along training" + (f" ({arm})" if arm else ""),
+        "Detectors during training" + (f" ({arm})" if arm else ""),
         [*order, f"not seen yet, {best[0]}"],
         lines,
         "AUC with its interval; tuned settings (chosen under the last model), all datasets "
-        "pooled. Members of which the model had seen at least one whole copy by then; in the last "
-        "row those of which it had seen none, with their own number.",
+        "pooled. Members of which the model had seen at least one whole copy by then; the last row "
+        "is of the members of which it had seen none, with their own number.",
     )
 
 

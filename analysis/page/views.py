@@ -21,7 +21,7 @@ from analysis.selection.ranking import reported_cell
 from analysis.summary import Headline
 
 _COUNTS_NOTE = (
-    "Under each head: members + non-members, seeds; a number of other rows says so itself."
+    "Under each head: members + non-members, seeds; a value of other rows shows its own counts."
 )
 
 
@@ -61,8 +61,9 @@ def arms_grids(
         detectors,
         lines,
         "AUC with its interval; all datasets pooled (mean of the datasets' AUCs, "
-        "weighted by members), members with at least one copy. Bold: an arm's best, the highest "
-        f"lower end on the rows that most detectors share, where it lies above 0.5. {_COUNTS_NOTE}",
+        "weighted by members), members with at least one copy. Bold: the best of an arm, with the "
+        f"highest lower end on the rows that most detectors share, where that is above 0.5. "
+        f"{_COUNTS_NOTE}",
     )
 
 
@@ -104,7 +105,7 @@ def copies_grids(table: CohortMetrics, detectors: Sequence[str]) -> list[Grid]:
         "By realised copies",
         {_copies_head(label): {"copies": label} for label in labels},
         "Tuned settings, all datasets pooled. Numbers of copies with too few members are left "
-        "out; 0 are members that drew no copy.",
+        "out; 0 copies: members that drew none.",
     )
 
 
@@ -127,8 +128,8 @@ def variants_grids(tables: Sequence[CohortMetrics], detectors: Sequence[str]) ->
         detectors,
         lines,
         "AUC with its interval; tuned settings, all datasets pooled. Detectors are always "
-        "asked about the whole example, whatever its copies carried; members of one variant "
-        f"against all non-members. {_COUNTS_NOTE}",
+        "given the whole example, whatever its copies carried. The members of one variant are "
+        f"compared with all non-members. {_COUNTS_NOTE}",
     )
 
 
@@ -146,9 +147,10 @@ def retrained_grids(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -
         "Trained again without the forget set",
         detectors,
         lines,
-        "AUC with its interval; tuned settings, all datasets pooled. The forgotten are "
-        "members of the arm that this model never saw: what a perfect removal leaves. The kept "
-        f"have their copies. Both against the same non-members. {_COUNTS_NOTE}",
+        "AUC with its interval; tuned settings, all datasets pooled. Forgotten: members of the "
+        "arm that this model never saw; their AUC is what a perfect removal leaves. Kept: members "
+        "with their copies. Both are compared with the same non-members. "
+        f"{_COUNTS_NOTE}",
     )
 
 

@@ -241,7 +241,7 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def describe(choice: Mapping[str, int], document: Document) -> str:
+def describe_choice(choice: Mapping[str, int], document: Document) -> str:
     """Return `axis=value, …` of one combination as the file has it, for messages."""
     sweep = document.values["sweep"]
     return ", ".join(

@@ -71,7 +71,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
         settings={
             "view": view,
             "policy": policy.record(),
-            "dtype": detect.dtype,
+            "dtype": model.dtype_identity(detect.dtype),
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
@@ -92,7 +92,7 @@ def open_target(model: ModelNode, inputs: Mapping[str, Any], detect: DetectSetti
             revision=model.revision,
             trust_remote_code=model.trust_remote_code,
             device=detect.device,
-            dtype=detect.dtype,
+            dtype=model.dtype(detect.dtype),
         )
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from detect.settings import Dtype
 from inject.model_folder import LOG_FILE
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
@@ -71,6 +72,23 @@ class ModelNode:
             trusted = {"its_own_code": True} if self.trust_remote_code else {}
             return {name: {**(self.identity or {}), **trusted}}
         return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
+
+    def dtype(self, asked: Dtype) -> Dtype:
+        """Return the number format to load the model in; `auto` for the checkpoint's own.
+
+        Args:
+            asked: of the graph, so `auto` only where an accelerator will score. What is trained
+                here has float32 weights.
+        """
+        return "float32" if asked == "auto" and self.step else asked
+
+    def dtype_identity(self, asked: Dtype) -> str:
+        """Return the number format of the model as a step's identity names it.
+
+        The checkpoint's own format follows from the checkpoint, whose identity is another part.
+        """
+        found = self.dtype(asked)
+        return "checkpoint" if found == "auto" else found
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Load a pretrained model inside; it must still be the one that the step was named by."""

@@ -18,8 +18,8 @@ from inject.examples.load import load_examples
 from inject.formats import ExportSettings, MegatronImport, export_view
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
+from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
-from spikein.run import plan_experiment
 from tests.inject.streams import naive_find
 from tests.spikein.pipeline.test_pipeline import one_artifact, run
 from tests.spikein.tiny import write_tiny
@@ -177,7 +177,7 @@ def test_the_command_tells_what_the_audits_found(finished):
 
 def test_the_plan_command_foretells_the_injection(finished):
     path, root, _ = finished
-    [estimate] = plan_experiment(path, [], store_root=root / "store").injection
+    [estimate] = plan_experiment(path, store=root / "store").injection
     assert (estimate.members, estimate.copies) == (24, 48)
     assert estimate.spread == pytest.approx(48**0.5)
     assert sum(estimate.counts) == pytest.approx(24)

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from inject.errors import InputError
-from spikein.run import render_report
+from spikein.api.report import render_report
 from spikein.runs.arms import run_arms
 from spikein.runs.folder import link_artifact
 from spikein.runs.replacement import publish_run

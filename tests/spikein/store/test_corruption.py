@@ -13,11 +13,12 @@ import pytest
 from inject.digest import digest
 from inject.errors import InputError
 from inject.formats import ExportSettings
+from spikein.api.plan import plan as plan_experiment
+from spikein.api.report import render_report
 from spikein.executors import RunReport
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Silent
-from spikein.run import plan_experiment, render_report
 from spikein.runs.audit import audit_run
 from spikein.runs.export import export_run
 from spikein.runs.status import artifact_rows
@@ -284,7 +285,9 @@ def test_the_advised_repair_leaves_a_run_that_works(lab, finished):
         own(path / "scores.parquet")
         (path / "scores.parquet").write_bytes(b"PAR1")
     assert len(collect_damaged(Store(lab / "store")).removed) == len(scores)
-    lacking = plan_experiment(finished / "tiny.yaml", list(OVERRIDES), store_root=lab / "store")
+    lacking = plan_experiment(
+        finished / "tiny.yaml", overrides=list(OVERRIDES), store=lab / "store"
+    )
     assert {f"{row.kind} {row.label}" for row in lacking.rows if not row.stored} >= set(names)
     shutil.copy(finished / "tiny.yaml", lab / "tiny.yaml")
     result = run(lab, *OVERRIDES)

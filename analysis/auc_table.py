@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals import Estimate, auc_interval, draw_weights, no_estimate, tpr_interval
+from analysis.intervals import Estimate, auc_estimate, draw_weights, no_estimate, tpr_estimate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 
@@ -82,7 +82,7 @@ def auc_table(
     for key, values in columns.items():
         used = scored[key] if key in apart else common
         inside, outside = used & member, used & ~member
-        estimate = auc_interval(
+        estimate = auc_estimate(
             values[inside],
             values[outside],
             weights[inside],
@@ -99,7 +99,7 @@ def auc_table(
                 unscored=int((known & ~scored[key]).sum()),
                 own_rows=key in apart,
                 tpr={
-                    rate: tpr_interval(
+                    rate: tpr_estimate(
                         values[inside],
                         values[outside],
                         weights[inside],

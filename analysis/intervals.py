@@ -193,7 +193,7 @@ def widen_at_limits(
     return Bounds(low, high)
 
 
-def auc_interval(
+def auc_estimate(
     members: Floats,
     nonmembers: Floats,
     member_weights: Weights,
@@ -214,7 +214,7 @@ def auc_interval(
     return Estimate(float(value[0]), float(low[0]), float(high[0]))
 
 
-def tpr_interval(
+def tpr_estimate(
     members: Floats,
     nonmembers: Floats,
     member_weights: Weights,
@@ -223,7 +223,7 @@ def tpr_interval(
     *,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return the TPR at an FPR of at most `rate` with its interval, as `auc_interval` does.
+    """Return the TPR at an FPR of at most `rate` with its interval, as `auc_estimate` does.
 
     Below 10 / rate non-members there is none, and the reason says so.
     """

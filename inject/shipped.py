@@ -75,7 +75,7 @@ class Catalogue:
             hint = f"There is a file {path}{beside}: give its whole name."
         elif not CONFIGS.is_dir():
             hint = (
-                f"Shipped files are looked for in {CONFIGS}, which is not there: install spikein "
+                f"Shipped files are expected in {CONFIGS}, which is not there: install spikein "
                 "from its clone with `pip install -e`."
             )
         return InputError(

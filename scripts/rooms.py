@@ -140,7 +140,9 @@ def _neighbours(path: Path, package: str) -> set[str]:
     found: set[str] = set()
     for module in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-            found |= {name.split(".")[1] for name in _imported(node) if name.startswith(f"{package}.")}
+            found |= {
+                name.split(".")[1] for name in _imported(node) if name.startswith(f"{package}.")
+            }
     return found
 
 

@@ -74,8 +74,8 @@ def slowest(costs: Mapping[str, Cost], *, taken: str, whole: float) -> str:
     """The slowest twenty as Markdown."""
     rows = sorted(costs.items(), key=lambda item: -item[1].seconds)[:20]
     lines = [
-        f"{taken}; {len(costs):,} tests in {whole / 60:.0f} minutes. Fixtures count to the first test "
-        "that asks for them.",
+        f"{taken}; {len(costs):,} tests in {whole / 60:.0f} minutes. Fixtures count to the first "
+        "test that asks for them.",
         "",
         "| seconds | test |",
         "|---|---|",

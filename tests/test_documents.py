@@ -57,7 +57,9 @@ def absent_names(text: str) -> list[str]:
 
 
 # A how-to page names the files that it makes.
-MADE = {"add-a-detector.md": {"detect/detectors/ending.py", "tests/detect/detectors/test_ending.py"}}
+MADE = {
+    "add-a-detector.md": {"detect/detectors/ending.py", "tests/detect/detectors/test_ending.py"}
+}
 
 
 def test_files_and_functions_named_in_the_documents_exist():

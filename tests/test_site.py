@@ -77,7 +77,9 @@ def test_it_builds_strictly_and_loads_nothing_from_elsewhere(site: Path):
     for page in pages:
         assert loaded(page.read_text(encoding="utf-8")) == [], page.name
     for sheet in site.rglob("*.css"):
-        assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", sheet.read_text("utf-8")), sheet
+        assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", sheet.read_text("utf-8")), (
+            sheet
+        )
 
 
 def test_what_comes_from_elsewhere_would_be_found():

@@ -1,13 +1,14 @@
-"""`spikein detect`: score any file of rows with any model; no experiment is needed.
+"""Scores of any rows under any model, from a file (`spikein detect`) or from memory; no experiment
+is needed.
 
 Everything that can be wrong with the input (rows, labels, the place of the output, detectors
 without what they need) is found before a model is loaded. AUCs are the analysis' business:
-the result holds scores and labels. What goes wrong is told in the words of the command's flags.
+the result holds scores and labels. Errors name the command's flags, or the function's arguments.
 """
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,28 +50,58 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetectFileRequest:
-    """What `spikein detect` was asked for."""
+class ScoringOptions:
+    """How a model is asked for scores."""
+
+    policy: ScoringPolicy = field(default_factory=ScoringPolicy)
+    """Start token, first token, long texts."""
+    batch_tokens: int | None = None
+    """Padded tokens in one batch; chosen for the device when None. No influence on the scores."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda:1` …"""
+    dtype: Dtype = "auto"
+    """Number format of the model; statistics are float32 in any case."""
+    compile: CompileMode = "auto"
+    """Whether the statistics of the vocabulary are compiled."""
+    revision: str | None = None
+    """Of the model, on the hub."""
+    trust_remote_code: bool = False
+    """Run code that the model's repository brings along."""
+    cache: Path | None = None
+    """Folder for counted frequencies; by default the user's cache folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringRequest(ScoringOptions):
+    """Which model scores, with which detectors, and what they are given."""
 
     model: str
-    examples: str
-    """A file, folder or glob of rows: `text` or `input`, optional `id`, `label`, `group`."""
-    out: Path
+    """A folder or a hub id."""
     reference: str | None = None
     """A model with its own tokenizer, for `reference`."""
     frequency: str | None = None
     """Any file, folder or glob of texts, for `dc_pdd`."""
-    detectors: str = "all"
-    policy: ScoringPolicy = field(default_factory=ScoringPolicy)
-    batch_tokens: int | None = None
-    device: str = "auto"
-    dtype: Dtype = "auto"
-    compile: CompileMode = "auto"
-    revision: str | None = None
-    """Of `model`, on the hub."""
-    trust_remote_code: bool = False
-    cache: Path | None = None
-    """Folder for counted frequencies; by default the user's cache folder."""
+    detectors: str | Sequence[str] = "all"
+    """`all`, `min_k:k=0.2,zlib`, or a list of such parts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectFileRequest(ScoringRequest):
+    """What `spikein detect` was asked for."""
+
+    examples: str
+    """A file, folder or glob of rows: `text` or `input`, optional `id`, `label`, `group`."""
+    out: Path
+
+
+class LabelledScores(NamedTuple):
+    """The scores of rows."""
+
+    scores: pa.Table
+    """See `detect.scoring.SCHEMA`."""
+    notes: tuple[str, ...]
+    record: Mapping[str, Any]
+    """How they were made, as plain JSON values."""
 
 
 class DetectFileResult(NamedTuple):
@@ -100,9 +131,34 @@ def detect_file(request: DetectFileRequest, progress: Progress | None = None) ->
 
 
 def _detect(request: DetectFileRequest, progress: Progress) -> DetectFileResult:
-    asked = parse_detectors(request.detectors)
+    parse_detectors(request.detectors)
     _check_writable(request.out)
     rows = read_labelled(request.examples)
+    found = score_labelled_rows(rows, request, progress, hints=_FLAG_HINTS)
+    write_score_file(request.out, found.scores, record=found.record)
+    return DetectFileResult(found.scores, rows, found.notes, request.out)
+
+
+def score_labelled_rows(
+    rows: LabelledRows,
+    request: ScoringRequest,
+    progress: Progress,
+    *,
+    hints: Mapping[str, str],
+) -> LabelledScores:
+    """Score every row with every detector asked for.
+
+    Args:
+        rows: texts, and their labels and groups where they are known.
+        request: the model, the detectors, and what they are given.
+        progress: called with what is being done, tokens done, and tokens in all.
+        hints: what to do about each need that is not met, in the words of whoever asks.
+
+    Raises:
+        InputError: unknown detectors, a detector named without what it needs, or a model that
+            cannot be loaded.
+    """
+    asked = parse_detectors(request.detectors)
     given: Mapping[Need, object] = {
         Reference(): request.reference,
         Frequency(): request.frequency,
@@ -111,7 +167,7 @@ def _detect(request: DetectFileRequest, progress: Progress) -> DetectFileResult:
     }
     missing = [need for need, value in given.items() if not value]
     settings, left_out = runnable(
-        asked, missing, leave_out=names_all(request.detectors), hints=_FLAG_HINTS
+        asked, missing, leave_out=names_all(request.detectors), hints=hints
     )
     unused = _check_needs(request, settings)
     evidence = _evidence(request, rows, settings, progress)
@@ -124,12 +180,11 @@ def _detect(request: DetectFileRequest, progress: Progress) -> DetectFileResult:
         "policy": request.policy.record(),
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,
     }
-    write_score_file(request.out, table, record=record)
-    return DetectFileResult(table, rows, (*left_out, *unused, *notes), request.out)
+    return LabelledScores(table, (*left_out, *unused, *notes), record)
 
 
 def _evidence(
-    request: DetectFileRequest,
+    request: ScoringRequest,
     rows: LabelledRows,
     settings: list[DetectorSetting],
     progress: Progress,
@@ -177,7 +232,7 @@ def _evidence(
 
 
 def _statistics(
-    target: Any, texts: list[str], request: DetectFileRequest, what: str, progress: Progress
+    target: Any, texts: list[str], request: ScoringRequest, what: str, progress: Progress
 ) -> list[TokenStatistics]:
     from detect.engine.forward_pass import token_statistics
 
@@ -197,7 +252,7 @@ def default_cache() -> Path:
     return Path(home) / "spikein" / "frequency"
 
 
-def _check_needs(request: DetectFileRequest, settings: list[DetectorSetting]) -> tuple[str, ...]:
+def _check_needs(request: ScoringRequest, settings: list[DetectorSetting]) -> tuple[str, ...]:
     """Find out before the work whether models and texts are there; say what is not used."""
     from train.models.pretrained import code_options, find_model
     from train.models.weight_check import check_causal

@@ -4,7 +4,7 @@
 sets); `export_view` writes a contaminated stream in the same formats, or as text. A file a format.
 """
 
-from inject.formats.export import FORMATS, ExportFacts, Format, export_view
+from inject.formats.export import FORMATS, ExportFacts, ExportSettings, Format, export_view
 from inject.formats.exported_rows import RowKind
 from inject.formats.importing import AnyImport, import_corpus
 from inject.formats.index_only import IndexOnlyImport, IndexOnlySource
@@ -17,6 +17,7 @@ __all__ = [
     "AnyImport",
     "DatasetsImport",
     "ExportFacts",
+    "ExportSettings",
     "Format",
     "IndexOnlyImport",
     "IndexOnlySource",

@@ -27,9 +27,9 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
+from inject.plan.settings import Placement
 from inject.plan.training_range import TrainingRange, training_range
 from inject.plan.windows import MAX_ROUNDS, check_room, draw_in_windows, drawn_positions
-from inject.settings import Placement
 
 I64 = npt.NDArray[np.int64]
 
@@ -76,25 +76,33 @@ def background_left(budget: int, payload: int) -> int:
     return left
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnplacedCopies:
+    """Copies before they have a place, each sequence as long as there are copies."""
+
+    example_keys: keyed.U64
+    """64-bit key of each copy's example."""
+    numbers: I64
+    """Which copy of its example it is."""
+    lengths: I64
+    """Payload tokens, separators included."""
+    names: Sequence[str]
+    """What to call the copy in a message."""
+
+
 def place_copies(
-    example_keys: keyed.U64,
-    copies: I64,
-    lengths: I64,
+    copies: UnplacedCopies,
     *,
-    names: Sequence[str],
     placement: Placement,
     seed: int,
     budget: int,
     context: int,
     document_starts: I64,
 ) -> Anchors:
-    """Find the anchor of each (example, copy).
+    """Find the anchor of each copy.
 
     Args:
-        example_keys: 64-bit key of each copy's example, shape [n].
-        copies: which copy of its example it is, shape [n].
-        lengths: payload tokens of each copy, separators included, shape [n].
-        names: what to call each copy in a message.
+        copies: which copies, of which lengths.
         placement: see the module.
         seed: the arm's seed, which also decides the order of windows.
         budget: tokens in the training stream, payload included.
@@ -104,11 +112,12 @@ def place_copies(
     Raises:
         InputError: when there is no room for the copies.
     """
+    keys, numbers, lengths = copies.example_keys, copies.numbers, copies.lengths
     background = background_left(budget, int(lengths.sum()))
     if not placement.contained:
         return _over_the_budget(
-            example_keys,
-            copies,
+            keys,
+            numbers,
             seed=seed,
             budget=budget,
             background=background,
@@ -116,11 +125,11 @@ def place_copies(
         )
     n_windows = budget // context
     allowed_windows = training_range(placement.between, seed=seed, n_windows=n_windows)
-    check_room(lengths, names, context=context, allowed_windows=allowed_windows)
+    check_room(lengths, copies.names, context=context, allowed_windows=allowed_windows)
     if placement.policy == "document":
         return _between_documents(
-            example_keys,
-            copies,
+            keys,
+            numbers,
             lengths,
             seed=seed,
             context=context,
@@ -129,8 +138,8 @@ def place_copies(
             document_starts=document_starts[: int(np.searchsorted(document_starts, background))],
         )
     found = draw_in_windows(
-        example_keys,
-        copies,
+        keys,
+        numbers,
         lengths,
         seed=seed,
         context=context,

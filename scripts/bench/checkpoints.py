@@ -72,7 +72,7 @@ def timing(trainer: Timed, ours: Timed, added: Timed) -> Iterator[None]:
 def main() -> None:
     """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(description="Checkpoints with and without digests.")
-    parser.add_argument("--shape", default="configs/models/llama-1m.yaml")
+    parser.add_argument("--shape", default="llama-1m")
     parser.add_argument("--count", type=int, default=12)
     parser.add_argument("--folder", default=None)
     options = parser.parse_args()

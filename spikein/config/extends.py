@@ -3,7 +3,7 @@
 Mappings are merged key by key, everything else is replaced, lists as a whole. The file that extends
 wins; `null` takes an optional key away. Each key keeps the place where it stands, in whichever
 file. The name is never taken over, or the run would replace the other one's: without one, the
-file's own name stands. What `extends` says is a shipped name, or a path relative to the file.
+file's own name stands. `extends` holds a shipped name, or a path relative to the file.
 """
 
 from collections.abc import Mapping

@@ -23,11 +23,11 @@ from spikein.config.sweep import (
     Combination,
     arms,
     combinations,
-    describe,
+    describe_choice,
     repeated_values,
     validate,
 )
-from spikein.config.validation_errors import explain
+from spikein.config.validation_errors import validation_errors
 from spikein.config.yaml_document import Document
 from spikein.config.yaml_text import block_text
 
@@ -73,7 +73,7 @@ def check_document(document: Document, overrides: Sequence[str] = ()) -> Checked
     title = f"{document.name} is not a valid experiment:"
     document, problems = apply_overrides(document, overrides, keys=Experiment.model_fields)
     document, unknown = interpolate(_without_nulls(document))
-    document, secret = _masked(document)
+    document, secret = _refuse_secrets(document)
     problems = [*problems, *unknown, *secret]
     try:
         candidates = combinations(document)
@@ -89,10 +89,10 @@ def check_document(document: Document, overrides: Sequence[str] = ()) -> Checked
             hint="Split the experiment into several.",
         )
         raise InputErrors([*problems, problem], title=title)
-    found, checked = _check_all(candidates)
+    found, checked = _check_combinations(candidates)
     problems += _with_choices(found, candidates, document)
     if not problems:
-        problems = [_placed(one, path, document) for path, one in repeated_values(checked)]
+        problems = [_at_place(one, path, document) for path, one in repeated_values(checked)]
     if problems:
         raise InputErrors(problems, title=title)
     return CheckedExperiment(experiment=checked[0][1], arms=arms(checked))
@@ -119,8 +119,8 @@ def _without_nulls(document: Document) -> Document:
     return Document(values=kept, places=document.places, name=document.name)
 
 
-def _masked(document: Document) -> tuple[Document, list[InputError]]:
-    """Refuse secrets wherever they stand; what is said of the document later repeats none."""
+def _refuse_secrets(document: Document) -> tuple[Document, list[InputError]]:
+    """Refuse secrets wherever they stand; later messages about the document repeat none."""
     problems = [
         InputError(
             f"{dotted(path)}: holds {kind}, and experiment files are copied into run folders",
@@ -136,26 +136,27 @@ def _masked(document: Document) -> tuple[Document, list[InputError]]:
     return Document(values=values, places=document.places, name=document.name), problems
 
 
-Found = dict[str, tuple[InputError, list[int]]]
+# A problem by its text, with the numbers of the combinations that have it.
+_Grouped = dict[str, tuple[InputError, list[int]]]
 
 
-def _check_all(
+def _check_combinations(
     candidates: Sequence[Combination],
-) -> tuple[Found, list[tuple[Combination, Experiment]]]:
+) -> tuple[_Grouped, list[tuple[Combination, Experiment]]]:
     """Check every combination; group equal problems with the combinations that have them."""
-    found: Found = {}
+    found: _Grouped = {}
     checked: list[tuple[Combination, Experiment]] = []
     for number, candidate in enumerate(candidates):
         try:
             experiment = validate(candidate.values)
         except ValidationError as error:
-            problems = explain(error, Experiment, candidate.document())
+            problems = validation_errors(error, Experiment, candidate.document())
         except InputError as error:
             problems = [InputError(str(error), where=error.where or candidate.swept.name)]
         else:
             wrong = cross_checks(experiment)
             document = candidate.document() if wrong else candidate.swept
-            problems = [_placed(problem, path, document) for path, problem in wrong]
+            problems = [_at_place(problem, path, document) for path, problem in wrong]
             checked.append((candidate, experiment))
         for problem in problems:
             found.setdefault(str(problem), (problem, []))[1].append(number)
@@ -163,7 +164,7 @@ def _check_all(
 
 
 def _with_choices(
-    found: Found, candidates: Sequence[Combination], document: Document
+    found: _Grouped, candidates: Sequence[Combination], document: Document
 ) -> list[InputError]:
     """Name the swept value that a problem comes with, unless every combination has it."""
     explained = []
@@ -177,10 +178,11 @@ def _with_choices(
             for axis, index in choices[0].items()
             if all(choice[axis] == index for choice in choices)
         }
+        values = describe_choice(shared or choices[0], document)
         explained.append(
             InputError(
                 problem.problem,
-                where=f"{problem.where} (sweep: with {describe(shared or choices[0], document)})",
+                where=f"{problem.where} (sweep: with {values})",
                 allowed=problem.allowed,
                 hint=problem.hint,
             )
@@ -188,7 +190,7 @@ def _with_choices(
     return explained
 
 
-def _placed(error: InputError, path: KeyPath, document: Document) -> InputError:
+def _at_place(error: InputError, path: KeyPath, document: Document) -> InputError:
     return InputError(
         error.problem, where=document.place(path), allowed=error.allowed, hint=error.hint
     )

@@ -69,7 +69,7 @@ def apply_overrides(
     """Return the document with the overrides in place, and every problem they have.
 
     Args:
-        document: what the file says.
+        document: the content of the file.
         overrides: `key=value` each; a later one wins over an earlier one.
         keys: the top-level keys of an experiment.
     """

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from inject.errors import InputError, InputErrors
-from inject.settings import Copies
+from inject.plan.settings import Copies
 from spikein.config.key_path import KeyPath, dotted
 from spikein.config.overrides import parse_path, set_value
 from spikein.config.schema import Experiment, plain_values
@@ -241,7 +241,7 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def describe(choice: Mapping[str, int], document: Document) -> str:
+def describe_choice(choice: Mapping[str, int], document: Document) -> str:
     """Return `axis=value, …` of one combination as the file has it, for messages."""
     sweep = document.values["sweep"]
     return ", ".join(

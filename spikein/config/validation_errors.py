@@ -1,7 +1,7 @@
 """What pydantic finds wrong, in the words of the person who wrote the file.
 
-Each problem names its key path and its place, says what was given, what is allowed and, for
-an unknown key, which key may have been meant. Errors of the branches of a union become one.
+Each problem names its key path and its place, what was given, what is allowed and, for an
+unknown key, which key may have been meant. Errors of the branches of a union become one.
 """
 
 import types
@@ -34,7 +34,9 @@ _KINDS = {
 }
 
 
-def explain(error: ValidationError, model: type[BaseModel], document: Document) -> list[InputError]:
+def validation_errors(
+    error: ValidationError, model: type[BaseModel], document: Document
+) -> list[InputError]:
     """Return one `InputError` for each thing wrong with `document`, in its order of keys.
 
     Args:
@@ -136,8 +138,8 @@ def _problem(
             allowed=", ".join(known),
         )
     if kind in ("value_error", "assertion_error"):
-        said = first["msg"].partition(", ")[2]
-        return InputError(f"{key}: {said}", where=where, hint=_origins(given, path, document))
+        reason = first["msg"].partition(", ")[2]
+        return InputError(f"{key}: {reason}", where=where, hint=_origins(given, path, document))
     expected = list(dict.fromkeys(text for one in group if (text := _expected(one))))
     if not expected:
         return InputError(f"{key}: {first['msg']} (given: {plain_type(given)})", where=where)
@@ -159,8 +161,8 @@ def _origins(given: Any, path: KeyPath, document: Document) -> str | None:
     }
     if len({place.rpartition(":")[0] for place in places.values()}) < 2:
         return None
-    said = ", ".join(f"{key} at {place}" for key, place in places.items())
-    return f"The keys come from several places: {said}. A key set to null is taken away."
+    listed = ", ".join(f"{key} at {place}" for key, place in places.items())
+    return f"The keys come from several places: {listed}. A key set to null is taken away."
 
 
 def _renamed(old: str, new: str, where: str) -> InputError:

@@ -5,11 +5,11 @@ every step whose identity they share: one corpus, one base model, one pool a see
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from inject.digest import canonical
-from inject.settings import Placement
+from inject.plan.settings import Placement
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -26,6 +26,7 @@ from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.pipeline.steps.variants import variants_step
 from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, twin_arms, twins_of
+from train.device import Device, default_device
 
 _AGAINST_THE_TWIN = (
     "reference compares with the clean twin, which nobody has who audits a model of others: read "
@@ -78,13 +79,20 @@ class ExperimentGraph:
     """What was left out, and why; and names that may be taken for another file."""
 
 
-def build_graph(checked: CheckedExperiment) -> ExperimentGraph:
+def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> ExperimentGraph:
     """Build the graph of an experiment; reads the content of its sources to name the steps.
+
+    Args:
+        checked: the experiment.
+        device: what the steps will run on; None for this machine's. It decides the number formats
+            that `auto` stands for: they are part of what a step is, and the step computes
+            in them on whatever machine it runs.
 
     Raises:
         InputError: for a source that cannot be read or reached.
     """
-    experiment, every = checked.experiment, checked.arms
+    experiment = checked.experiment
+    every = [_with_formats(arm, device or default_device()) for arm in checked.arms]
     memory: dict[str, Any] = {}
     shared = _Shared(
         tokens=_corpus_tokens(every),
@@ -237,6 +245,22 @@ def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step 
         if node.accuracy is not None
     ]
     return accuracy_gain_step(arms, experiment.analysis, label=experiment.name) if arms else None
+
+
+def _with_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
+    """Return an arm with the number formats that `auto` stands for in their place."""
+    experiment = arm.experiment
+    train, base, detect = experiment.train, experiment.base, experiment.detect
+    found: dict[str, Any] = {
+        "train": train.model_copy(update={"precision": device.training_precision(train.precision)}),
+        "detect": detect.model_copy(
+            update={"dtype": device.scoring_format(detect.dtype, where=detect.device)}
+        ),
+    }
+    if base is not None:
+        precision = device.training_precision(base.precision)
+        found["base"] = base.model_copy(update={"precision": precision})
+    return replace(arm, experiment=experiment.model_copy(update=found))
 
 
 def _corpus_tokens(every: Sequence[ArmExperiment]) -> int:

@@ -4,24 +4,23 @@ The background is read back from the corpus, document by document: its tokens ar
 sources need not be there any more. Nothing is written.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.page.streams import stream_audits
 from inject.corpus.background.document import Document
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.corpus.decoding import decoded, pieces
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
 from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
-from inject.stream.audit import AuditReport, read_audit
+from inject.stream.audit import AuditReport
 from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 from spikein.runs.arms import RunArm, open_run_corpus, run_arms
 from spikein.store.manifest import SHORT
-from spikein.store.store import short_digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,27 +100,6 @@ def audit_run(
         dropped=dropped,
         repeated=repeated,
     )
-
-
-def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
-    """Return the audit of every stream once, by the models that were trained on it.
-
-    The one reading of a run's audits: the page and `spikein audit` both show what it returns.
-    No stream takes another's place: where the models' labels agree, the audit's digest tells
-    the streams apart.
-
-    Args:
-        models: the label of each trained model, and the folder of its stream's audit.
-    """
-    users: dict[Path, list[str]] = {}
-    for label, path in models:
-        users.setdefault(path, []).append(label)
-    names = {path: "; ".join(dict.fromkeys(labels)) for path, labels in users.items()}
-    shared = Counter(names.values())
-    return {
-        name if shared[name] == 1 else f"{name} (audit {short_digest(path)})": read_audit(path)
-        for path, name in names.items()
-    }
 
 
 def _fed(arms: list[RunArm]) -> dict[str, CopyOutcomes]:

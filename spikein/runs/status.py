@@ -6,6 +6,7 @@ from typing import NamedTuple
 from inject.errors import InputError
 from spikein.runs.folder import finish_time, linked_artifacts, run_folders
 from spikein.runs.history import earlier_results
+from spikein.runs.version_check import earlier_version_note
 from spikein.store.artifact import open_artifact, verified
 from spikein.store.manifest import StoreError
 
@@ -54,7 +55,7 @@ def _row(folder: Path) -> RunRow:
         finished=f"{finish_time(folder):%Y-%m-%d %H:%M:%S}",
         linked=len(artifacts),
         whole=len(artifacts) - len(problems),
-        problem=problems[0] if problems else None,
+        problem=problems[0] if problems else earlier_version_note(folder),
         earlier=len(earlier_results(folder)),
     )
 

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from analysis.intervals import (
     Bounds,
     accepted_members,
-    auc_interval,
+    auc_estimate,
     combine_seeds,
     draw_weights,
     percentile_bounds,
@@ -78,7 +78,7 @@ def test_intervals_cover_the_true_auc(true_auc):
     for simulation in range(200):
         members, nonmembers = random.normal(shift, 1, 100), random.normal(0, 1, 100)
         weights = weights_of(100, 100, replicates=300, seed=simulation)
-        estimate = auc_interval(members, nonmembers, *weights)
+        estimate = auc_estimate(members, nonmembers, *weights)
         assert estimate.low <= estimate.value <= estimate.high
         covered += estimate.low <= true_auc <= estimate.high
     assert 0.90 <= covered / 200 <= 0.99
@@ -88,8 +88,8 @@ def test_rows_that_share_a_group_widen_the_interval():
     random = np.random.default_rng(0)
     members = np.repeat(random.normal(0.5, 1, 30), 5)
     nonmembers = np.repeat(random.normal(0, 1, 30), 5)
-    apart = auc_interval(members, nonmembers, *weights_of(150, 150, replicates=500))
-    together = auc_interval(
+    apart = auc_estimate(members, nonmembers, *weights_of(150, 150, replicates=500))
+    together = auc_estimate(
         members, nonmembers, *weights_of(150, 150, replicates=500, group_size=5)
     )
     assert together.value == apart.value
@@ -126,13 +126,13 @@ def test_one_seed_changes_nothing_and_a_seed_without_value_is_left_out():
 )
 def test_degenerate_scores_give_no_number_but_a_reason(members, nonmembers, reason):
     weights = weights_of(len(members), len(nonmembers), replicates=100)
-    estimate = auc_interval(np.array(members), np.array(nonmembers), *weights)
+    estimate = auc_estimate(np.array(members), np.array(nonmembers), *weights)
     assert estimate.reason == reason
     assert np.isnan([estimate.value, estimate.low, estimate.high]).all()
 
 
 def test_perfect_separation_does_not_claim_certainty():
-    estimate = auc_interval(
+    estimate = auc_estimate(
         np.arange(10.0) + 100, np.arange(20.0), *weights_of(10, 20, replicates=100)
     )
     assert (estimate.value, estimate.high) == (1.0, 1.0)

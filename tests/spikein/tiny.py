@@ -4,10 +4,8 @@ parameters."""
 import json
 from pathlib import Path
 
-from spikein.executors import get_executor
-from spikein.progress import Silent
-from spikein.results import RunResult
-from spikein.run import run_experiment
+import spikein
+from spikein.api.results import RunResult
 from tests.conftest import make_texts
 
 SHAPE = """
@@ -53,11 +51,10 @@ def write_tiny(folder: Path, *, architecture: str = "llama") -> Path:
 
 def run(folder: Path, *overrides: str) -> RunResult:
     """Run the tiny experiment of a folder in this process, its store and its runs beside it."""
-    return run_experiment(
+    return spikein.run(
         folder / "tiny.yaml",
-        list(overrides),
-        store_root=folder / "store",
-        runs_root=folder / "runs",
-        executor=get_executor("in-process"),
-        progress=Silent(),
+        overrides=overrides,
+        store=folder / "store",
+        runs=folder / "runs",
+        progress=False,
     )

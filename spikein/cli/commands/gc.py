@@ -130,8 +130,8 @@ def _forgotten(roots: "Roots", *, yes: bool, forget_missing: bool) -> frozenset[
     if forget_missing:
         return missing
     if not yes and sys.stdin.isatty():
-        said = "Were they deleted on purpose, so that what they rest on may go?"
-        return missing if typer.confirm(said) else frozenset()
+        question = "Were they deleted on purpose, so that what they rest on may go?"
+        return missing if typer.confirm(question) else frozenset()
     warn(
         "What they rest on is kept. If they were moved, give their new folder by --runs; if they "
         "were deleted, add --forget-missing."

@@ -14,7 +14,7 @@ from detect.scoring import needed_views, needs, runnable, score_rows, write_scor
 from detect.settings import DetectSettings
 from detect.token_statistics import read_statistics, write_statistics
 from detect.views import TEXT, view_text
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.examples.example import members, read_examples
 from inject.reading.rows import files_identity
 from inject.reading.unchanged import unchanged
@@ -71,7 +71,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
         settings={
             "view": view,
             "policy": policy.record(),
-            "dtype": detect.dtype,
+            "dtype": model.dtype_identity(detect.dtype),
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
@@ -92,7 +92,7 @@ def open_target(model: ModelNode, inputs: Mapping[str, Any], detect: DetectSetti
             revision=model.revision,
             trust_remote_code=model.trust_remote_code,
             device=detect.device,
-            dtype=detect.dtype,
+            dtype=model.dtype(detect.dtype),
         )
 
 

@@ -2,12 +2,13 @@
 
 from typing import NamedTuple
 
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.examples.example import members, read_examples
-from inject.plan.plan import make_plan, write_plan
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.plan import write_plan
 from inject.plan.separators import separators_for
-from inject.settings import plain
 from inject.source_digest import root
+from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import TOKENS, UNSPLIT
@@ -36,9 +37,15 @@ def plan_step(
     label: str | None = None,
 ) -> Step:
     """Draw copies, their variants and their anchors for one arm."""
-    copies, placement = experiment.copies, experiment.placement
-    budget, window = experiment.corpus.tokens, experiment.train.context
-    asked = experiment.variants
+    settings = PlanSettings(
+        copies=experiment.copies,
+        placement=experiment.placement,
+        budget=experiment.corpus.tokens,
+        context=experiment.train.context,
+        seed=seed,
+        variants=experiment.variants if variants else Variants(),
+        draw_number=count_draw.number if count_draw else 0,
+    )
 
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_ground(corpus, context.inputs)
@@ -50,38 +57,20 @@ def plan_step(
         plan = make_plan(
             pool,
             tokens,
-            copies=copies,
-            placement=placement,
-            seed=seed,
+            settings,
             source=clean,
-            budget=budget,
-            context=window,
-            separators=separators_for(placement, tokenizer),
+            separators=separators_for(settings.placement, tokenizer),
             vocabulary=clean.vocabulary,
-            variants=asked,
             renditions=renditions_of(context.inputs),
             candidates=candidates,
-            draw_number=count_draw.number if count_draw else 0,
         )
         write_plan(context.out, plan)
 
     return Step(
         kind="plan",
-        label=label or f"{copies.label()}-{placement.label()}-seed{seed}",
+        label=label or f"{settings.copies.label()}-{settings.placement.label()}-seed{seed}",
         version=3,
-        settings={
-            "copies": plain(copies),
-            "placement": plain(placement),
-            "budget": budget,
-            "context": window,
-            "seed": seed,
-            **(
-                {"assign_by": asked.assign_by, "weights": [one.weight for one in asked.of]}
-                if variants
-                else {}
-            ),
-            **({"draw_number": count_draw.number} if count_draw else {}),
-        },
+        settings=settings.identity(),
         inputs={
             "corpus": corpus,
             "examples": examples,

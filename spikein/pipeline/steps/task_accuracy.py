@@ -68,7 +68,11 @@ def accuracy_step(
     return Step(
         kind="accuracy",
         label=model.label,
-        settings={"kinds": kinds, "dtype": detect.dtype, **model.settings("model")},
+        settings={
+            "kinds": kinds,
+            "dtype": model.dtype_identity(detect.dtype),
+            **model.settings("model"),
+        },
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
         code=(root(build),),

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from detect.settings import Dtype
 from inject.model_folder import LOG_FILE
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
@@ -26,7 +27,7 @@ from train.checkpoint_steps import checkpoint_folder, checkpoint_steps
 from train.loop.schedule import step_count
 from train.models.model_sizes import known_sizes
 from train.models.shapes import Shape, flops_per_token, load_shape, parameter_count
-from train.settings import ModelSettings
+from train.settings import ModelSettings, TrainSettings
 
 if TYPE_CHECKING:
     from train.loop.record import Moment, Progress
@@ -72,6 +73,23 @@ class ModelNode:
             return {name: {**(self.identity or {}), **trusted}}
         return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
 
+    def dtype(self, asked: Dtype) -> Dtype:
+        """Return the number format to load the model in; `auto` for the checkpoint's own.
+
+        Args:
+            asked: as the graph resolved it, so `auto` only where an accelerator will score. What is
+                trained here has float32 weights.
+        """
+        return "float32" if asked == "auto" and self.step else asked
+
+    def dtype_identity(self, asked: Dtype) -> str:
+        """Return the number format of the model as a step's identity names it.
+
+        The checkpoint's own format follows from the checkpoint, whose identity is another part.
+        """
+        found = self.dtype(asked)
+        return "checkpoint" if found == "auto" else found
+
     def unchanged(self) -> AbstractContextManager[None]:
         """Load a pretrained model inside; it must still be the one that the step was named by."""
         if self.pretrained is None:
@@ -92,6 +110,48 @@ class ModelNode:
             return self.pretrained or ""
         path: Path = inputs[name].path
         return str(path if self.checkpoint is None else path / checkpoint_folder(self.checkpoint))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model is trained, the base model like an arm's."""
+
+    corpus: Step
+    shape: Shape | None
+    """Of a model with new weights."""
+    train: TrainSettings
+    seed: int
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the weights, beside the stream and the model to start from."""
+        shape = None if self.shape is None else plain(self.shape)
+        return {"train": plain(self.train), "shape": shape, "seed": self.seed}
+
+
+def _run_training(training: Training, context: StepContext, stream: Mapping[str, Any]) -> None:
+    """Train, in this process or in those that the step's execution names.
+
+    Args:
+        training: how.
+        context: of the step.
+        stream: further fields of the job: what the model sees, and what it starts from.
+    """
+    from train.job import TrainingJob, train_job
+
+    with reading_corpus(training.corpus, context.inputs) as shards:
+        job = TrainingJob(
+            out=str(context.out),
+            unfinished=str(context.unfinished),
+            identity=context.unfinished.name,
+            corpus=str(context.inputs["corpus"].path),
+            shards=shards,
+            shape=training.shape,
+            train=training.train,
+            execution=context.execution,
+            seed=training.seed,
+            **stream,
+        )
+        train_job(job, progress=_progress(context), notice=context.notice)
 
 
 def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
@@ -119,37 +179,18 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
     base, shape = experiment.base, _shape(experiment.model)
     if base is None or shape is None:
         raise TypeError("a base model is trained from a shape")
-    settings = base.resolved(experiment.train)
-    tokens, seed = base.tokens, base.seed
+    tokens = base.tokens
+    training = Training(
+        corpus=corpus, shape=shape, train=base.resolved(experiment.train), seed=base.seed
+    )
 
     def build(context: StepContext) -> None:
-        from train.job import TrainingJob, train_job
-
-        with reading_corpus(corpus, context.inputs) as shards:
-            job = TrainingJob(
-                out=str(context.out),
-                unfinished=str(context.unfinished),
-                identity=context.unfinished.name,
-                corpus=str(context.inputs["corpus"].path),
-                shards=shards,
-                last_tokens=tokens,
-                shape=shape,
-                train=settings,
-                execution=context.execution,
-                seed=seed,
-            )
-            train_job(job, progress=_progress(context), notice=context.notice)
+        _run_training(training, context, {"last_tokens": tokens})
 
     return Step(
         kind="model",
         label=f"base-{_count(tokens)}",
-        settings={
-            "shape": plain(shape),
-            "train": plain(settings),
-            "tokens": tokens,
-            "from": "end",
-            "seed": seed,
-        },
+        settings={**training.identity(), "tokens": tokens, "from": "end"},
         inputs={"corpus": corpus},
         libraries=LIBRARIES,
         volatile=(LOG_FILE,),
@@ -157,7 +198,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
         code=(root(build),),
         reads={"corpus": TOKENS},
         build=build,
-        cost=_cost(experiment, tokens * settings.epochs),
+        cost=_cost(experiment, tokens * training.train.epochs),
     )
 
 
@@ -180,8 +221,10 @@ def arm_step(
     if shape is None and start is None:
         raise TypeError("an arm needs a shape or a base model")
 
+    training = Training(corpus=corpus, shape=shape, train=settings, seed=seed)
+
     def build(context: StepContext) -> None:
-        from train.job import StartModel, TrainingJob, train_job
+        from train.job import StartModel
 
         require_passed(context.inputs)
         inputs = context.inputs
@@ -193,35 +236,19 @@ def arm_step(
                 trust_remote_code=start.trust_remote_code,
                 identity=None if start.pretrained is None else dict(start.identity or {}),
             )
-        with reading_corpus(corpus, inputs) as shards:
-            job = TrainingJob(
-                out=str(context.out),
-                unfinished=str(context.unfinished),
-                identity=context.unfinished.name,
-                corpus=str(inputs["corpus"].path),
-                shards=shards,
-                plan=str(inputs["plan"].path),
-                examples=str(inputs["examples"].path),
-                renditions=renditions_folder(inputs),
-                variants=variants,
-                shape=shape,
-                start=begin,
-                train=settings,
-                execution=context.execution,
-                seed=seed,
-            )
-            train_job(job, progress=_progress(context), notice=context.notice)
+        stream = {
+            "plan": str(inputs["plan"].path),
+            "examples": str(inputs["examples"].path),
+            "renditions": renditions_folder(inputs),
+            "variants": variants,
+        }
+        _run_training(training, context, {**stream, "start": begin})
 
     return Step(
         kind="model",
         label=label,
         version=3,
-        settings={
-            "train": plain(settings),
-            "shape": None if shape is None else plain(shape),
-            "seed": seed,
-            **(start.settings("base") if start else {}),
-        },
+        settings={**training.identity(), **(start.settings("base") if start else {})},
         inputs={
             "corpus": corpus,
             "examples": examples,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.checks.chance import CHECKS, cells_off_chance, possible_aucs, within_margin
-from analysis.intervals import auc_interval, draw_weights
+from analysis.intervals import auc_estimate, draw_weights
 from analysis.metrics_table import Cell
 from inject.keyed import Stream, generator, item_key
 
@@ -28,7 +28,7 @@ def check_of(seed: int, members: int, nonmembers: int, shift: float = 0.0) -> li
     )
     cells = []
     for column in scores.T:
-        found = auc_interval(
+        found = auc_estimate(
             column[:members], column[members:], weights[:members], weights[members:]
         )
         cells.append(

@@ -7,8 +7,9 @@ from scipy.stats import chisquare
 from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import Example
-from inject.plan.plan import make_plan, read_plan, write_plan
-from inject.settings import Copies, Placement
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.plan import read_plan, write_plan
+from inject.plan.settings import Copies, Placement
 from tests.inject.streams import naive_find, random_source, separators_of, spiked_examples
 
 SPLICE = Placement(policy="splice")
@@ -30,16 +31,18 @@ def plan_for(
     return make_plan(
         examples,
         tokens,
-        copies=copies or Copies(poisson=2),
-        placement=placement,
-        seed=seed,
+        PlanSettings(
+            copies=copies or Copies(poisson=2),
+            placement=placement,
+            budget=budget,
+            context=64,
+            seed=seed,
+            draw_number=draw_number,
+        ),
         source=source or random_source(20_000, seed=9, documents=300),
-        budget=budget,
-        context=64,
         separators=separators_of(placement),
         vocabulary=60_000,
         candidates=candidates,
-        draw_number=draw_number,
     )
 
 

@@ -93,16 +93,19 @@ def test_a_stretch_that_is_shorter_than_what_is_known_of_the_order(monkeypatch):
 CHILD = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (5 << 30, 5 << 30))
-from inject.plan.plan import make_plan
+from inject.plan.make_plan import PlanSettings, make_plan
 from inject.stream.order import window_order
 from inject.plan.separators import NO_SEPARATORS
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from scripts.bench.injection.planning import CONTEXT, TOKENS, VOCABULARY, Described, spiked
 examples, texts = spiked(100, 50, vocabulary=VOCABULARY)
 plan = make_plan(
-    examples, texts, copies=Copies(fixed=3), placement=Placement(policy="window", between=(0.9, 1)),
-    seed=0, source=Described(), budget=TOKENS, context=CONTEXT, separators=NO_SEPARATORS,
-    vocabulary=VOCABULARY,
+    examples, texts,
+    PlanSettings(
+        copies=Copies(fixed=3), placement=Placement(policy="window", between=(0.9, 1)),
+        budget=TOKENS, context=CONTEXT, seed=0,
+    ),
+    source=Described(), separators=NO_SEPARATORS, vocabulary=VOCABULARY,
 )
 print(len(plan.copies))
 """

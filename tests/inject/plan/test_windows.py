@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from scipy.stats import chisquare, poisson
 
 from inject.errors import InputError
-from inject.plan.plan import make_plan
-from inject.settings import Copies, Placement
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.settings import Copies, Placement
 from inject.stream.order import window_order
 from inject.stream.view import clean_view
 from tests.inject.stream.test_view import composed, placements, plans
@@ -26,12 +26,14 @@ def plan_for(examples, tokens, placement, *, source, copies=None, seed=0, contex
     return make_plan(
         examples,
         tokens,
-        copies=copies or Copies(poisson=2),
-        placement=placement,
-        seed=seed,
+        PlanSettings(
+            copies=copies or Copies(poisson=2),
+            placement=placement,
+            budget=budget or source.n_tokens,
+            context=context,
+            seed=seed,
+        ),
         source=source,
-        budget=budget or source.n_tokens,
-        context=context,
         separators=separators_of(placement),
         vocabulary=60_000,
     )

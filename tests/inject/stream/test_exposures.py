@@ -161,16 +161,22 @@ def test_parts_of_a_run_add_up_to_the_whole(made):
 
 @pytest.mark.parametrize("position", [0, 1])
 def test_a_changed_token_is_noticed(position):
-    from inject.plan.plan import make_plan
-    from inject.settings import Copies, Placement
+    from inject.plan.make_plan import PlanSettings, make_plan
+    from inject.plan.settings import Copies, Placement
     from tests.inject.streams import random_source, separators_of, spiked_examples
 
     source = random_source(2000, seed=4)
     examples, tokens = spiked_examples(10, 0)
     plan = make_plan(
-        examples, tokens, copies=Copies(fixed=2), placement=Placement(), seed=4, source=source,
-        budget=2000, context=64, separators=separators_of(Placement()), vocabulary=60_000,
-    )  # fmt: skip
+        examples,
+        tokens,
+        PlanSettings(
+            copies=Copies(fixed=2), placement=Placement(), budget=2000, context=64, seed=4
+        ),
+        source=source,
+        separators=separators_of(Placement()),
+        vocabulary=60_000,
+    )
 
     def spoil(ids):
         changed = ids.copy()

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.plan.plan import make_plan
-from inject.settings import Copies, Placement
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.settings import Copies, Placement
 from inject.stream.view import Insertions, SourceSlice, View, clean_view
 from tests.inject.streams import (
     naive_stream,
@@ -42,12 +42,16 @@ def plans(draw):
     plan = make_plan(
         examples,
         tokens,
-        copies=draw(st.sampled_from([Copies(fixed=1), Copies(poisson=1.5), Copies(levels=(1, 3))])),
-        placement=placement,
-        seed=seed,
+        PlanSettings(
+            copies=draw(
+                st.sampled_from([Copies(fixed=1), Copies(poisson=1.5), Copies(levels=(1, 3))])
+            ),
+            placement=placement,
+            budget=budget,
+            context=draw(st.integers(40 if placement.contained else 5, 100)),
+            seed=seed,
+        ),
         source=source,
-        budget=budget,
-        context=draw(st.integers(40 if placement.contained else 5, 100)),
         separators=separators_of(placement),
         vocabulary=60_000,
     )

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from inject.settings import Copies
+from inject.plan.settings import Copies
+from spikein.api.plan import plan as plan_experiment
 from spikein.estimates.injection import MAX_COUNT, expected_counts
 from spikein.estimates.step_times import START_SECONDS
-from spikein.run import plan_experiment
 from tests.spikein.tiny import write_tiny
 
 
@@ -30,7 +30,7 @@ def test_fixed_and_levelled_counts_are_exact():
 
 
 def plan(path, *overrides):
-    return plan_experiment(path, list(overrides), store_root=path.parent / "none").injection
+    return plan_experiment(path, overrides=list(overrides), store=path.parent / "none").injection
 
 
 def test_arms_that_differ_in_training_alone_appear_once(tmp_path):
@@ -78,10 +78,10 @@ def test_a_corpus_described_by_its_index_alone(tmp_path, tiny_tokenizer):
 
 def test_a_measured_plan_says_how_long_each_step_takes(tmp_path):
     path = write_tiny(tmp_path)
-    silent = plan_experiment(path, [], store_root=tmp_path / "none")
+    silent = plan_experiment(path, store=tmp_path / "none")
     assert silent.measured is None
     assert {row.seconds for row in silent.rows if row.kind == "model"} == {None}
-    told = plan_experiment(path, [], store_root=tmp_path / "none", measure=True)
+    told = plan_experiment(path, store=tmp_path / "none", measure=True)
     assert told.measured.whole
     assert all(row.seconds > 0 for row in told.rows)
     base, arm = (row for row in told.rows if row.kind == "model")

@@ -11,9 +11,9 @@ from inject.corpus.tokenizer import tokenizer_identity
 from inject.errors import InputError, Unreachable
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.hub.offline import UNRESOLVED, without_network
+from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
 from spikein.estimates.training import Hardware, training_estimates
-from spikein.run import plan_experiment
 from tests.spikein.samples import read_checked, write_sample
 from train.cost import model_states
 from train.models.pretrained import model_identity
@@ -115,7 +115,7 @@ def test_equal_runs_are_counted_together_and_modes_apart() -> None:
 
 def test_a_model_of_unknown_size_is_said_to_be_one(no_network, tmp_path: Path) -> None:
     text = PAPER.read_text().replace(LLAMA, "nobody/unheard-of")
-    planned = plan_experiment(write_sample(tmp_path, text), [], store_root=tmp_path / "store")
+    planned = plan_experiment(write_sample(tmp_path, text), store=tmp_path / "store")
     [one] = planned.training
     assert one.cost is None
     assert (one.steps, one.tokens) == (412, 26_998_784)

@@ -37,10 +37,17 @@ class Case(NamedTuple):
     """The override that changes it."""
     setup: tuple[str, ...] = ()
     """Overrides that hold before and after, where the key needs others beside it."""
+    reason: str = ""
+    """Why no step reads it."""
 
 
 def case(reads: str, change: str, *setup: str) -> Case:
     return Case(reads, change, setup)
+
+
+def unread(reason: str, change: str, *setup: str) -> Case:
+    """Return the case of a key that decides no number: execution, a name, a permission."""
+    return Case("", change, setup, reason)
 
 
 IMPORTED = ("corpus.sources=[]", "model.tokenizer={folder}/tok")
@@ -80,8 +87,10 @@ LOCAL = "kind: paraphrase, by: model, model: {folder}/a"
 SERVED = "kind: paraphrase, by: model, model: m, base_url: http://localhost:1/v1"
 
 CASES: dict[str, Case] = {
-    "name": case("", "name=other"),
-    "variables": case("", "variables.unused=2"),
+    "name": unread("names the run's folder and its page", "name=other"),
+    "variables": unread(
+        "what an experiment file fills in is read where it is filled in", "variables.unused=2"
+    ),
     "seeds": case(
         # The corpus is searched for the rows that each seed invents.
         "corpus examples membership plan model results accuracy_gain trajectory variants",
@@ -98,7 +107,11 @@ CASES: dict[str, Case] = {
         "tokenizer", "model.tokenizer={folder}/b", "model.tokenizer={folder}/tok"
     ),
     # A folder of one's own has no revisions.
-    "model.revision": case("", "model.revision=main", *PRETRAINED),
+    "model.revision": unread(
+        "a folder of one's own has none; of a repository, its commit counts",
+        "model.revision=main",
+        *PRETRAINED,
+    ),
     "model.trust_remote_code": case(
         "tokenizer model statistics accuracy", "model.trust_remote_code=true", *PRETRAINED
     ),
@@ -112,7 +125,7 @@ CASES: dict[str, Case] = {
     "base.weight_decay": case("base", "base.weight_decay=0.5"),
     "base.betas": case("base", "base.betas=[0.5, 0.5]"),
     "base.clip": case("base", "base.clip=null"),
-    "base.precision": case("base", "base.precision=float32"),
+    "base.precision": case("base", "base.precision=bfloat16"),
     "base.separate_documents": case("base", "base.separate_documents=true"),
     "base.seed": case("base", "base.seed=1"),
     "corpus.tokens": case("corpus plan trajectory", "corpus.tokens=41000"),
@@ -140,7 +153,11 @@ CASES: dict[str, Case] = {
     "corpus.sources[hub].config": case(TEXTS, "corpus.sources.0.config=en", *sources("hub")),
     "corpus.sources[hub].split": case(TEXTS, "corpus.sources.0.split=test", *sources("hub")),
     "corpus.sources[hub].field": case(TEXTS, "corpus.sources.0.field=text", *sources("hub")),
-    "corpus.sources[hub].revision": case("", "corpus.sources.0.revision=main", *sources("hub")),
+    "corpus.sources[hub].revision": unread(
+        "a folder of one's own has none; of a repository, its commit counts",
+        "corpus.sources.0.revision=main",
+        *sources("hub"),
+    ),
     "corpus.sources[hub].weight": case(TEXTS, "corpus.sources.0.weight=2", *sources("hub")),
     "corpus.imported[megatron].kind": case(
         "corpus", f"corpus.imported={WHOLE['olmo']}", *imports("megatron")
@@ -264,14 +281,18 @@ CASES: dict[str, Case] = {
     "variants.of[paraphrase].model": case(
         "variants", "variants.of.0.model={folder}/b", *variant(LOCAL)
     ),
-    "variants.of[paraphrase].base_url": case(
-        "", "variants.of.0.base_url=http://localhost:2/v1", *variant(SERVED)
+    "variants.of[paraphrase].base_url": unread(
+        "where the model is asked; which one it is counts",
+        "variants.of.0.base_url=http://localhost:2/v1",
+        *variant(SERVED),
     ),
-    "variants.of[paraphrase].api_key_variable": case(
-        "", "variants.of.0.api_key_variable=KEY", *variant(SERVED)
+    "variants.of[paraphrase].api_key_variable": unread(
+        "where a key is looked up, which is a secret",
+        "variants.of.0.api_key_variable=KEY",
+        *variant(SERVED),
     ),
-    "variants.of[paraphrase].send_protected": case(
-        "",
+    "variants.of[paraphrase].send_protected": unread(
+        "a permission",
         "variants.of.0.send_protected=[two, one]",
         "contaminants.1="
         "{{dataset: gpqa, name: one, path: {folder}/rows.jsonl, members: 9, nonmembers: 9}}",
@@ -318,7 +339,7 @@ CASES: dict[str, Case] = {
     "train.weight_decay": case("model", "train.weight_decay=0.5"),
     "train.betas": case("model", "train.betas=[0.5, 0.5]"),
     "train.clip": case("model", "train.clip=null"),
-    "train.precision": case("model", "train.precision=float32"),
+    "train.precision": case("model", "train.precision=bfloat16"),
     "train.checkpoints.steps": case(MODELS, "train.checkpoints.steps=[4]"),
     "train.checkpoints.every": case(
         MODELS, "train.checkpoints.every=25", "train.checkpoints={{every: 20}}"
@@ -336,19 +357,32 @@ CASES: dict[str, Case] = {
         "train.checkpoints.max_kept=3",
         "train.checkpoints={{steps: [1, 2, 3, 4], max_kept: 2}}",
     ),
-    "execution.engine": case("", "execution.engine=torchrun"),
-    "execution.processes": case("", "execution.processes=2", "execution.engine=torchrun"),
-    "execution.zero": case("", "execution.zero=2", "execution.engine=deepspeed"),
-    "execution.offload": case(
-        "", "execution.offload=true", "execution.engine=deepspeed", "execution.zero=3"
+    "execution.engine": unread("where, and in how many processes", "execution.engine=torchrun"),
+    "execution.processes": unread(
+        "where, and in how many processes", "execution.processes=2", "execution.engine=torchrun"
     ),
-    "execution.device_windows": case("", "execution.device_windows=4"),
-    "execution.kernel": case("", "execution.kernel=eager"),
-    "execution.checkpointing": case("", "execution.checkpointing=true"),
-    "execution.compile": case("", "execution.compile=true"),
-    "execution.resume_every": case("", "execution.resume_every=7"),
-    "execution.silent_after": case("", "execution.silent_after=600"),
-    "execution.trackers": case("", "execution.trackers=[tensorboard]"),
+    "execution.zero": unread(
+        "what each process holds", "execution.zero=2", "execution.engine=deepspeed"
+    ),
+    "execution.offload": unread(
+        "where states are held",
+        "execution.offload=true",
+        "execution.engine=deepspeed",
+        "execution.zero=3",
+    ),
+    "execution.device_windows": unread(
+        "how an optimiser step is cut into passes", "execution.device_windows=4"
+    ),
+    "execution.kernel": unread("the same attention, to rounding", "execution.kernel=eager"),
+    "execution.checkpointing": unread("memory against time", "execution.checkpointing=true"),
+    "execution.compile": unread("speed", "execution.compile=true"),
+    "execution.resume_every": unread(
+        "what is taken up after a kill is the run that was never killed", "execution.resume_every=7"
+    ),
+    "execution.silent_after": unread(
+        "when a process is taken to hang", "execution.silent_after=600"
+    ),
+    "execution.trackers": unread("where the log is shown, too", "execution.trackers=[tensorboard]"),
     "detect.detectors": case(
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"
     ),
@@ -360,9 +394,11 @@ CASES: dict[str, Case] = {
     "detect.reference": case("scores", "detect.reference=null"),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),
-    "detect.batch_tokens": case("", "detect.batch_tokens=100"),
-    "detect.compile": case("", "detect.compile=always"),
-    "detect.device": case("", "detect.device=cpu"),
+    "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),
+    "detect.compile": unread("speed", "detect.compile=always"),
+    "detect.device": unread(
+        "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
+    ),
     "analysis.replicates": case("results accuracy_gain trajectory", "analysis.replicates=200"),
     "analysis.confidence": case("results accuracy_gain trajectory", "analysis.confidence=0.9"),
     "analysis.false_positive_rates": case(

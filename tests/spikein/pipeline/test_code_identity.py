@@ -12,7 +12,7 @@ import pytest
 from detect.registry import detector_code, detector_names, get_detector
 from inject.examples.datasets.registry import built_in_names, find_dataset
 from inject.source_digest import PACKAGES, UNDECIDING, Sources, read_source
-from spikein.executors import in_process
+from spikein.executors import graph_run
 from spikein.pipeline.graph import Step
 from tests.spikein.pipeline.test_identity import folder, hub, role, steps
 from tests.spikein.tiny import run, write_tiny
@@ -161,11 +161,11 @@ def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):
 
 def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
     """The oracle: what Python calls while a step is built, against what was found in the source."""
-    built = in_process._Work._obtained
+    built = graph_run.build_step
     reader = Sources(read=read_source)
     unseen: set[tuple[str, str, str]] = set()
 
-    def traced(work, step: Step, inputs):
+    def traced(step: Step, *arguments, **more):
         called: set[tuple[str, str]] = set()
 
         def note(frame, event, _):
@@ -194,15 +194,15 @@ def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
 
         object.__setattr__(step, "build", watched)
         try:
-            return built(work, step, inputs)
+            return built(step, *arguments, **more)
         finally:
             object.__setattr__(step, "build", build)
             reached = {(module, name.split(".")[0]) for module, name in reader.reached(step.code)}
             unseen.update((step.kind, *one) for one in called - reached)
 
-    monkeypatch.setattr(in_process._Work, "_obtained", traced)
+    monkeypatch.setattr(graph_run, "build_step", traced)
     write_tiny(tmp_path)
     run(tmp_path, "corpus.tokens=20000", "train.checkpoints={steps: [2]}")
     # Progress is shown, and tells the step nothing.
-    shown = {"spikein.executors.in_process", "spikein.progress"}
+    shown = {"spikein.executors.step_build", "spikein.progress"}
     assert {one for one in unseen if one[1] not in shown} == set()

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from detect.settings import DetectSettings
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from inject.formats import export_view
+from inject.formats import ExportSettings, export_view
 from inject.stream.audit import read_audit
 from inject.stream.view import clean_view
 from spikein.config.load import read_experiment
@@ -162,7 +162,7 @@ def imports(tiny):
     corpus = Corpus.open(made(tiny, node.corpus).path)
     tokenizer = load_tokenizer(str(corpus.path / "tokenizer"))
     view = clean_view(corpus, tokens=corpus.n_tokens, context=64)
-    export_view(view, "megatron", tiny / "a", tokenizer=tokenizer)
+    export_view(view, tiny / "a", ExportSettings(format="megatron"), tokenizer=tokenizer)
     tokenizer.save_pretrained(tiny / "tok")
     path = tiny / "tiny.yaml"
     text = path.read_text()

@@ -19,6 +19,7 @@ from spikein.pipeline.graph import Step
 from tests.conftest import make_texts
 from tests.spikein.pipeline.mutations import CASES, EVERYTHING
 from tests.spikein.tiny import SHAPE
+from train.device import Device
 
 
 def settings_of(annotation: Any) -> list[type[BaseModel]]:
@@ -86,15 +87,17 @@ def hub(monkeypatch, tmp_path_factory, folder):
     monkeypatch.setattr("inject.hub.resolver.resolve_commit", commit)
 
 
-_known: dict[tuple[str, ...], list[Step]] = {}
+CPU = Device("cpu")
+_known: dict[tuple[tuple[str, ...], Device], list[Step]] = {}
 
 
-def steps(folder: Path, *overrides: str) -> list[Step]:
-    if overrides not in _known:
+def steps(folder: Path, *overrides: str, device: Device = CPU) -> list[Step]:
+    if (overrides, device) not in _known:
         document = parse_document(EVERYTHING.format(folder=folder), name="everything.yaml")
         given = [one.format(folder=folder) for one in overrides]
-        _known[overrides] = list(build_graph(check_document(document, given)).graph.steps)
-    return _known[overrides]
+        graph = build_graph(check_document(document, given), device=device).graph
+        _known[overrides, device] = list(graph.steps)
+    return _known[overrides, device]
 
 
 def role(step: Step) -> str:
@@ -113,9 +116,13 @@ def test_the_table_names_every_key_of_an_experiment_file():
     assert sorted(CASES) == sorted(set(leaves(Experiment)))
 
 
+def test_a_key_that_no_step_reads_has_a_reason_and_no_other_has():
+    assert not [key for key, one in CASES.items() if bool(one.reads) == bool(one.reason)]
+
+
 @pytest.mark.parametrize("key", CASES)
 def test_a_key_changes_the_steps_that_read_it_and_no_other(folder, key):
-    reads, change, setup = CASES[key]
+    reads, change, setup, _ = CASES[key]
     before, after = steps(folder, *setup), steps(folder, *setup, change)
     changed = (own(before) - own(after)) + (own(after) - own(before))
     assert {name for name, _ in changed} == set(reads.split())

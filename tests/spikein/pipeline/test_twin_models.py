@@ -8,15 +8,15 @@ import pytest
 
 from detect.detectors.lira import likelihood_ratios
 from detect.token_statistics import read_statistics
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.errors import InputError, InputErrors
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
+from spikein.api.report import render_report
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Step
-from spikein.run import render_report
 from spikein.runs.audit import audit_run
 from spikein.store.store import Store
 from tests.spikein.pipeline.test_pipeline import run

@@ -8,12 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from inject.corpus.background.document import Document
-from inject.corpus.build import Corpus, build_corpus
+from inject.corpus.build import build_corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import Example, example_id, write_examples
-from inject.plan.plan import make_plan, read_plan, write_plan
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.plan import read_plan, write_plan
 from inject.plan.separators import separators_for
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from spikein.cli.main import app
 from spikein.runs.folder import link_artifact
 from spikein.runs.replacement import publish_run
@@ -92,12 +94,14 @@ class Run:
             plan = make_plan(
                 self._pool,
                 {one.example_id: ids for one, ids in zip(self._pool, encoded, strict=True)},
-                copies=Copies(fixed=copies),
-                placement=PLACEMENT,
-                seed=0,
+                PlanSettings(
+                    copies=Copies(fixed=copies),
+                    placement=PLACEMENT,
+                    budget=TOKENS,
+                    context=CONTEXT,
+                    seed=0,
+                ),
                 source=corpus,
-                budget=TOKENS,
-                context=CONTEXT,
                 separators=separators_for(PLACEMENT, self._tokenizer),
                 vocabulary=corpus.vocabulary,
             )

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.checks.validity import check_validity
+from analysis.page.streams import audit_facts
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
 from spikein.config.load import read_experiment
@@ -20,7 +21,7 @@ from spikein.pipeline.build_graph import build_graph
 from spikein.progress import Silent
 from spikein.runs.audit import audit_run
 from spikein.runs.folder import linked_artifacts
-from spikein.runs.streams import audited_streams
+from spikein.runs.page_inputs import audited_models
 from spikein.store.environment import CODE, MACHINE, code_version, environment
 from spikein.store.manifest import content_digest, file_records, read_manifest
 from spikein.store.store import Store
@@ -266,7 +267,8 @@ def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swe
     root, result = swept
     experiment_graph = build_graph(read_experiment(result.folder / "experiment.yaml"))
     report = get_executor("in-process").run(experiment_graph.graph, Store(root / "store"), Silent())
-    shown = audited_streams(experiment_graph, report)
+    models = audited_models(experiment_graph, report)
+    shown = audit_facts(models, several_seeds=False)
     command = audit_run(result.folder, rules=None)
     assert len(shown) == len(command.streams) == 4, "two sizes and two kinds of doses"
     assert all(audit["passed"] for audit in shown.values())
@@ -282,7 +284,8 @@ def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swe
             report = get_executor("in-process").run(
                 experiment_graph.graph, Store(root / "store"), Silent()
             )
-            check = check_validity([], audited_streams(experiment_graph, report))[0]
+            models = audited_models(experiment_graph, report)
+            check = check_validity([], audit_facts(models, several_seeds=False))[0]
             assert check.verdict == "failed"
             assert check.sentence.startswith("1 of 4 streams failed")
             assert not audit_run(result.folder, rules=None).clean

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from inject.examples.example import read_examples, write_examples
-from spikein.executors import get_executor
+from spikein.api.plan import plan as plan_experiment
+from spikein.api.run import run as run_experiment
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, Step, StepContext, plan
 from spikein.progress import Silent
-from spikein.run import plan_experiment, run_experiment
 from spikein.store.artifact import open_artifact
 from spikein.store.manifest import Reading
 from spikein.store.store import Store
@@ -128,10 +128,9 @@ def experiment(folder: Path, *overrides: str) -> Built:
     told = Built()
     run_experiment(
         folder / "tiny.yaml",
-        list(overrides),
-        store_root=folder / "store",
-        runs_root=folder / "runs",
-        executor=get_executor("in-process"),
+        overrides=overrides,
+        store=folder / "store",
+        runs=folder / "runs",
         progress=told,
     )
     return told
@@ -140,7 +139,7 @@ def experiment(folder: Path, *overrides: str) -> Built:
 @pytest.mark.slow
 def test_tune_share_trains_no_model_and_scores_nothing_again(lab):
     planned = plan_experiment(
-        lab / "tiny.yaml", ["detect.tune_share=0.5"], store_root=lab / "store"
+        lab / "tiny.yaml", overrides=["detect.tune_share=0.5"], store=lab / "store"
     )
     by_kind = {row.kind: row.state for row in planned.rows}
     assert by_kind["corpus"] == "in the store"

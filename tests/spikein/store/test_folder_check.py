@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import spikein.run as module
 from inject.errors import InputError
 from spikein.cli.main import app
 from spikein.store.folder_check import check_folder, check_writable
@@ -52,7 +51,8 @@ def nothing_is_built(monkeypatch):
     def build_graph(experiment):
         raise AssertionError("work began")
 
-    monkeypatch.setattr(module, "build_graph", build_graph)
+    for module in ("run", "plan", "report"):
+        monkeypatch.setattr(f"spikein.api.{module}.build_graph", build_graph)
 
 
 @pytest.mark.parametrize("option", ["--store", "--runs"])

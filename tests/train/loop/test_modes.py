@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from inject.plan.plan import make_plan
-from inject.settings import Copies, Placement
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.settings import Copies, Placement
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.order import window_order
 from tests.inject.streams import random_source, separators_of, spiked_examples, whole_texts
@@ -47,12 +47,14 @@ def spiked(copies: int = 2):
     plan = make_plan(
         examples,
         tokens,
-        copies=Copies(fixed=copies),
-        placement=placement,
-        seed=0,
+        PlanSettings(
+            copies=Copies(fixed=copies),
+            placement=placement,
+            budget=16 * CONTEXT,
+            context=CONTEXT,
+            seed=0,
+        ),
         source=source,
-        budget=16 * CONTEXT,
-        context=CONTEXT,
         separators=separators_of(placement),
         vocabulary=ROWS,
     )

@@ -1,6 +1,6 @@
 """What running, planning and looking at an experiment give to the command line.
 
-Plain records without heavy imports: `spikein.run` makes them, `spikein.cli` prints them.
+Plain records without heavy imports: `spikein.api` makes them, `spikein.cli` prints them.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,71 @@
+"""The device that computes, as far as it decides numbers: what `auto` stands for on it.
+
+Number formats are resolved when a step is named, for the device that will run it, and what runs is
+what was resolved: a step named where no GPU is computes in float32 wherever it runs later. No torch
+is imported where no driver of an accelerator is installed, so that naming steps stays fast on CPUs.
+"""
+
+import ctypes
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+
+class Device(NamedTuple):
+    """The device that `auto` takes on a machine, and what it can do."""
+
+    kind: Literal["cpu", "cuda", "mps"]
+    bfloat16: bool = False
+    """Whether it is a GPU that computes in bfloat16."""
+
+    def training_precision(self, asked: str) -> str:
+        """Return the arithmetic of training that `asked` stands for here.
+
+        Args:
+            asked: `auto`, or a number format, which stands for itself. Training uses CUDA or the
+                CPU; elsewhere than on a GPU with bfloat16, `auto` is float32.
+        """
+        if asked != "auto":
+            return asked
+        return "bfloat16" if self.kind == "cuda" and self.bfloat16 else "float32"
+
+    def scoring_format(self, asked: str, *, where: str = "auto") -> str:
+        """Return the number format of a scored model that `asked` stands for here.
+
+        Args:
+            asked: `auto`, or a number format, which stands for itself.
+            where: the device that was asked for, such as `cuda:1`; `auto` is this one.
+
+        Returns:
+            `auto` on an accelerator, where it is the checkpoint's own format, which the checkpoint
+            decides; float32 for `auto` on a CPU.
+        """
+        kind = self.kind if where == "auto" else where
+        return "float32" if asked == "auto" and kind == "cpu" else asked
+
+
+@cache
+def default_device() -> Device:
+    """Return the device that `auto` takes in this process."""
+    if "torch" not in sys.modules and not _has_driver():
+        return Device("cpu")
+    import torch
+
+    if torch.cuda.is_available():
+        return Device("cuda", bfloat16=torch.cuda.is_bf16_supported())
+    return Device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def _has_driver() -> bool:
+    """Return whether torch could find an accelerator; True where that cannot be excluded."""
+    if not sys.platform.startswith("linux"):
+        return True
+    # torch computes on AMD's GPUs through this device, on NVIDIA's through this library.
+    if Path("/dev/kfd").exists():
+        return True
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True

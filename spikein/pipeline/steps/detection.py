@@ -14,7 +14,7 @@ from detect.scoring import needed_views, needs, runnable, score_rows, write_scor
 from detect.settings import DetectSettings
 from detect.token_statistics import read_statistics, write_statistics
 from detect.views import TEXT, view_text
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.examples.example import members, read_examples
 from inject.reading.rows import files_identity
 from inject.reading.unchanged import unchanged

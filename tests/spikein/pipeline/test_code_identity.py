@@ -55,7 +55,7 @@ def changed(found: list[Step], after: Sources) -> set[str]:
         ("detect.detectors.surp", "surp_scores", "scores"),
         ("detect.detectors.blind", "_score", "scores"),
         ("detect.engine.vocabulary_statistics", "chunk_sums", "statistics"),
-        ("detect.frequency", "count_ids", "frequency"),
+        ("detect.token_frequency", "count_ids", "frequency"),
         ("inject.examples.datasets.boolq", "boolq_rows", "examples corpus"),
         ("inject.examples.datasets.fiction.towns", "towns", "examples corpus"),
         ("inject.examples.template", "Template.render", "examples corpus accuracy"),

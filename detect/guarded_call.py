@@ -9,37 +9,25 @@ microseconds a row.
 import inspect
 import math
 import traceback
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 
-from detect.evidence import Column, Detector, Evidence, Score, ShadowModel
-from detect.token_frequency import TokenFrequency
-from detect.token_statistics import TokenStatistics
+from detect.detector import Column, Detector, Score
+from detect.evidence import Evidence
 from inject.errors import InputError
 
-_Holder = TypeVar("_Holder", TokenStatistics, TokenFrequency)
 _DUE = "a list with one Column for each setting, of one Score a row"
 
 
 def read_only(evidence: Evidence) -> Evidence:
     """Return the same evidence as tuples, read-only mappings and read-only views of its arrays."""
-    shadows = evidence.shadows
-    return Evidence(
-        texts=tuple(evidence.texts),
-        statistics=MappingProxyType(
-            {name: _rows(rows) for name, rows in evidence.statistics.items()}
-        ),
-        reference=None if evidence.reference is None else _rows(evidence.reference),
-        frequency=None if evidence.frequency is None else _frequency(evidence.frequency),
-        members=None if evidence.members is None else tuple(evidence.members),
-        groups=None if evidence.groups is None else tuple(evidence.groups),
-        shadows=None if shadows is None else tuple(_shadow(one) for one in shadows),
-    )
+    frozen: Evidence = _frozen(evidence)
+    return frozen
 
 
 def score_guarded(
@@ -75,29 +63,28 @@ def score_guarded(
     ]
 
 
-def _rows(rows: Sequence[TokenStatistics]) -> tuple[TokenStatistics, ...]:
-    return tuple(_with_read_only_arrays(row) for row in rows)
-
-
-def _shadow(shadow: ShadowModel) -> ShadowModel:
-    return ShadowModel(statistics=_rows(shadow.statistics), inside=tuple(shadow.inside))
-
-
-def _frequency(frequency: TokenFrequency) -> TokenFrequency:
-    return replace(
-        _with_read_only_arrays(frequency), identity=MappingProxyType(dict(frequency.identity))
-    )
-
-
-def _with_read_only_arrays(holder: _Holder) -> _Holder:
-    views: dict[str, Any] = {}
-    for field in fields(holder):
-        value = getattr(holder, field.name)
-        if isinstance(value, np.ndarray) and value.flags.writeable:
-            view = value.view()
-            view.flags.writeable = False
-            views[field.name] = view
-    return replace(holder, **views) if views else holder
+def _frozen(value: Any) -> Any:
+    """Return a value that cannot be changed, of whatever evidence is made of."""
+    if isinstance(value, np.ndarray):
+        if not value.flags.writeable:
+            return value
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if isinstance(value, str | bytes):
+        return value
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: _frozen(item) for key, item in value.items()})
+    if isinstance(value, Sequence):
+        return tuple(_frozen(item) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {
+            field.name: frozen
+            for field in fields(value)
+            if (frozen := _frozen(given := getattr(value, field.name))) is not given
+        }
+        return replace(value, **changed) if changed else value
+    return value
 
 
 def _place(detector: Detector) -> str:

@@ -19,7 +19,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from detect.evidence import Column, Detector, Evidence, Score, Sides
+from detect.detector import Column, Detector, Score
+from detect.evidence import Evidence
+from detect.needs import Sides
 from detect.token_statistics import EMPTY_TEXT
 from inject.settings import Settings
 
@@ -142,6 +144,8 @@ DETECTOR = Detector(
     summary="no model: a classifier on words, TF-IDF or lengths; must not tell the sides apart",
     source="Das et al. 2024, Meeus et al. 2024",
     needs=(Sides(),),
+    libraries=("scikit-learn",),
+    order=95,
     parameters=BlindParameters,
     grid=(
         BlindParameters(),

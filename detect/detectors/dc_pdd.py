@@ -11,15 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from detect.evidence import (
-    Detector,
-    Evidence,
-    ExampleEvidence,
-    Frequency,
-    Score,
-    View,
-    each_example,
-)
+from detect.detector import Detector, Score, each_example
+from detect.evidence import Evidence, ExampleEvidence
+from detect.needs import Frequency, View
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
@@ -86,6 +80,8 @@ DETECTOR = Detector(
     summary="token probabilities calibrated by corpus frequency, capped, first occurrences",
     source="Zhang et al. 2024 (DC-PDD), equations 5-8",
     needs=(View(TEXT), Frequency()),
+    aliases=("dcpdd",),
+    order=80,
     parameters=DcPddParameters,
     grid=GRID,
     score=each_example(_score, _capped),

@@ -20,8 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from detect.detector import Column, Detector, Score
 from detect.detectors.loss import mean_log_probability
-from detect.evidence import Column, Detector, Evidence, Score, Shadows, View
+from detect.evidence import Evidence
+from detect.needs import Shadows, View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
@@ -104,5 +106,6 @@ DETECTOR = Detector(
     summary="likelihood ratio of shadow models that saw the text and that did not",
     source="Carlini et al. 2022, algorithm 1",
     needs=(View(TEXT), Shadows()),
+    order=90,
     score=_score,
 )

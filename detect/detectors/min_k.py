@@ -13,15 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from detect.evidence import (
-    EMPTY_SELECTION,
-    Detector,
-    ExampleEvidence,
-    Score,
-    View,
-    each_example,
-    whole,
-)
+from detect.detector import EMPTY_SELECTION, Detector, Score, each_example, whole
+from detect.evidence import ExampleEvidence
+from detect.needs import View
 from detect.views import TEXT
 from inject.settings import Settings
 
@@ -69,6 +63,8 @@ DETECTOR = Detector(
     summary="mean log-probability of the least likely share k of the tokens",
     source="Shi et al. 2024 (Min-K% Prob), equation 1",
     needs=(View(TEXT),),
+    aliases=("mink", "min_k_prob", "minkprob"),
+    order=50,
     parameters=MinKParameters,
     grid=K_GRID,
     score=each_example(_score),

@@ -96,7 +96,7 @@ def detect(
             metavar="LIST",
             help="[cyan]all[/], or names with parameters such as "
             "[cyan]min_k:k=0.2,zlib[/] or [cyan]surp:entropy=2.0:k=40[/] (listed by `spikein "
-            "detectors`).",
+            "detectors`); [cyan]FILE.py:NAME[/] for one of your own.",
         ),
     ] = "all",
     long: Annotated[
@@ -155,10 +155,13 @@ def detect(
 
       spikein detect --model my/model --examples my.csv --detectors min_k:k=0.2,zlib
 
+      spikein detect --model my/model --examples rows.jsonl --detectors loss,my_detector.py:score
+
       spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
     """
     from detect.policy import ScoringPolicy
-    from detect.score_file.score import DetectFileRequest, detect_file
+    from detect.score_file.evidence import DetectFileRequest
+    from detect.score_file.score import detect_file
     from spikein.progress import showing
 
     request = DetectFileRequest(

@@ -19,8 +19,8 @@ from inject.source_digest import root
 from inject.stream.exposures import copies_seen, read_exposures
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
-from spikein.pipeline.steps.detection import open_target
 from spikein.pipeline.steps.results import figures_record
+from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 
 _USED = {"replicates", "confidence", "zero_copies", "seed"}

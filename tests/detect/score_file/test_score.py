@@ -7,7 +7,9 @@ import torch
 from detect.engine.forward_pass import token_statistics
 from detect.engine.target import load_target
 from detect.policy import ScoringPolicy
-from detect.score_file.score import DetectFileRequest, detect_file, read_labelled
+from detect.score_file.evidence import DetectFileRequest
+from detect.score_file.labelled_rows import read_labelled
+from detect.score_file.score import detect_file
 from inject.errors import InputError
 from inject.examples.example import example_id
 from tests.conftest import make_texts

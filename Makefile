@@ -1,18 +1,31 @@
 # Two commands for a fresh machine: `make quickstart` and `make test`.
-# Both make .venv from the pinned versions in constraints.txt. Python 3.11 or newer.
+# All make .venv from the pinned versions in constraints.txt. Python 3.11 or newer.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
-.PHONY: quickstart test lint bench clean
+.PHONY: quickstart test test-quick durations lint site bench clean
 
 quickstart: $(SETUP)
 	$(BIN)/spikein run configs/quickstart.yaml
 
 test: $(SETUP)
 	$(BIN)/python -m pytest
+
+# Under a minute on two cores. It leaves out the tests marked slow (training, processes), and those of
+# tests/not_quick.txt: more than a quarter of a second each, a browser, or any other process.
+test-quick: $(SETUP)
+	$(BIN)/python -m pytest -m "not slow and not thorough"
+
+# All tests; writes tests/not_quick.txt, and the slowest twenty into docs/benchmarks.md.
+durations: $(SETUP)
+	$(BIN)/python -m pytest -p tests.costs
+
+# The documentation as pages, into site/. A warning is an error; nothing is loaded from a network.
+site: $(SETUP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 lint: $(SETUP)
 	$(BIN)/ruff check .
@@ -33,4 +46,4 @@ $(SETUP): pyproject.toml constraints.txt
 	touch $(SETUP)
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build site *.egg-info

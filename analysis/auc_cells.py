@@ -18,10 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import Column, LoadedArm
-from analysis.compared_rows import Comparable, Mask
+from analysis.compared_rows import ComparedRows, Mask
 from analysis.copy_bins import CopiesCell
-from analysis.intervals import Weights, accepted, degenerate, place, seed_replicates
-from analysis.metrics import Floats, supported
+from analysis.intervals import (
+    Weights,
+    accepted_members,
+    combine_seeds,
+    degenerate_reason,
+    placement_values,
+)
+from analysis.metrics import Floats, supports_rate
 from analysis.settings import AnalysisSettings
 
 Counts = npt.NDArray[np.int64]
@@ -32,14 +38,14 @@ class ArmRows:
     """One arm with what all its columns share."""
 
     loaded: LoadedArm
-    comparable: Mapping[str, Comparable]
+    comparable: Mapping[str, ComparedRows]
     """By dataset."""
     weights: Weights
     """[n_examples, R + 1]; rows of the tune split are all ones and never used."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class ColumnMetrics:
     """Replicates of one column. Axis 0 runs over `all` and then the datasets (D + 1)."""
 
     values: Floats
@@ -61,13 +67,13 @@ class Measured:
     """[D + 1]."""
 
 
-def measure(
+def measure_column(
     arms: Sequence[ArmRows],
     column: Column,
     datasets: Sequence[str],
     cells: Sequence[CopiesCell],
     settings: AnalysisSettings,
-) -> Measured:
+) -> ColumnMetrics:
     """Compute every cell of one column over the arms of a cohort (one arm a seed)."""
     rates = settings.false_positive_rates
     shape = (len(arms), len(datasets) + 1, 1 + len(rates), len(cells), settings.replicates + 1)
@@ -94,7 +100,7 @@ def measure(
             if pairs[1, 0] > 0:
                 trend_sums += pairs
                 trend_members[s, d] = inside.sum()
-            reason = degenerate(scores[inside], scores[outside])
+            reason = degenerate_reason(scores[inside], scores[outside])
             if reason == "all scores are equal":
                 tied.append(d)
             elif reason or _one_group(arm.loaded, inside) or _one_group(arm.loaded, outside):
@@ -116,19 +122,19 @@ def measure(
         trend[s, 0] = _ratio(trend_sums[0], trend_sums[1])
         for index, rate in enumerate(rates, start=1):
             for d, c in np.ndindex(shape[1], shape[3]):
-                if not supported(rate, int(n_nonmembers[s, d, c])):
+                if not supports_rate(rate, int(n_nonmembers[s, d, c])):
                     values[s, d, index, c] = np.nan
     values[np.broadcast_to((n_members < 2)[:, :, None, :, None], shape)] = np.nan
     members_behind = np.broadcast_to(n_members[:, :, None], shape[:-1])
     nonmembers_behind = np.broadcast_to(n_nonmembers[:, :, None], shape[:-1])
     counted = _counted(values[..., 0], members_behind)
-    return Measured(
-        values=seed_replicates(values, seed=settings.seed),
+    return ColumnMetrics(
+        values=combine_seeds(values, seed=settings.seed),
         n_members=(members_behind * counted).sum(axis=0),
         n_nonmembers=(nonmembers_behind * counted).sum(axis=0),
         n_seeds=counted.sum(axis=0),
         smaller_side=(np.minimum(members_behind, nonmembers_behind) * counted).sum(axis=0),
-        trend=seed_replicates(trend, seed=settings.seed),
+        trend=combine_seeds(trend, seed=settings.seed),
         trend_members=trend_members.sum(axis=0),
         trend_seeds=(trend_members > 0).sum(axis=0),
     )
@@ -150,7 +156,7 @@ def concordance(scores: Floats, copies: Counts, weights: Weights) -> Floats:
     sums = np.zeros((2, weights.shape[1]))
     for level in sorted(set(copies.tolist()))[:-1]:
         more, equal = copies > level, copies == level
-        placement = place(scores[more], scores[equal], weights[equal])
+        placement = placement_values(scores[more], scores[equal], weights[equal])
         pairs = weights[more].sum(axis=0, dtype=np.float64) * placement.total
         higher = np.einsum("nr,nr->r", placement.below, weights[more]) * placement.total
         sums[0] += np.where(pairs > 0, 2 * higher - pairs, 0.0)
@@ -179,7 +185,7 @@ def _sums(
     members = np.flatnonzero(inside)
     members = members[np.argsort(arm.loaded.copies[members], kind="stable")]
     copies, starts = np.unique(arm.loaded.copies[members], return_index=True)
-    placement = place(scores[members], scores[outside], arm.weights[outside])
+    placement = placement_values(scores[members], scores[outside], arm.weights[outside])
     member_weights = arm.weights[members].astype(np.float64)
     within = np.array([cell.holds(copies) for cell in cells], dtype=np.float64)
 
@@ -191,8 +197,8 @@ def _sums(
     sums = np.zeros((1 + len(rates), len(cells), member_weights.shape[1]))
     sums[0] = by_cell(placement.below * member_weights)
     for index, rate in enumerate(rates, start=1):
-        if supported(rate, total_nonmembers):
-            sums[index] = by_cell(accepted(placement, rate) * member_weights)
+        if supports_rate(rate, total_nonmembers):
+            sums[index] = by_cell(accepted_members(placement, rate) * member_weights)
     return sums, by_cell(member_weights)
 
 

@@ -1,7 +1,7 @@
 """AUCs and TPRs for `spikein detect`: any scores with labels, no experiment around them.
 
 The comparison is on the rows that every setting could score; a setting that failed on more
-than `most_unscored` of the labelled rows is measured on its own rows and says so.
+than `max_unscored` of the labelled rows is measured on its own rows and says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals import Estimate, auc_interval, draw_weights, tpr_interval, unavailable
+from analysis.intervals import Estimate, auc_estimate, draw_weights, no_estimate, tpr_estimate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 
@@ -73,7 +73,7 @@ def auc_table(
     apart = {
         key
         for key, there in scored.items()
-        if (known & ~there).sum() > how.most_unscored * known.sum()
+        if (known & ~there).sum() > how.max_unscored * known.sum()
     }
     common = known.copy()
     for key in columns.keys() - apart:
@@ -82,7 +82,7 @@ def auc_table(
     for key, values in columns.items():
         used = scored[key] if key in apart else common
         inside, outside = used & member, used & ~member
-        estimate = auc_interval(
+        estimate = auc_estimate(
             values[inside],
             values[outside],
             weights[inside],
@@ -93,13 +93,13 @@ def auc_table(
             AucRow(
                 detector=key[0],
                 setting=key[1],
-                auc=estimate if known.any() else unavailable("no labels"),
+                auc=estimate if known.any() else no_estimate("no labels"),
                 n_members=int(inside.sum()),
                 n_nonmembers=int(outside.sum()),
                 unscored=int((known & ~scored[key]).sum()),
                 own_rows=key in apart,
                 tpr={
-                    rate: tpr_interval(
+                    rate: tpr_estimate(
                         values[inside],
                         values[outside],
                         weights[inside],

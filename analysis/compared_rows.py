@@ -2,7 +2,7 @@
 
 Rule, by arm and dataset, over all reported settings (default and tuned): a row that one of
 them cannot score leaves every comparison. A setting that fails on more than
-`most_unscored` of the test rows is set apart instead, on its own rows, and named loudly,
+`max_unscored` of the test rows is set apart instead, on its own rows, and named loudly,
 so that one failing detector does not delete everybody's data.
 """
 
@@ -28,7 +28,7 @@ class Failure(NamedTuple):
     rows: int
 
 
-class SetApart(NamedTuple):
+class SeparateSetting(NamedTuple):
     """A setting on rows of its own, and how many test rows it could not score."""
 
     column: Column
@@ -36,7 +36,7 @@ class SetApart(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unscored:
+class UnscoredRows:
     """What left the comparison in one dataset of one arm."""
 
     cohort: Cohort
@@ -48,12 +48,12 @@ class Unscored:
     """Test rows that left every comparison."""
     reasons: tuple[Failure, ...]
     """What could not be scored and why, most frequent first."""
-    apart: tuple[SetApart, ...]
+    apart: tuple[SeparateSetting, ...]
     """Settings compared on their own rows, and how many rows each could not score."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparable:
+class ComparedRows:
     """The rows of one dataset of one arm that each column is measured on."""
 
     dataset: str
@@ -61,9 +61,9 @@ class Comparable:
     """Test rows all columns not set apart can score [n_examples]."""
     own: dict[Column, Mask]
     """Rows of the columns that are set apart."""
-    unscored: Unscored
+    unscored: UnscoredRows
 
-    def among(self, rows: Mask) -> "Comparable":
+    def among(self, rows: Mask) -> "ComparedRows":
         """Return the same with only some of the rows."""
         return replace(
             self,
@@ -76,26 +76,26 @@ class Comparable:
         return self.own.get(column, self.common)
 
 
-def comparable_rows(
+def compare_rows(
     arm: LoadedArm,
     columns: Sequence[Column],
     dataset: str,
     *,
     cohort: Cohort,
     settings: AnalysisSettings,
-) -> Comparable:
+) -> ComparedRows:
     """Apply the rule above to one dataset of one arm; `columns` are all reported settings."""
     here = arm.test & (arm.dataset == dataset)
     n_rows = int(here.sum())
     common = here.copy()
     own: dict[Column, Mask] = {}
-    apart: list[SetApart] = []
+    apart: list[SeparateSetting] = []
     for column in columns:
         scored = here & np.isfinite(arm.scores[:, arm.index[column]])
         failed = n_rows - int(scored.sum())
-        if failed > settings.most_unscored * n_rows:
+        if failed > settings.max_unscored * n_rows:
             own[column] = scored
-            apart.append(SetApart(column, failed))
+            apart.append(SeparateSetting(column, failed))
         else:
             common &= scored
     failures = {
@@ -104,7 +104,7 @@ def comparable_rows(
         for row in np.flatnonzero(here & ~np.isfinite(arm.scores[:, arm.index[column]]))
     }
     counted = Counter((detector, reason) for _, detector, reason in sorted(failures))
-    unscored = Unscored(
+    unscored = UnscoredRows(
         cohort=cohort,
         seed=arm.arm.seed,
         dataset=dataset,
@@ -113,4 +113,4 @@ def comparable_rows(
         reasons=tuple(Failure(*key, n) for key, n in counted.most_common()),
         apart=tuple(apart),
     )
-    return Comparable(dataset=dataset, common=common, own=own, unscored=unscored)
+    return ComparedRows(dataset=dataset, common=common, own=own, unscored=unscored)

@@ -77,7 +77,7 @@ def copies_middle(label: str) -> float:
     return (ends[0] + ends[-1]) / 2
 
 
-def merged(labels: Iterable[str]) -> dict[str, list[str]]:
+def merge_bins(labels: Iterable[str]) -> dict[str, list[str]]:
     """Gather the labels of one bin under one name, for tables whose counts differ.
 
     >>> merged(["1", "5-7", "6", "5-8"])

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.metrics import Floats, supported
+from analysis.metrics import Floats, supports_rate
 from inject.keyed import Stream, generator, item_key
 
 Weights = npt.NDArray[np.float32]
@@ -42,7 +42,7 @@ class Bounds(NamedTuple):
     high: Floats
 
 
-class Placement(NamedTuple):
+class PlacementValues(NamedTuple):
     """What the non-members say of each member, by replicate."""
 
     below: Floats
@@ -53,7 +53,7 @@ class Placement(NamedTuple):
     """Weight of all non-members. [R + 1]."""
 
 
-def unavailable(reason: str) -> Estimate:
+def no_estimate(reason: str) -> Estimate:
     """Return an estimate that says why there is none."""
     return Estimate(float("nan"), float("nan"), float("nan"), reason)
 
@@ -88,7 +88,7 @@ def draw_weights(
     return weights
 
 
-def place(members: Floats, nonmembers: Floats, weights: Weights) -> Placement:
+def placement_values(members: Floats, nonmembers: Floats, weights: Weights) -> PlacementValues:
     """Place each member among the non-members, in the sample and in every replicate.
 
     Args:
@@ -107,10 +107,10 @@ def place(members: Floats, nonmembers: Floats, weights: Weights) -> Placement:
     with np.errstate(invalid="ignore", divide="ignore"):
         below *= 0.5 / total
     np.subtract(total, lower, out=lower)
-    return Placement(below, lower, total)
+    return PlacementValues(below, lower, total)
 
 
-def accepted(placement: Placement, rate: float) -> npt.NDArray[np.bool_]:
+def accepted_members(placement: PlacementValues, rate: float) -> npt.NDArray[np.bool_]:
     """Return which members the lowest threshold with FPR <= rate accepts [n_members, R + 1].
 
     A member is accepted exactly if the non-members that score as high or higher are few
@@ -119,7 +119,7 @@ def accepted(placement: Placement, rate: float) -> npt.NDArray[np.bool_]:
     return placement.at_or_above <= np.floor(rate * placement.total + 1e-9)
 
 
-def seed_replicates(per_seed: Floats, *, seed: int) -> Floats:
+def combine_seeds(per_seed: Floats, *, seed: int) -> Floats:
     """Combine seeds: resample seeds with replacement, and groups within each.
 
     The value is the mean over seeds. With one seed nothing changes. A seed drawn twice
@@ -193,7 +193,7 @@ def widen_at_limits(
     return Bounds(low, high)
 
 
-def auc_interval(
+def auc_estimate(
     members: Floats,
     nonmembers: Floats,
     member_weights: Weights,
@@ -202,9 +202,9 @@ def auc_interval(
     confidence: float = 0.95,
 ) -> Estimate:
     """Return the AUC of one set of scores with its interval, from weights of `draw_weights`."""
-    if reason := degenerate(members, nonmembers):
-        return unavailable(reason)
-    placement = place(members, nonmembers, nonmember_weights)
+    if reason := degenerate_reason(members, nonmembers):
+        return no_estimate(reason)
+    placement = placement_values(members, nonmembers, nonmember_weights)
     with np.errstate(invalid="ignore", divide="ignore"):
         replicates = (placement.below * member_weights).sum(axis=0) / member_weights.sum(axis=0)
     value = replicates[:1]
@@ -214,7 +214,7 @@ def auc_interval(
     return Estimate(float(value[0]), float(low[0]), float(high[0]))
 
 
-def tpr_interval(
+def tpr_estimate(
     members: Floats,
     nonmembers: Floats,
     member_weights: Weights,
@@ -223,15 +223,15 @@ def tpr_interval(
     *,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return the TPR at an FPR of at most `rate` with its interval, as `auc_interval` does.
+    """Return the TPR at an FPR of at most `rate` with its interval, as `auc_estimate` does.
 
     Below 10 / rate non-members there is none, and the reason says so.
     """
-    if reason := degenerate(members, nonmembers):
-        return unavailable(reason)
-    if not supported(rate, len(nonmembers)):
-        return unavailable(f"fewer than {math.ceil(10 / rate - 1e-9)} non-members")
-    hits = accepted(place(members, nonmembers, nonmember_weights), rate)
+    if reason := degenerate_reason(members, nonmembers):
+        return no_estimate(reason)
+    if not supports_rate(rate, len(nonmembers)):
+        return no_estimate(f"fewer than {math.ceil(10 / rate - 1e-9)} non-members")
+    hits = accepted_members(placement_values(members, nonmembers, nonmember_weights), rate)
     with np.errstate(invalid="ignore", divide="ignore"):
         replicates = (hits * member_weights).sum(axis=0) / member_weights.sum(axis=0)
     value = replicates[:1]
@@ -240,7 +240,7 @@ def tpr_interval(
     return Estimate(float(value[0]), float(low[0]), float(high[0]))
 
 
-def degenerate(members: Floats, nonmembers: Floats) -> str | None:
+def degenerate_reason(members: Floats, nonmembers: Floats) -> str | None:
     """Say why scores support no statement at all, or None where they do."""
     for side, scores in (("members", members), ("non-members", nonmembers)):
         if len(scores) == 0:

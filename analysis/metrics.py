@@ -58,7 +58,7 @@ def allowed_false_positives(rate: float, nonmembers: float) -> int:
     return int(np.floor(rate * nonmembers + 1e-9))
 
 
-def supported(rate: float, nonmembers: int) -> bool:
+def supports_rate(rate: float, nonmembers: int) -> bool:
     """Say whether so many non-members support a TPR at this FPR: at least 10 / rate."""
     return nonmembers * rate >= SUPPORT - 1e-9
 

@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricsOf:
+class CohortMetrics:
     """All metrics of one cohort."""
 
     cohort: Cohort
@@ -70,16 +70,16 @@ class MetricsOf:
         return list(dict.fromkeys(key[at] for key in self.cells))
 
 
-def by_cohort(metrics: pa.Table, axes: Sequence[str]) -> list[MetricsOf]:
+def split_by_cohort(metrics: pa.Table, axes: Sequence[str]) -> list[CohortMetrics]:
     """Split the metrics table into cohorts, in order of first appearance."""
     found: dict[Cohort, dict[Key, Cell]] = {}
     for row in metrics.to_pylist():
         cohort = Cohort(tuple((key, row[axis_column(key)]) for key in axes), row["model"])
         found.setdefault(cohort, {})[Key(*(row[name] for name in Key._fields))] = _cell(row)
-    return [MetricsOf(cohort=cohort, cells=cells) for cohort, cells in found.items()]
+    return [CohortMetrics(cohort=cohort, cells=cells) for cohort, cells in found.items()]
 
 
-def contaminated(tables: Iterable[MetricsOf]) -> list[MetricsOf]:
+def contaminated_cohorts(tables: Iterable[CohortMetrics]) -> list[CohortMetrics]:
     """Return the cohorts whose model saw the members."""
     return [table for table in tables if table.cohort.model == "contaminated"]
 

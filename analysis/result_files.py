@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
-from analysis.compared_rows import Unscored
+from analysis.compared_rows import UnscoredRows
 from analysis.results import Analysis, CohortChoice
 from detect.scoring import SCORES_FILE
 from inject.tables import read_parquet
@@ -21,7 +21,7 @@ TABLE_FILES = (METRICS_FILE, DIFFERENCES_FILE, SCORES_FILE)
 """The tables, see `analysis.results.Analysis`; the scores are those of the selected settings."""
 
 _CHOICES = TypeAdapter(tuple[CohortChoice, ...])
-_UNSCORED = TypeAdapter(tuple[Unscored, ...])
+_UNSCORED = TypeAdapter(tuple[UnscoredRows, ...])
 
 
 def write_analysis(folder: Path, analysis: Analysis) -> None:

@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import Arm, Cohort, axis_names, cohorts, load_arm
-from analysis.auc_cells import measure
-from analysis.compared_rows import Unscored
-from analysis.passages import with_passage_copies
-from analysis.selection.selected import score_schema, score_table, selected_columns
+from analysis.auc_cells import measure_column
+from analysis.compared_rows import UnscoredRows
+from analysis.passage_copies import with_passage_copies
+from analysis.selection.reported_scores import reported_columns, score_schema, score_table
 from analysis.selection.tuning import Choice, choose_settings
 from analysis.settings import AnalysisSettings
-from analysis.tables import CohortWork, differences_schema, metrics_schema
+from analysis.tables import PreparedCohort, differences_schema, metrics_schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Analysis:
     """The selected settings' scores of every example: axes, seed, model, row, example_id,
     detector, setting, selection, score, reason."""
     choices: tuple[CohortChoice, ...]
-    unscored: tuple[Unscored, ...]
+    unscored: tuple[UnscoredRows, ...]
 
 
 def compute_metrics(arms: Sequence[Arm], settings: AnalysisSettings) -> pa.Table:
@@ -79,11 +79,11 @@ def analyse(
         loaded = [load_arm(arm) for arm in same]
         chosen = choose_settings(loaded, settings)
         choices.append(CohortChoice(cohort=cohort, choices=tuple(chosen)))
-        picked = selected_columns(loaded, chosen)
-        work = CohortWork.prepare(cohort, loaded, list(picked), settings)
+        picked = reported_columns(loaded, chosen)
+        work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
         unscored += [place.unscored for arm in work.arms for place in arm.comparable.values()]
         measured = {
-            column: measure(work.arms, column, work.datasets, work.cells, settings)
+            column: measure_column(work.arms, column, work.datasets, work.cells, settings)
             for column in picked
         }
         for column, selections in picked.items():
@@ -92,7 +92,7 @@ def analyse(
                 metrics += with_passage_copies(made, loaded, work.cells)
         for variant, part in work.by_variant().items():
             for column, selections in picked.items():
-                of = measure(part.arms, column, part.datasets, part.cells, settings)
+                of = measure_column(part.arms, column, part.datasets, part.cells, settings)
                 for selection in selections:
                     made = part.metric_rows(column, selection, of, variant=variant)
                     metrics += with_passage_copies(made, loaded, part.cells)

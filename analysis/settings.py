@@ -20,12 +20,12 @@ class AnalysisSettings(Settings):
     """Rates t at which the true-positive rate is reported, given 10 / t non-members."""
     zero_copies: Literal["apart", "nonmember"] = "apart"
     """Members that drew no copy: a row of their own (`0`), or counted as non-members."""
-    most_unscored: Share = 0.1
+    max_unscored: Share = 0.1
     """A detector that cannot score a larger share of a dataset's rows is set apart on its own
     rows; below it, rows that one detector cannot score leave every detector's comparison."""
-    most_unscored_tune: Share = 0.01
+    max_unscored_tune: Share = 0.01
     """A grid setting that cannot score a larger share of the tune rows cannot be chosen."""
-    least_members: PositiveInt = 10
+    min_members: PositiveInt = 10
     """Numbers of copies with fewer members than this get no row of their own."""
     high_copies: PositiveInt = 4
     """Members with at least so many copies also form one row, `4+`."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from analysis.arm import UPPER_BOUNDS
 from analysis.copy_bins import copies_start
-from analysis.metrics_table import Cell, MetricsOf, contaminated
-from analysis.selection.best import ranked, shown_cell, standing
+from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
+from analysis.selection.ranking import rank_detectors, rank_key, reported_cell
 from analysis.tables import TREND
 
 _LEAST_HEADLINE = 30
@@ -21,7 +21,7 @@ _LEAST_HEADLINE = 30
 class Headline(NamedTuple):
     """The best detector of the best arm, over all members with at least one copy."""
 
-    table: MetricsOf
+    table: CohortMetrics
     detector: str
     selection: str
     cell: Cell
@@ -29,16 +29,16 @@ class Headline(NamedTuple):
     """Arms it is the best of; in each the best detector stands."""
 
 
-def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
-    """Return the arm whose best detector, as `analysis.selection.best` has it, has the highest
+def find_headline(tables: Sequence[CohortMetrics]) -> Headline | None:
+    """Return the arm whose best detector, as `analysis.selection.ranking` has it, has the highest
     lower bound.
 
     It is the bold cell of that arm's row in the table of detectors and arms.
     """
     found = []
-    for table in contaminated(tables):
-        cells = {name: shown_cell(table, name) for name in table.values("detector")}
-        for name in ranked(cells)[:1]:
+    for table in contaminated_cohorts(tables):
+        cells = {name: reported_cell(table, name) for name in table.values("detector")}
+        for name in rank_detectors(cells)[:1]:
             cell = cells[name]
             if cell is not None:
                 tuned = table.get(name, selection="tuned") is not None
@@ -48,24 +48,26 @@ def find_headline(tables: Sequence[MetricsOf]) -> Headline | None:
         return None
     # A few members with a lucky AUC make no headline.
     enough = [item for item in found if item.cell.n_members >= _LEAST_HEADLINE] or found
-    best = max(enough, key=lambda item: standing(item.cell))
+    best = max(enough, key=lambda item: rank_key(item.cell))
     return best._replace(among=len(enough))
 
 
-def summary_sentences(tables: Sequence[MetricsOf]) -> list[str]:
+def summary_sentences(tables: Sequence[CohortMetrics]) -> list[str]:
     """Return the sentences at the top of the report, in order."""
     best = find_headline(tables)
     if best is None:
         return ["No detector gave an AUC with an interval, so there is nothing to conclude."]
     sentences = [_headline_sentence(best), *_many_copies(best)]
-    compared = len(ranked({name: shown_cell(best.table, name) for name in detectors_of(best)}))
+    compared = len(
+        rank_detectors({name: reported_cell(best.table, name) for name in detectors_of(best)})
+    )
     if compared * best.among > 1:
         arms = "this arm" if best.among == 1 else f"{best.among} arms"
         sentences.append(
             f"It has the highest lower bound of {compared} detectors in {arms}, chosen on "
             "the rows it is reported on, so read it with care."
         )
-    varied = varied_doses(tables, best)
+    varied = find_trend_arm(tables, best)
     if varied is not None:
         sentences.append(_trend_sentence(varied, best))
     return sentences
@@ -90,22 +92,22 @@ def _many_copies(best: Headline) -> list[str]:
     ]
 
 
-def varied_doses(tables: Sequence[MetricsOf], best: Headline) -> MetricsOf | None:
+def find_trend_arm(tables: Sequence[CohortMetrics], best: Headline) -> CohortMetrics | None:
     """Return the arm that shows the trend over copies, or None where no arm has several doses.
 
     It is the headline's own arm if that has several doses, else the one that agrees with it
     in most axes (the first of equals).
     """
-    found = [table for table in contaminated(tables) if _trend(table, best) is not None]
+    found = [table for table in contaminated_cohorts(tables) if _trend(table, best) is not None]
     wanted = best.table.cohort.axes
 
-    def agreement(table: MetricsOf) -> int:
+    def agreement(table: CohortMetrics) -> int:
         return sum(mine == theirs for mine, theirs in zip(table.cohort.axes, wanted, strict=True))
 
     return max(found, key=agreement, default=None)
 
 
-def _trend(table: MetricsOf, best: Headline) -> Cell | None:
+def _trend(table: CohortMetrics, best: Headline) -> Cell | None:
     cell = table.get(best.detector, selection=best.selection, metric=TREND)
     return cell if cell is not None and cell.available else None
 
@@ -134,7 +136,7 @@ def _behind(cell: Cell) -> str:
     return f"{cell.n_members:,} members, {cell.n_nonmembers:,} non-members, {seeds}"
 
 
-def _trend_sentence(table: MetricsOf, best: Headline) -> str:
+def _trend_sentence(table: CohortMetrics, best: Headline) -> str:
     trend = _trend(table, best)
     if trend is None:
         raise LookupError(f"{table.cohort} has no trend for {best.detector}")

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
-from analysis.auc_cells import ArmRows, Measured
-from analysis.compared_rows import comparable_rows
+from analysis.auc_cells import ArmRows, ColumnMetrics
+from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.intervals import (
     Bounds,
@@ -20,8 +20,8 @@ from analysis.intervals import (
 )
 from analysis.metrics import tpr_name
 from analysis.metrics_table import Cell
-from analysis.passages import COLUMN as PASSAGE_COPIES
-from analysis.selection.best import ranked
+from analysis.passage_copies import COLUMN as PASSAGE_COPIES
+from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
 
 AUC = "auc"
@@ -60,7 +60,7 @@ def differences_schema(axes: Sequence[str]) -> pa.Schema:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CohortWork:
+class PreparedCohort:
     """One cohort made ready: rows, weights and cells shared by its columns."""
 
     cohort: Cohort
@@ -76,14 +76,14 @@ class CohortWork:
         loaded: Sequence[LoadedArm],
         columns: Sequence[Column],
         settings: AnalysisSettings,
-    ) -> "CohortWork":
+    ) -> "PreparedCohort":
         """Find comparable rows, draw the weights, and lay out the cells."""
         datasets = list(dict.fromkeys(name for arm in loaded for name in arm.dataset[arm.test]))
         rows = [
             ArmRows(
                 loaded=arm,
                 comparable={
-                    dataset: comparable_rows(
+                    dataset: compare_rows(
                         arm,
                         [column for column in columns if column in arm.index],
                         dataset,
@@ -104,7 +104,7 @@ class CohortWork:
             settings=settings,
         )
 
-    def by_variant(self) -> "dict[str, CohortWork]":
+    def by_variant(self) -> "dict[str, PreparedCohort]":
         """Return the same work for the members of each variant alone, against all non-members.
 
         Empty where all members' copies carried the same.
@@ -132,7 +132,7 @@ class CohortWork:
         }
 
     def metric_rows(
-        self, column: Column, selection: str, measured: Measured, *, variant: str = ALL
+        self, column: Column, selection: str, measured: ColumnMetrics, *, variant: str = ALL
     ) -> Iterator[dict[str, Any]]:
         """Yield the metric rows of one column under one selection.
 
@@ -168,7 +168,7 @@ class CohortWork:
                 }
 
     def difference_rows(
-        self, columns: Sequence[Column], selection: str, measured: Mapping[Column, Measured]
+        self, columns: Sequence[Column], selection: str, measured: Mapping[Column, ColumnMetrics]
     ) -> Iterator[dict[str, Any]]:
         """Yield the paired AUC differences to `loss` and to the best of these columns."""
         bounds_of = {column: self._bounds(measured[column]) for column in columns}
@@ -210,7 +210,7 @@ class CohortWork:
                             **_counts(measured[column], (d, 0, c)),
                         }
 
-    def _bounds(self, measured: Measured) -> Bounds:
+    def _bounds(self, measured: ColumnMetrics) -> Bounds:
         """Return the intervals of all cells of one column."""
         confidence = self.settings.confidence
         n = measured.n_members.copy()
@@ -229,7 +229,7 @@ class CohortWork:
         }
 
     def _too_few(self, cell: CopiesCell, members: int) -> bool:
-        return cell.label != ALL and members < self.settings.least_members
+        return cell.label != ALL and members < self.settings.min_members
 
     def _apart(self, column: Column, dataset: str) -> bool:
         return any(
@@ -250,7 +250,7 @@ def _measures(value: float, bounds: Bounds, at: tuple[int, ...]) -> dict[str, fl
 
 def _best(
     columns: Iterable[Column],
-    measured: Mapping[Column, Measured],
+    measured: Mapping[Column, ColumnMetrics],
     bounds: Mapping[Column, Bounds],
     at: tuple[int, int, int],
 ) -> Column:
@@ -267,10 +267,10 @@ def _best(
             **_counts(found, at),
         )
     # Without a single interval there is no best, and any reference is as good as another.
-    return by_name[next(iter(ranked(cells)), next(iter(by_name)))]
+    return by_name[next(iter(rank_detectors(cells)), next(iter(by_name)))]
 
 
-def _counts(measured: Measured, at: tuple[int, ...]) -> dict[str, int]:
+def _counts(measured: ColumnMetrics, at: tuple[int, ...]) -> dict[str, int]:
     """Return the rows and seeds behind one value."""
     return {
         "n_members": int(measured.n_members[at]),

@@ -1,9 +1,8 @@
-"""A detector is called so that it can harm neither the others nor the run.
+"""Calls a detector so that it can harm neither the others nor the run.
 
-Detectors are handed read-only views: what one of them would change, every later one would read.
-Whatever it raises, an exit included, and whatever it returns that is no column of scores for every
-setting, ends as an error that names the detector and its file. Ctrl-C passes. Cost: a few
-microseconds a row.
+Detectors get read-only views of the evidence, which they share. Whatever one raises, an exit
+included, and whatever it returns that is no column of scores for every setting, becomes an error
+that names the detector and its file. Ctrl-C passes. Cost: a few microseconds a row.
 """
 
 import inspect
@@ -21,7 +20,7 @@ from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
 from inject.errors import InputError
 
-_DUE = "a list with one Column for each setting, of one Score a row"
+_EXPECTED = "a list with one Column for each setting, of one Score a row"
 
 
 def read_only(evidence: Evidence) -> Evidence:
@@ -97,13 +96,13 @@ def _place(detector: Detector) -> str:
 
 
 def _raised(error: BaseException, where: str) -> NoReturn:
-    said = str(error).strip().splitlines()
-    what = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+    message = str(error).strip().splitlines()
+    what = f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename in where]
     place = (own or frames)[-1]
     action = "tried to end the program" if isinstance(error, SystemExit) else "stopped"
-    hint = "Mend it, or leave it out of `detectors`."
+    hint = "Correct it, or leave it out of `detectors`."
     if isinstance(error, ValueError) and "read-only" in str(error):
         hint = "Detectors share their arrays: change a copy (`array.copy()`). " + hint
     raise InputError(
@@ -115,7 +114,7 @@ def _raised(error: BaseException, where: str) -> NoReturn:
 
 def _check(columns: Any, where: str, *, settings: int, rows: int) -> None:
     def wrong(problem: str) -> InputError:
-        return InputError(f"it returned {problem}", where=where, allowed=_DUE)
+        return InputError(f"it returned {problem}", where=where, allowed=_EXPECTED)
 
     if columns is None:
         raise wrong("nothing")

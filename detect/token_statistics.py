@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from inject.tables import naming
+from inject.tables import named_errors
 
 Floats = npt.NDArray[np.float32]
 
@@ -122,7 +122,7 @@ def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
     """Read what `write_statistics` wrote, by example id (rows of one id are alike)."""
     path = folder / STATISTICS_FILE
     result: dict[str, TokenStatistics] = {}
-    with naming(path), pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+    with named_errors(path), pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
         for index in range(reader.num_record_batches):
             batch = reader.get_batch(index)
             columns = {name: _split(batch.column(name), kind) for name, kind in _ARRAYS.items()}

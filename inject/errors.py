@@ -52,7 +52,7 @@ class Unreachable(InputError):
     """Something that can be had over the network alone, and the network gave no answer."""
 
 
-class Problems(InputError):
+class InputErrors(InputError):
     """Several input errors found in one reading, raised together."""
 
     def __init__(self, problems: Sequence[InputError | str], *, title: str) -> None:

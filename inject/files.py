@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rich.filesize import decimal
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -40,9 +42,5 @@ def fsync(path: Path) -> None:
 
 
 def human_bytes(size: float) -> str:
-    """Return a size in powers of ten: `512 B`, `1.2 GB`."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
+    """Return a size in powers of ten: `512 bytes`, `1.2 GB`."""
+    return decimal(round(size))

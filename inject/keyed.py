@@ -33,7 +33,7 @@ class Stream(IntEnum):
     DOCUMENT_ORDER = 1
     SIDE = 2
     SPLIT = 3
-    DOSE = 4
+    COPY_COUNT = 4
     LEVEL = 5
     ANCHOR = 6
     SAME_ANCHOR = 7

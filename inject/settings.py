@@ -21,9 +21,9 @@ PositiveInt = Annotated[int, Field(gt=0, le=10**15)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 
 
-MOST_COPIES = 1_000_000
+MAX_COPIES = 1_000_000
 """Of one example."""
-Count = Annotated[int, Field(gt=0, le=MOST_COPIES)]
+Count = Annotated[int, Field(gt=0, le=MAX_COPIES)]
 
 
 class Copies(Settings):
@@ -31,10 +31,10 @@ class Copies(Settings):
 
     fixed: Count | None = None
     """Every member is spiked this many times."""
-    poisson: Annotated[float, Field(gt=0, le=MOST_COPIES)] | None = None
+    poisson: Annotated[float, Field(gt=0, le=MAX_COPIES)] | None = None
     """Counts are drawn from a Poisson distribution with this rate; zero is possible."""
     levels: Annotated[tuple[Count, ...], Field(min_length=1, max_length=1000)] | None = None
-    """The groups of each dataset's members are dealt evenly to these counts."""
+    """The groups of each dataset's members are shared out evenly among these counts."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Copies":

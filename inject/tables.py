@@ -16,7 +16,7 @@ _HINT = "If it lies in the store, run again: what is damaged is built anew."
 
 
 @contextmanager
-def naming(path: Path, *, hint: str | None = _HINT) -> Iterator[None]:
+def named_errors(path: Path, *, hint: str | None = _HINT) -> Iterator[None]:
     """Turn errors of Arrow, and of the file system, into one that names the file.
 
     Raises:
@@ -49,7 +49,7 @@ def read_parquet(
     Raises:
         InputError: naming the file, when it is missing, damaged, or of another schema.
     """
-    with naming(path):
+    with named_errors(path):
         return pq.read_table(
             path,
             columns=None if columns is None else list(columns),

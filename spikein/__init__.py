@@ -1,16 +1,135 @@
 """spikein: spike known text into a corpus, train on it, and see which detectors can tell.
 
-This package knows what an experiment is, which steps it takes, where results live and where
-each step runs. Importing it costs nothing: no torch, no pydantic, no registry.
+What a user calls, and what a plug-in is made of, can be imported from here; names elsewhere may
+move. Importing this costs nothing: no torch, no pydantic, no pyarrow, no registry. A name brings
+its module along when it is first used.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analysis.auc_interval import auc_interval
+    from analysis.intervals import Estimate
+    from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
+    from detect.evidence import Evidence, ExampleEvidence, ShadowModel
+    from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
+    from detect.policy import ScoringPolicy
+    from detect.score_file.request import ScoringOptions
+    from detect.token_frequency import TokenFrequency
+    from detect.token_statistics import TokenStatistics
+    from inject.corpus.background.document import Document, Skipped
+    from inject.errors import InputError, InputErrors, SpikeinError
+    from inject.examples.datasets.source import Dataset, DatasetSource
+    from inject.examples.example import Row
+    from inject.settings import Settings
+    from spikein.api.finished_run import Run, load_run
+    from spikein.api.plan import plan
+    from spikein.api.results import PlanResult, PlanRow, RunResult
+    from spikein.api.run import run
+    from spikein.api.text_scores import ScoredTexts, score_texts
+    from spikein.config.schema import Experiment
+    from spikein.estimates.training import Hardware
+
+    __version__: str
+
+_MODULES = {
+    "analysis.auc_interval": ("auc_interval",),
+    "analysis.intervals": ("Estimate",),
+    "detect.detector": (
+        "Column",
+        "Detector",
+        "NoParameters",
+        "Score",
+        "each_example",
+        "one_score",
+    ),
+    "detect.evidence": ("Evidence", "ExampleEvidence", "ShadowModel"),
+    "detect.needs": ("Frequency", "Need", "Reference", "Shadows", "Sides", "View"),
+    "detect.policy": ("ScoringPolicy",),
+    "detect.score_file.request": ("ScoringOptions",),
+    "detect.token_frequency": ("TokenFrequency",),
+    "detect.token_statistics": ("TokenStatistics",),
+    "inject.corpus.background.document": ("Document", "Skipped"),
+    "inject.errors": ("InputError", "InputErrors", "SpikeinError"),
+    "inject.examples.datasets.source": ("Dataset", "DatasetSource"),
+    "inject.examples.example": ("Row",),
+    "inject.settings": ("Settings",),
+    "spikein.api.finished_run": ("Run", "load_run"),
+    "spikein.api.plan": ("plan",),
+    "spikein.api.results": ("PlanResult", "PlanRow", "RunResult"),
+    "spikein.api.run": ("run",),
+    "spikein.api.text_scores": ("ScoredTexts", "score_texts"),
+    "spikein.config.schema": ("Experiment",),
+    "spikein.estimates.training": ("Hardware",),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "Column",
+    "Dataset",
+    "DatasetSource",
+    "Detector",
+    "Document",
+    "Estimate",
+    "Evidence",
+    "ExampleEvidence",
+    "Experiment",
+    "Frequency",
+    "Hardware",
+    "InputError",
+    "InputErrors",
+    "Need",
+    "NoParameters",
+    "PlanResult",
+    "PlanRow",
+    "Reference",
+    "Row",
+    "Run",
+    "RunResult",
+    "Score",
+    "ScoredTexts",
+    "ScoringOptions",
+    "ScoringPolicy",
+    "Settings",
+    "ShadowModel",
+    "Shadows",
+    "Sides",
+    "Skipped",
+    "SpikeinError",
+    "TokenFrequency",
+    "TokenStatistics",
+    "View",
+    "__version__",
+    "auc_interval",
+    "each_example",
+    "load_run",
+    "one_score",
+    "plan",
+    "run",
+    "score_texts",
+]
 
 
-def __getattr__(name: str) -> Any:
-    # Reading package metadata costs about 10 ms, which `spikein --help` need not pay.
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # or a type checker would let every name pass
 
-        return version("spikein")
-    raise AttributeError(f"module 'spikein' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        # Reading package metadata costs about 10 ms, which `spikein --help` need not pay.
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("spikein")
+        if name in _HOMES:
+            from importlib import import_module
+
+            value = getattr(import_module(_HOMES[name]), name)
+            globals()[name] = value
+            return value
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, _HOMES, n=1)
+        meant = f". Did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module 'spikein' has no attribute {name!r}{meant}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

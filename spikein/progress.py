@@ -1,7 +1,9 @@
-"""How a run tells a person where it is: bars on a terminal, one line a step elsewhere.
+"""How a run shows its progress: bars on a terminal, one line a step elsewhere.
 
-Both tell of the step that runs and of the whole run: steps done, time gone, time left. Everything
-goes to standard error, so that standard output holds results alone.
+Both show the running step and the whole run: steps done, time elapsed, time left. Everything goes
+to standard error, so that standard output holds results alone. Bars, spinner and elapsed time are
+rich's; the time left is ours (`spikein.estimates.remaining_time`), because it is also shown in
+logs, counts the steps that have not begun, and knows that a resumed step begins in the middle.
 """
 
 import sys
@@ -10,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from spikein.estimates.remaining_time import Forecast
+from spikein.estimates.remaining_time import Forecast, StepPace
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,55 +21,36 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """What an executor tells while it runs."""
+    """Receives the events of a run; an executor calls it. Nothing that it does changes a result."""
 
-    def begun(self, steps: "Sequence[Step]") -> None:
-        """A run begins; these steps are to be built."""
+    def run_started(self, steps: "Sequence[Step]") -> None:
+        """A run begins; it will build these steps."""
         ...
 
-    def started(self, name: str, *, number: int, total: int) -> None:
-        """A step begins to be built; it is number `number` (from 1) of `total` to build."""
+    def step_started(self, name: str, *, number: int, total: int) -> None:
+        """The build of a step begins; it is number `number` (from 1) of `total` to build."""
         ...
 
-    def advanced(self, name: str, done: float, total: float | None, unit: str, note: str) -> None:
-        """A step is at `done` of `total` units; None where nobody knows the total."""
+    def step_advanced(
+        self, name: str, done: float, total: float | None, unit: str, note: str
+    ) -> None:
+        """A step has done `done` of `total` units; the total is None where nobody knows it."""
         ...
 
-    def finished(
+    def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
-        """A step is done; `built` is False when another process built it meanwhile, or when an
-        artifact that was there, `same_as`, was made of the same."""
+        """A step is done. `built` is False when another process built it meanwhile, or when the
+        store held an artifact of the same inputs under another name, `same_as`."""
         ...
 
     def notice(self, text: str) -> None:
-        """Something a person should know, such as waiting for another run."""
+        """A message for the user, such as that the run waits for another run."""
         ...
 
 
-class Pace:
-    """Foretells how long a step still takes, from how far it came since it was first heard of.
-
-    Not from its beginning: a model is loaded first, and a restart begins in the middle.
-    """
-
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._first: tuple[float, float] | None = None
-
-    def left(self, done: float, total: float | None) -> str:
-        """Return `2 min 5 s left`; empty while nobody can know."""
-        now = self._clock()
-        if self._first is None or done < self._first[1]:
-            self._first = (now, done)
-        since, before = self._first
-        if not total or done <= before or now - since < 1:
-            return ""
-        return f"{duration((total - done) * (now - since) / (done - before))} left"
-
-
-class WholeRun:
-    """Where a run as a whole is: steps done, time gone, time left."""
+class RunProgress:
+    """The progress of a whole run: steps done, time elapsed, time left."""
 
     def __init__(
         self, steps: "Sequence[Step]" = (), *, clock: Callable[[], float] = time.monotonic
@@ -90,43 +73,45 @@ class WholeRun:
         self._running = None
         self._forecast.finished(name, seconds, built=built)
 
-    def gone(self) -> float:
+    def elapsed(self) -> float:
         """Return the seconds since the run began."""
         return self._clock() - self._began
 
-    def left(self) -> str:
-        """Return `about 4 min 10 s left`; empty while nobody can know, and at the end."""
+    def remaining(self) -> str:
+        """Return `about 4 min 10 s left`; empty while there is no estimate, and at the end."""
         spent = self._clock() - self._started if self._running else 0.0
         seconds = self._forecast.seconds_left(running=self._running, spent=spent)
         return f"about {duration(seconds)} left" if seconds else ""
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return `3 of 9 steps in 2 min 0 s, about 4 min 10 s left`; empty before a run began."""
         if not self.total:
             return ""
-        done = f"{self.done} of {max(self.total, self.done)} steps in {duration(self.gone())}"
-        return ", ".join(part for part in (done, self.left()) if part)
+        done = f"{self.done} of {max(self.total, self.done)} steps in {duration(self.elapsed())}"
+        return ", ".join(part for part in (done, self.remaining()) if part)
 
 
 class Silent:
-    """Says nothing."""
+    """Shows nothing; a base class for a receiver of some events only."""
 
-    def begun(self, steps: "Sequence[Step]") -> None:
-        """Say nothing."""
+    def run_started(self, steps: "Sequence[Step]") -> None:
+        """Show nothing."""
 
-    def started(self, name: str, *, number: int, total: int) -> None:
-        """Say nothing."""
+    def step_started(self, name: str, *, number: int, total: int) -> None:
+        """Show nothing."""
 
-    def advanced(self, name: str, done: float, total: float | None, unit: str, note: str) -> None:
-        """Say nothing."""
+    def step_advanced(
+        self, name: str, done: float, total: float | None, unit: str, note: str
+    ) -> None:
+        """Show nothing."""
 
-    def finished(
+    def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
     def notice(self, text: str) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
 
 class Lines:
@@ -137,39 +122,41 @@ class Lines:
         self._every = every
         self._last = time.monotonic()
         self._place = ""
-        self._pace = Pace()
-        self._run = WholeRun()
+        self._pace = StepPace()
+        self._run = RunProgress()
 
-    def begun(self, steps: "Sequence[Step]") -> None:
-        """Remember when the run began, and what it will build."""
-        self._run = WholeRun(steps)
+    def run_started(self, steps: "Sequence[Step]") -> None:
+        """Start the clock of the run."""
+        self._run = RunProgress(steps)
 
-    def started(self, name: str, *, number: int, total: int) -> None:
+    def step_started(self, name: str, *, number: int, total: int) -> None:
         """Print `[2/9] corpus …`."""
         self._place = f"[{number}/{total}]"
         self._last = time.monotonic()
-        self._pace = Pace()
+        self._pace = StepPace()
         self._run.started(name)
         self._print(f"{name} …")
 
-    def advanced(self, name: str, done: float, total: float | None, unit: str, note: str) -> None:
-        """Print how far the step is, at most every half minute."""
+    def step_advanced(
+        self, name: str, done: float, total: float | None, unit: str, note: str
+    ) -> None:
+        """Print the progress of the step, at most every half minute."""
         now = time.monotonic()
-        left = self._pace.left(done, total)
+        left = _time_left(self._pace.seconds_left(done, total))
         if now - self._last >= self._every:
             self._last = now
             share = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
             words = " ".join(part for part in (f"{name}: {share}", unit) if part)
-            said = ", ".join(part for part in (words, note, left) if part)
-            self._print("; ".join(part for part in (said, self._run.told()) if part))
+            line = ", ".join(part for part in (words, note, left) if part)
+            self._print("; ".join(part for part in (line, self._run.summary()) if part))
 
-    def finished(
+    def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
         """Print how long the step took."""
         self._run.finished(name, seconds, built=built)
-        end = _ended(built, seconds, same_as)
-        self._print("; ".join(part for part in (f"{name}: {end}", self._run.told()) if part))
+        result = _result(built, seconds, same_as)
+        self._print("; ".join(part for part in (f"{name}: {result}", self._run.summary()) if part))
 
     def notice(self, text: str) -> None:
         """Print the text."""
@@ -196,7 +183,7 @@ class Bars:
             SpinnerColumn(table_column=Column(width=1)),
             TextColumn("{task.description}", markup=False, table_column=cut(3)),
             BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=4)),
-            TextColumn("{task.fields[said]}", markup=False, table_column=cut(2)),
+            TextColumn("{task.fields[amount]}", markup=False, table_column=cut(2)),
             TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
             TextColumn(
                 "{task.fields[left]}", markup=False, table_column=Column(no_wrap=True, min_width=24)
@@ -205,10 +192,12 @@ class Bars:
             transient=True,
             expand=True,
         )
-        self._whole = self._rich.add_task("whole run", visible=False, total=None, said="", left="")
-        self._task = self._rich.add_task("", visible=False, total=None, said="", left="")
-        self._pace = Pace()
-        self._run = WholeRun()
+        self._whole = self._rich.add_task(
+            "whole run", visible=False, total=None, amount="", left=""
+        )
+        self._task = self._rich.add_task("", visible=False, total=None, amount="", left="")
+        self._pace = StepPace()
+        self._run = RunProgress()
 
     def __enter__(self) -> "Bars":
         self._rich.start()
@@ -217,21 +206,21 @@ class Bars:
     def __exit__(self, *_: object) -> None:
         self._rich.stop()
 
-    def begun(self, steps: "Sequence[Step]") -> None:
+    def run_started(self, steps: "Sequence[Step]") -> None:
         """Show the bar of the whole run."""
-        self._run = WholeRun(steps)
-        self._rich.reset(self._whole, visible=bool(steps), total=len(steps), said="", left="")
+        self._run = RunProgress(steps)
+        self._rich.reset(self._whole, visible=bool(steps), total=len(steps), amount="", left="")
 
     def _show_whole(self) -> None:
         done, total = self._run.done, max(self._run.total, self._run.done)
-        said = f"{done}/{total} steps"
+        amount = f"{done}/{total} steps"
         self._rich.update(
-            self._whole, completed=done, total=total, said=said, left=self._run.left()
+            self._whole, completed=done, total=total, amount=amount, left=self._run.remaining()
         )
 
-    def started(self, name: str, *, number: int, total: int) -> None:
+    def step_started(self, name: str, *, number: int, total: int) -> None:
         """Show a new bar."""
-        self._pace = Pace()
+        self._pace = StepPace()
         self._run.started(name)
         self._show_whole()
         self._rich.reset(
@@ -239,19 +228,21 @@ class Bars:
             description=f"{number}/{total}  {name}",
             visible=True,
             total=None,
-            said="",
+            amount="",
             left="",
         )
 
-    def advanced(self, name: str, done: float, total: float | None, unit: str, note: str) -> None:
+    def step_advanced(
+        self, name: str, done: float, total: float | None, unit: str, note: str
+    ) -> None:
         """Move the bar."""
         share = f"{done:,.0f}/{total:,.0f}" if total else f"{done:,.0f}"
-        said = " ".join(part for part in (share, unit, note) if part)
-        left = self._pace.left(done, total)
-        self._rich.update(self._task, completed=done, total=total, said=said, left=left)
+        amount = " ".join(part for part in (share, unit, note) if part)
+        left = _time_left(self._pace.seconds_left(done, total))
+        self._rich.update(self._task, completed=done, total=total, amount=amount, left=left)
         self._show_whole()
 
-    def finished(
+    def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
         """Replace the bar by a line."""
@@ -260,8 +251,8 @@ class Bars:
         self._rich.update(self._task, visible=False)
         self._run.finished(name, seconds, built=built)
         self._show_whole()
-        end = duration(seconds) if built else _ended(built, seconds, same_as)
-        self._console.print(Text.assemble(("✓ ", "green"), name, (f"  {end}", "dim")))
+        result = duration(seconds) if built else _result(built, seconds, same_as)
+        self._console.print(Text.assemble(("✓ ", "green"), name, (f"  {result}", "dim")))
 
     def notice(self, text: str) -> None:
         """Print the text above the bar."""
@@ -270,15 +261,19 @@ class Bars:
         self._console.print(Text(text, style="yellow"))
 
 
-def _ended(built: bool, seconds: float, same_as: str | None) -> str:
+def _result(built: bool, seconds: float, same_as: str | None) -> str:
     if same_as is not None:
         return f"not built again, all that it reads is as it was for {same_as}"
     return f"done in {duration(seconds)}" if built else "built by another run meanwhile"
 
 
+def _time_left(seconds: float | None) -> str:
+    return "" if seconds is None else f"{duration(seconds)} left"
+
+
 @contextmanager
-def showing(*, stream: TextIO | None = None) -> Iterator[Progress]:
-    """Yield bars when `stream` (standard error by default) is a terminal, else lines."""
+def show_progress(*, stream: TextIO | None = None) -> Iterator[Progress]:
+    """Yield bars where `stream` (standard error by default) is a terminal, else lines."""
     stream = stream or sys.stderr
     if not stream.isatty():
         yield Lines(stream)

@@ -1,6 +1,7 @@
 """Shared fixtures: the folder of real data, a tiny tokenizer, a tiny saved model.
 
-Quick tests run before those marked slow, so that a broken rule shows within seconds.
+Quick tests run before those marked slow, so that a broken rule shows within seconds. Tests that
+`tests/not_quick.txt` lists are marked thorough; `make test-quick` leaves out both.
 """
 
 import os
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests import costs
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -56,6 +59,10 @@ WORDS = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    thorough = costs.listed(costs.LIST.read_text(encoding="utf-8"))
+    for item in items:
+        if costs.function_of(item.nodeid) in thorough:
+            item.add_marker(costs.MARK)
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts import rooms
 from scripts.settings_reference import DOCUMENT, document
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -17,41 +18,92 @@ def test_the_reference_of_the_experiment_file_is_up_to_date():
 
 
 def test_links_of_the_documents_lead_somewhere():
-    for page in [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]:
+    for page in pages():
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
 def pages() -> list[Path]:
-    return [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+    return [
+        REPOSITORY / "README.md",
+        REPOSITORY / "CONTRIBUTING.md",
+        *sorted((REPOSITORY / "docs").glob("*.md")),
+    ]
 
 
 def functions(file: Path) -> set[str]:
+    """The functions and classes of a module, those inside others included."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    kinds = ast.FunctionDef | ast.ClassDef
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
 
 
-def absent_tests(text: str) -> list[str]:
-    """The tests that a text names as `tests/….py` or `tests/….py::name` and that are not there."""
+NAMED = re.compile(
+    r"(?<![\w/.])((?:tests|scripts|configs|docs|inject|train|detect|analysis|spikein)/[\w/.-]*\w/?)"
+    r"(?:::(\w+))?"
+)
+
+
+def absent_names(text: str) -> list[str]:
+    """The files, folders and `FILE.py::NAME` of the repository that a text names and that are not
+    there; a folder ends with a slash."""
     absent = []
-    for file, name in re.findall(r"(tests/[\w/.-]+\.py)(?:::(\w*))?", text):
+    for file, name in NAMED.findall(text):
         path = REPOSITORY / file
-        if not path.is_file() or (name and name not in functions(path)):
+        there = path.is_dir() if file.endswith("/") else path.exists()
+        if not there or (name and name not in functions(path)):
             absent.append(f"{file}::{name}" if name else file)
     return absent
 
 
-def test_tests_named_in_the_documents_exist():
+# A how-to page names the files that it makes.
+MADE = {
+    "add-a-detector.md": {"detect/detectors/ending.py", "tests/detect/detectors/test_ending.py"}
+}
+
+
+def test_files_and_functions_named_in_the_documents_exist():
     named = [
-        (page.name, test) for page in pages() for test in absent_tests(page.read_text("utf-8"))
+        (page.name, name)
+        for page in pages()
+        for name in absent_names(page.read_text(encoding="utf-8"))
+        if name not in MADE.get(page.name, set())
     ]
     assert named == []
 
 
-def test_a_test_that_is_not_there_would_be_found():
+def test_a_name_that_is_not_there_would_be_found():
     here = "tests/test_documents.py"
-    text = f"`{here}`, `{here}::absent_tests`, `{here}::no_such_test`, `tests/no_such_file.py::a`"
-    assert absent_tests(text) == [f"{here}::no_such_test", "tests/no_such_file.py::a"]
+    text = f"`{here}`, `{here}::absent_names`, `{here}::no_such_test`, `tests/no_such_file.py::a`"
+    assert absent_names(text) == [f"{here}::no_such_test", "tests/no_such_file.py::a"]
+    text = "`inject/plan/`, `inject/ledger/`, a/inject/b, runs/inject/, `configs/none.yaml`"
+    assert absent_names(text) == ["inject/ledger/", "configs/none.yaml"]
+
+
+def test_the_rooms_of_the_architecture_page_are_those_of_the_code():
+    page = rooms.DOCUMENT.read_text(encoding="utf-8")
+    assert page == rooms.document(page), "run: python -m scripts.rooms"
+    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture()
+
+
+def test_a_new_room_changes_the_page(tmp_path: Path):
+    for package in rooms.PACKAGES:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text('"""What it answers."""')
+    plan = tmp_path / "inject" / "plan"
+    plan.mkdir()
+    (plan / "__init__.py").write_text('"""Where copies go."""')
+    (plan / "draw.py").write_text("from inject import keyed\nfrom train.loop import record\n")
+    (tmp_path / "inject" / "keyed.py").write_text('"""Draws: one | two."""')
+    assert rooms.rooms("inject", tmp_path) == [
+        rooms.Room("inject/plan/", "Where copies go.", ("keyed",)),
+        rooms.Room("inject/keyed.py", "Draws: one | two.", ()),
+    ]
+    page = rooms.document(f"Words.\n{rooms.MARK}old", tmp_path)
+    assert page.startswith(f"Words.\n{rooms.MARK}\n### inject/\n\nWhat it answers.\n")
+    assert "| `inject/keyed.py` | Draws: one \\| two. | – |" in page
+    assert "old" not in page
+    assert ">plan</text>" in rooms.picture(tmp_path)
 
 
 LINES = {

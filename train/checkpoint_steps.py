@@ -26,7 +26,7 @@ class CheckpointSettings(Settings):
     """These shares of all steps, rounded, at least step 1."""
     powers_of_two: PositiveInt | None = None
     """Steps 1, 2, 4, 8 … up to this one: where most happens early."""
-    most: PositiveInt | None = None
+    max_kept: PositiveInt | None = None
     """Keep at most so many: the first and the last, and between them those that lie most evenly
     over the logarithm of the step. The others are never written."""
 
@@ -57,7 +57,7 @@ def checkpoint_steps(settings: CheckpointSettings, total: int) -> tuple[int, ...
         found.add(power)
         power *= 2
     steps = sorted(found - {total})
-    return tuple(_evenly(steps, settings.most or len(steps)))
+    return tuple(_evenly(steps, settings.max_kept or len(steps)))
 
 
 def _evenly(steps: list[int], most: int) -> list[int]:

@@ -22,8 +22,8 @@ from inject.files import write_text
 from inject.plan.plan import read_plan
 from inject.reading.unchanged import unchanged
 from inject.settings import PositiveInt, Settings
-from inject.stream.exposures import CopyName, ExposureLedger, TextKey
-from inject.stream.view import Stretch, View, clean_view
+from inject.stream.exposures import CopyName, ExposureRecorder, TextKey
+from inject.stream.view import SourceSlice, View, clean_view
 from inject.variants.rendition import (
     WHOLE,
     Rendition,
@@ -129,9 +129,9 @@ def run(
     tokenizer = load_tokenizer(str(clean.path / "tokenizer"))
     if job.plan is None:
         tokens = job.last_tokens or clean.n_tokens
-        stretch = Stretch(clean, clean.n_tokens - tokens, clean.n_tokens)
+        stretch = SourceSlice(clean, clean.n_tokens - tokens, clean.n_tokens)
         view = clean_view(stretch, tokens=tokens, context=job.train.context)
-        ledger = ExposureLedger(view, [], {})
+        ledger = ExposureRecorder(view, [], {})
         further = feeding(view, masks=None, separate=job.train.separate_documents)
     else:
         view, ledger, further = _spiked(job, clean, tokenizer)
@@ -154,7 +154,7 @@ def run(
 
 def _spiked(
     job: TrainingJob, clean: Corpus, tokenizer: "PreTrainedTokenizerBase"
-) -> "tuple[View, ExposureLedger, Feeding | None]":
+) -> "tuple[View, ExposureRecorder, Feeding | None]":
     from train.window_inputs import feeding
 
     planned = read_plan(Path(job.plan or ""))
@@ -174,7 +174,7 @@ def _spiked(
         answers = completion_masks(spiked, renditions, job.variants, tokenizer=tokenizer)
         masks = copy_masks(names, answers)
     further = feeding(view, masks=masks, separate=job.train.separate_documents)
-    return view, ExposureLedger(view, names, _texts(renditions, tokens, names)), further
+    return view, ExposureRecorder(view, names, _texts(renditions, tokens, names)), further
 
 
 def _texts(
@@ -198,7 +198,12 @@ def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
     if job.start is None:
         raise ValueError("a job needs a shape or a model to start from")
     start = job.start
-    taken = partial(model_identity, start.name, revision=start.revision)
+    taken = partial(
+        model_identity,
+        start.name,
+        revision=start.revision,
+        trust_remote_code=start.trust_remote_code,
+    )
     named = start.identity
     with nullcontext() if named is None else unchanged(start.name, taken, named):
         return load_causal_model(

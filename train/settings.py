@@ -49,7 +49,7 @@ class ModelSettings(Settings):
     """Which model: a shape trained from scratch, or one that exists; exactly one of the two."""
 
     shape: str | None = None
-    """Path of a model shape (YAML), such as `configs/models/llama-1m.yaml`."""
+    """A model shape: the name of a shipped one, such as `llama-1m`, or the path of a YAML file."""
     pretrained: str | None = None
     """Folder of a saved causal language model, or its id on the Hugging Face hub."""
     tokenizer: TokenizerTraining | str | None = None

@@ -34,7 +34,7 @@ class Ends(NamedTuple):
     high: float
 
 
-def widened(cell: Cell, number: int) -> Ends:
+def widen_for_number(cell: Cell, number: int) -> Ends:
     """Return a cell's interval as one of `number` intervals that hold together.
 
     Its halves are at least those of the rank-sum test on as many rows, ties set aside.
@@ -48,22 +48,22 @@ def widened(cell: Cell, number: int) -> Ends:
     )
 
 
-def off_chance(cells: Sequence[Cell]) -> list[Cell]:
+def cells_off_chance(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells whose interval, widened for their number and the checks', misses 0.5."""
     return [
         cell
         for cell in cells
-        if not (ends := widened(cell, CHECKS * len(cells))).low <= CHANCE <= ends.high
+        if not (ends := widen_for_number(cell, CHECKS * len(cells))).low <= CHANCE <= ends.high
     ]
 
 
-def reach(cell: Cell) -> Ends:
+def possible_aucs(cell: Cell) -> Ends:
     """Return the AUCs that a cell's own interval still holds possible."""
-    ends = widened(cell, 1)
+    ends = widen_for_number(cell, 1)
     return Ends(max(0.0, ends.low), min(1.0, ends.high))
 
 
-def span(ends: Sequence[Ends]) -> Ends:
+def outer_ends(ends: Sequence[Ends]) -> Ends:
     """Return the lowest and the highest of some ends."""
     return Ends(min(one.low for one in ends), max(one.high for one in ends))
 

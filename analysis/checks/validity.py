@@ -20,11 +20,18 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from analysis.arm import MODEL_FREE
-from analysis.checks.chance import CHANCE, MARGIN, off_chance, reach, span, within_margin
+from analysis.checks.chance import (
+    CHANCE,
+    MARGIN,
+    cells_off_chance,
+    outer_ends,
+    possible_aucs,
+    within_margin,
+)
 from analysis.copy_bins import ALL
-from analysis.metrics_table import Cell, MetricsOf, contaminated
+from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
 from inject.overlap.filter import OverlapFacts
-from inject.stream.exposures import FedCopies
+from inject.stream.exposures import CopyOutcomes
 
 Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
 _POOLED = "all"
@@ -62,9 +69,9 @@ class Check:
 
 
 def check_validity(
-    tables: Sequence[MetricsOf],
+    tables: Sequence[CohortMetrics],
     audits: Mapping[str, Mapping[str, Any]],
-    fed: Mapping[str, FedCopies] = MappingProxyType({}),
+    fed: Mapping[str, CopyOutcomes] = MappingProxyType({}),
     backgrounds: Sequence[OverlapFacts] = (),
 ) -> list[Check]:
     """Run the checks.
@@ -130,7 +137,7 @@ def _facts(
     return alike, StreamFacts(apart, rows) if len(audits) > 1 else None
 
 
-def _fed(fed: Mapping[str, FedCopies]) -> Check:
+def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
     """Judge what the models were fed: what was altered fails, what was never reached is told."""
     altered = sum(one.altered for one in fed.values())
     missed = sum(one.partly + one.never for one in fed.values())
@@ -200,10 +207,10 @@ def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
     )
 
 
-def _blind(tables: Sequence[MetricsOf]) -> Check:
+def _blind(tables: Sequence[CohortMetrics]) -> Check:
     # Without copies in play the base model's rows hold every member, hence come first.
     base = [table for table in tables if table.cohort.model == "base"]
-    rows = _rows(base, MODEL_FREE) or _rows(contaminated(tables), MODEL_FREE)
+    rows = _rows(base, MODEL_FREE) or _rows(contaminated_cohorts(tables), MODEL_FREE)
     return _at_chance(
         "Blind classifier",
         rows,
@@ -212,7 +219,7 @@ def _blind(tables: Sequence[MetricsOf]) -> Check:
     )
 
 
-def _clean(tables: Sequence[MetricsOf], model: str) -> Check:
+def _clean(tables: Sequence[CohortMetrics], model: str) -> Check:
     name, who = {
         "base": ("Base model", "The model that saw neither side"),
         "twin": (
@@ -226,8 +233,8 @@ def _clean(tables: Sequence[MetricsOf], model: str) -> Check:
     return _at_chance(name, rows, who, "already told them apart")
 
 
-def _zero_copies(tables: Sequence[MetricsOf]) -> Check:
-    same = contaminated(tables)
+def _zero_copies(tables: Sequence[CohortMetrics]) -> Check:
+    same = contaminated_cohorts(tables)
     detectors = [name for table in same for name in table.values("detector")]
     rows = _rows(
         same, [one for one in dict.fromkeys(detectors) if one not in MODEL_FREE], copies="0"
@@ -242,7 +249,7 @@ def _zero_copies(tables: Sequence[MetricsOf]) -> Check:
 
 
 def _rows(
-    tables: Iterable[MetricsOf], detectors: Iterable[str], *, copies: str = ALL
+    tables: Iterable[CohortMetrics], detectors: Iterable[str], *, copies: str = ALL
 ) -> tuple[CheckRow, ...]:
     """List every AUC interval of the detectors: default and tuned, pooled and by dataset.
 
@@ -278,7 +285,7 @@ def _at_chance(
     if not pooled:
         return Check(name=name, verdict="not measured", sentence=none, rows=tuple(rows))
     cells = [row.cell for row in measured]
-    off = off_chance(cells)
+    off = cells_off_chance(cells)
     inside = sum(cell.contains(CHANCE) for cell in cells)
     alone = "" if len(cells) == 1 else f" Taken alone, {inside} of {len(cells)} contain 0.5."
     if off:
@@ -291,7 +298,7 @@ def _at_chance(
             f"{_shown(worst.cell)} on {_rows_of(worst.cell)}.{alone}",
             rows=tuple(rows),
         )
-    ends = span([reach(cell) for cell in pooled])
+    ends = outer_ends([possible_aucs(cell) for cell in pooled])
     asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
     if len(cells) == 1:
         clear = "the interval contains 0.5"
@@ -307,7 +314,7 @@ def _at_chance(
             rows=tuple(rows),
         )
     widest = max((row for row in measured if row.pooled), key=_farthest)
-    far = reach(widest.cell)
+    far = possible_aucs(widest.cell)
     return Check(
         name=name,
         verdict="cannot tell",
@@ -324,13 +331,13 @@ def _single_datasets(measured: Sequence[CheckRow]) -> str:
     alone = [row.cell for row in measured if not row.pooled]
     if not alone:
         return ""
-    ends = span([reach(cell) for cell in alone])
+    ends = outer_ends([possible_aucs(cell) for cell in alone])
     return f" Single datasets leave room from {ends.low:.2f} to {ends.high:.2f}."
 
 
 def _farthest(row: CheckRow) -> float:
     """Return how far from chance a row's interval reaches."""
-    ends = reach(row.cell)
+    ends = possible_aucs(row.cell)
     return max(CHANCE - ends.low, ends.high - CHANCE)
 
 
@@ -350,7 +357,7 @@ def _shown(cell: Cell) -> str:
     return f"AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
 
 
-def _label(table: MetricsOf, detector: str, cell: Cell, dataset: str) -> str:
+def _label(table: CohortMetrics, detector: str, cell: Cell, dataset: str) -> str:
     setting = "" if cell.setting in ("default", "-", "") else f" ({cell.setting})"
     where = "" if dataset == _POOLED else dataset
     return " · ".join(part for part in (detector + setting, where, table.cohort.label()) if part)

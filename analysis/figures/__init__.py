@@ -5,9 +5,9 @@ from pathlib import Path
 
 from analysis.arm import Arm, axis_names, cohorts
 from analysis.figures.style import PALETTE, ReportFigure
-from analysis.metrics_table import MetricsOf, by_cohort, contaminated
+from analysis.metrics_table import CohortMetrics, contaminated_cohorts, split_by_cohort
 from analysis.results import Analysis
-from analysis.selection.best import ranked, shown_cell
+from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.settings import AnalysisSettings
 from analysis.summary import Headline, find_headline
 
@@ -22,8 +22,8 @@ def build_figures(
     ROC curves and score distributions show the arm of the headline; the others show all
     contaminated arms. Figures without data are left out. Cost: 3 to 6 s.
     """
+    from analysis.figures.cohort_scores import load_cohort
     from analysis.figures.copies import draw_copies
-    from analysis.figures.data import load_cohort
     from analysis.figures.detectors import draw_detectors
     from analysis.figures.roc import draw_roc
     from analysis.figures.scores import draw_scores
@@ -31,17 +31,17 @@ def build_figures(
     from analysis.figures.training import draw_training
 
     folder = out / "figures"
-    tables = by_cohort(analysis.metrics, axis_names(arms))
-    seen = contaminated(tables)
+    tables = split_by_cohort(analysis.metrics, axis_names(arms))
+    seen = contaminated_cohorts(tables)
     best = find_headline(tables)
     figures: list[ReportFigure | None] = []
     if best is not None:
-        emphasised = emphasised_detectors(best)
+        emphasised = highlighted_detectors(best)
         data = load_cohort(arms, analysis, best.table.cohort)
         figures += [
             draw_detectors(folder, seen, best.table),
             *draw_sweeps(folder, seen, emphasised),
-            draw_copies(folder, seen, emphasised_detectors(best, most=3)),
+            draw_copies(folder, seen, highlighted_detectors(best, most=3)),
             draw_roc(
                 folder,
                 data,
@@ -56,10 +56,10 @@ def build_figures(
     return [figure for figure in figures if figure is not None]
 
 
-def emphasised_detectors(best: Headline, most: int = len(PALETTE)) -> list[str]:
+def highlighted_detectors(best: Headline, most: int = len(PALETTE)) -> list[str]:
     """Return the detectors drawn in colour: the best of the headline's arm, and `loss`."""
-    table: MetricsOf = best.table
-    names = ranked({name: shown_cell(table, name) for name in table.values("detector")})
+    table: CohortMetrics = best.table
+    names = rank_detectors({name: reported_cell(table, name) for name in table.values("detector")})
     if "loss" in names[most:]:
         return [*names[: most - 1], "loss"]
     return names[:most]

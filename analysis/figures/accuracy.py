@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from analysis.figures.captions import range_text
 from analysis.figures.style import (
     INK,
     MUTED,
     PALETTE,
     ReportFigure,
-    finish,
+    house_style,
     new_figure,
-    styled,
+    save_figure,
 )
-from analysis.figures.words import span
 from analysis.metrics_table import Cell
-from analysis.task_accuracy.accuracy_gain import GainRow, GainTable
+from analysis.task_accuracy.accuracy_gain import AccuracyGainRow, AccuracyGainTable
 
 MOST_ARMS = 16
 
 
-def draw_gains(folder: Path, tables: Sequence[GainTable]) -> ReportFigure | None:
+def draw_accuracy_gain(folder: Path, tables: Sequence[AccuracyGainTable]) -> ReportFigure | None:
     """Draw the plain scores' gains; None where nothing is known of the model before training."""
     rows = [
         row
@@ -32,7 +32,7 @@ def draw_gains(folder: Path, tables: Sequence[GainTable]) -> ReportFigure | None
     if not rows:
         return None
     shown = rows[:MOST_ARMS]
-    with styled():
+    with house_style():
         figure = new_figure(1.1 + 0.42 * len(shown))
         left, right = figure.subplots(1, 2, sharey=True)
         for at, row in enumerate(shown):
@@ -61,7 +61,7 @@ def draw_gains(folder: Path, tables: Sequence[GainTable]) -> ReportFigure | None
         )
         if rest > 0:
             caption += f" {rest} further arms are in the table."
-        return finish(
+        return save_figure(
             figure,
             folder,
             name="gains",
@@ -72,7 +72,7 @@ def draw_gains(folder: Path, tables: Sequence[GainTable]) -> ReportFigure | None
         )
 
 
-def _told(row: GainRow) -> str:
+def _told(row: AccuracyGainRow) -> str:
     excess = row.changes[0]
     if excess is None or not excess.available:
         return f"{row.arm or 'All arms'}: no excess."
@@ -81,7 +81,7 @@ def _told(row: GainRow) -> str:
     )
 
 
-def _name(row: GainRow) -> str:
+def _name(row: AccuracyGainRow) -> str:
     return row.arm.replace(", ", "\n", row.arm.count(", ") // 2 or 1) if row.arm else "all arms"
 
 
@@ -102,11 +102,11 @@ def _key(axis: Any) -> None:
     axis.figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False)
 
 
-def _counts(rows: Sequence[GainRow]) -> str:
+def _counts(rows: Sequence[AccuracyGainRow]) -> str:
     """Say how many rows and seeds stand behind the points; arms can differ in both."""
     cells = [cell for row in rows for cell in row.changes if cell is not None]
     most = max(cell.n_seeds for cell in cells)
     seeds = "one training seed" if most == 1 else f"{most} training seeds"
-    members = span(cell.n_members for cell in cells if cell.n_members)
-    nonmembers = span(cell.n_nonmembers for cell in cells if cell.n_nonmembers)
+    members = range_text(cell.n_members for cell in cells if cell.n_members)
+    nonmembers = range_text(cell.n_nonmembers for cell in cells if cell.n_nonmembers)
     return f"{members} members, {nonmembers} non-members, {seeds}."

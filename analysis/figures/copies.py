@@ -11,31 +11,31 @@ from typing import Any, NamedTuple
 
 from analysis.arm import Cohort, short_axis
 from analysis.copy_bins import copies_middle, copies_order, is_dose
+from analysis.figures.captions import interval_text, range_text
 from analysis.figures.style import (
     INK,
     MUTED,
     WIDTH,
     ReportFigure,
-    chance_line,
-    colours,
-    finish,
+    detector_colours,
+    draw_chance_line,
+    house_style,
     new_figure,
     panel_columns,
     panel_title,
     panels,
+    save_figure,
     spread_labels,
-    styled,
 )
-from analysis.figures.words import interval, span
-from analysis.metrics_table import Cell, MetricsOf
-from analysis.selection.best import shown_cell
+from analysis.metrics_table import Cell, CohortMetrics
+from analysis.selection.ranking import reported_cell
 
 MOST_PANELS = 6
 _STYLES = (("-", "o"), ((0, (5, 2)), "s"), ((0, (1.5, 1.5)), "^"), ((0, (6, 2, 1.5, 2)), "v"))
 _FIXED = "one dose"
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """How the lines of one arm are drawn."""
 
     dashes: Any
@@ -43,13 +43,13 @@ class Look(NamedTuple):
 
 
 def draw_copies(
-    folder: Path, tables: Sequence[MetricsOf], emphasised: Sequence[str]
+    folder: Path, tables: Sequence[CohortMetrics], emphasised: Sequence[str]
 ) -> ReportFigure | None:
     """Draw lines with bands for arms with several doses, diamonds for arms with one.
 
     Returns None where fewer than two doses have enough members.
     """
-    grouped: dict[str, list[MetricsOf]] = {}
+    grouped: dict[str, list[CohortMetrics]] = {}
     for table in tables:
         if _doses(table):
             grouped.setdefault(_other_axes(table.cohort), []).append(table)
@@ -57,14 +57,14 @@ def draw_copies(
     if len(labels) < 2:
         return None
     shown = list(grouped.items())[:MOST_PANELS]
-    colour = colours(emphasised, emphasised)
-    looks = looks_of([table for _, same in shown for table in same])
+    colour = detector_colours(emphasised, emphasised)
+    looks = line_styles([table for _, same in shown for table in same])
     columns = panel_columns(len(shown))
-    with styled():
+    with house_style():
         figure = new_figure(0.8 + 3.3 * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
         for axis, (title, same) in zip(axes, shown, strict=True):
-            chance_line(axis, vertical=False)
+            draw_chance_line(axis, vertical=False)
             ends: dict[str, tuple[float, float]] = {}
             for detector in emphasised:
                 for table in same:
@@ -91,7 +91,7 @@ def draw_copies(
         )
         if rest > 0:
             caption += f" {rest} further combinations are in the tables."
-        return finish(
+        return save_figure(
             figure,
             folder,
             name="copies",
@@ -101,28 +101,28 @@ def draw_copies(
         )
 
 
-def _doses(table: MetricsOf) -> list[str]:
+def _doses(table: CohortMetrics) -> list[str]:
     labels = [label for label in table.values("copies") if is_dose(label)]
     return sorted(labels, key=copies_order)
 
 
-def looks_of(tables: Sequence[MetricsOf]) -> dict[str, Look]:
+def line_styles(tables: Sequence[CohortMetrics]) -> dict[str, LineStyle]:
     """Give each kind of dose that draws a line a look of its own, in order of appearance."""
     names = dict.fromkeys(_dose_axis(table.cohort) for table in tables if len(_doses(table)) > 1)
-    looks = {name: Look(*_STYLES[at % len(_STYLES)]) for at, name in enumerate(names)}
+    looks = {name: LineStyle(*_STYLES[at % len(_STYLES)]) for at, name in enumerate(names)}
     if any(len(_doses(table)) == 1 for table in tables):
-        looks[_FIXED] = Look("none", "D")
+        looks[_FIXED] = LineStyle("none", "D")
     return looks
 
 
 def _draw(
-    axis: Any, table: MetricsOf, detector: str, colour: str, looks: Mapping[str, Look]
+    axis: Any, table: CohortMetrics, detector: str, colour: str, looks: Mapping[str, LineStyle]
 ) -> tuple[float, float] | None:
     """Draw one detector of one arm and return the last point of its line."""
     points = [
         (copies_middle(label), cell)
         for label in _doses(table)
-        if (cell := shown_cell(table, detector, copies=label)) is not None and cell.available
+        if (cell := reported_cell(table, detector, copies=label)) is not None and cell.available
     ]
     if not points:
         return None
@@ -176,13 +176,13 @@ def _ticks(doses: Sequence[float], forward: Any, *, most: int) -> list[float]:
     return [doses[at] for at in kept]
 
 
-def _heights(tables: Sequence[MetricsOf], emphasised: Sequence[str]) -> tuple[float, float]:
+def _heights(tables: Sequence[CohortMetrics], emphasised: Sequence[str]) -> tuple[float, float]:
     cells = [
         cell
         for table in tables
         for label in _doses(table)
         for name in emphasised
-        if (cell := shown_cell(table, name, copies=label)) is not None and cell.available
+        if (cell := reported_cell(table, name, copies=label)) is not None and cell.available
     ]
     low = min([0.5, *(cell.low for cell in cells)])
     high = max([0.5, *(cell.high for cell in cells)])
@@ -203,7 +203,7 @@ def _name_ends(
         )  # fmt: skip
 
 
-def _key(figure: Any, looks: Mapping[str, Look]) -> None:
+def _key(figure: Any, looks: Mapping[str, LineStyle]) -> None:
     """Explain the arms' looks, where there are several."""
     from matplotlib.lines import Line2D
 
@@ -234,15 +234,15 @@ def _is_copies(key: str) -> bool:
     return key.split(".")[0] == "copies"
 
 
-def _told(shown: Sequence[tuple[str, Sequence[MetricsOf]]], detector: str) -> str:
+def _told(shown: Sequence[tuple[str, Sequence[CohortMetrics]]], detector: str) -> str:
     """Say what the first detector has at each dose, arm by arm."""
     told = []
     for title, same in shown:
         for table in same:
             points = [
-                f"{label}: {interval(cell.value, cell.low, cell.high)}"
+                f"{label}: {interval_text(cell.value, cell.low, cell.high)}"
                 for label in _doses(table)
-                if (cell := shown_cell(table, detector, copies=label)) is not None
+                if (cell := reported_cell(table, detector, copies=label)) is not None
                 and cell.available
             ]
             head = ", ".join(part for part in (title, _dose_axis(table.cohort)) if part)
@@ -250,19 +250,19 @@ def _told(shown: Sequence[tuple[str, Sequence[MetricsOf]]], detector: str) -> st
     return " ".join(told)
 
 
-def _counts(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> str:
+def _counts(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -> str:
     cells: list[Cell] = [
         cell
         for table in tables
         for label in _doses(table)
         for name in detectors
-        if (cell := shown_cell(table, name, copies=label)) is not None and cell.available
+        if (cell := reported_cell(table, name, copies=label)) is not None and cell.available
     ]
     if not cells:
         return ""
     seeds = max(cell.n_seeds for cell in cells)
     return (
-        f"{span(cell.n_members for cell in cells)} members and "
-        f"{span(cell.n_nonmembers for cell in cells)} non-members a point, "
+        f"{range_text(cell.n_members for cell in cells)} members and "
+        f"{range_text(cell.n_nonmembers for cell in cells)} non-members a point, "
         + ("one training seed." if seeds == 1 else f"{seeds} training seeds.")
     )

@@ -5,27 +5,29 @@ from pathlib import Path
 from typing import Any
 
 from analysis.arm import MODEL_FREE
+from analysis.figures.captions import describe_extremes, describe_sample_sizes
 from analysis.figures.style import (
     INK,
     MUTED,
     PALETTE,
     PAPER,
     ReportFigure,
-    chance_line,
-    finish,
+    draw_chance_line,
+    house_style,
     new_figure,
     panel_columns,
     panel_title,
     panels,
-    styled,
+    save_figure,
 )
-from analysis.figures.words import rows_behind, standing
-from analysis.metrics_table import Cell, MetricsOf
+from analysis.metrics_table import Cell, CohortMetrics
 
 MOST_PANELS = 12
 
 
-def draw_detectors(folder: Path, tables: Sequence[MetricsOf], best: MetricsOf) -> ReportFigure:
+def draw_detectors(
+    folder: Path, tables: Sequence[CohortMetrics], best: CohortMetrics
+) -> ReportFigure:
     """Draw a dot plot of pooled AUCs, detectors sorted by their AUC in the arm `best`."""
     shown = list(tables[:MOST_PANELS])
     names = sorted(
@@ -34,11 +36,11 @@ def draw_detectors(folder: Path, tables: Sequence[MetricsOf], best: MetricsOf) -
     )
     columns = panel_columns(len(shown))
     rows = -(-len(shown) // columns)
-    with styled():
+    with house_style():
         figure = new_figure(0.75 + rows * (0.62 + 0.27 * len(names)))
         axes = panels(figure, len(shown), columns=columns)
         for axis, table in zip(axes, shown, strict=True):
-            chance_line(axis, vertical=True)
+            draw_chance_line(axis, vertical=True)
             for at, name in enumerate(names):
                 _mark(axis, at + 0.13, table.get(name, selection="tuned"), True, name)
                 _mark(axis, at - 0.13, table.get(name, selection="default"), False, name)
@@ -57,13 +59,14 @@ def draw_detectors(folder: Path, tables: Sequence[MetricsOf], best: MetricsOf) -
             "group within dataset and side). Filled: setting chosen on the tune split; hollow: "
             "the default. The dashed line is chance."
         )
-        caption += f" {rows_behind([_marks(table, names) for table in shown])}"
+        caption += f" {describe_sample_sizes([_marks(table, names) for table in shown])}"
         if rest > 0:
             caption += f" {rest} further arms are in the tables."
         told = " ".join(
-            f"{arm or 'The contaminated model'}: {standing(cells)}." for arm, cells in drawn.items()
+            f"{arm or 'The contaminated model'}: {describe_extremes(cells)}."
+            for arm, cells in drawn.items()
         )
-        return finish(
+        return save_figure(
             figure,
             folder,
             name="detectors",
@@ -73,7 +76,7 @@ def draw_detectors(folder: Path, tables: Sequence[MetricsOf], best: MetricsOf) -
         )
 
 
-def _marks(table: MetricsOf, names: Sequence[str]) -> dict[str, Cell | None]:
+def _marks(table: CohortMetrics, names: Sequence[str]) -> dict[str, Cell | None]:
     """Return every mark of a panel: a default setting can stand on other rows than the tuned."""
     marks: dict[str, Cell | None] = {}
     for name in names:
@@ -82,7 +85,7 @@ def _marks(table: MetricsOf, names: Sequence[str]) -> dict[str, Cell | None]:
     return marks
 
 
-def _cells(table: MetricsOf, names: Sequence[str]) -> dict[str, Cell | None]:
+def _cells(table: CohortMetrics, names: Sequence[str]) -> dict[str, Cell | None]:
     return {name: table.get(name, selection="tuned") or table.get(name) for name in names}
 
 

@@ -4,21 +4,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from analysis.figures.captions import interval_text
 from analysis.figures.style import (
     INK,
     MUTED,
     PALETTE,
     ReportFigure,
-    chance_line,
-    finish,
+    draw_chance_line,
+    house_style,
     new_figure,
     panel_columns,
     panel_title,
     panels,
+    save_figure,
     spread_labels,
-    styled,
 )
-from analysis.figures.words import interval
 
 MOST_PANELS = 6
 
@@ -70,11 +70,11 @@ def draw_lines(
     rest = len(arms) - len(shown)
     more = f" {rest} further arms are in the tables." if rest > 0 else ""
     columns = panel_columns(len(shown))
-    with styled():
+    with house_style():
         figure = new_figure(0.6 + (3.4 if columns > 1 else 3.9) * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
         for axis, (arm, lines) in zip(axes, shown, strict=True):
-            chance_line(axis, vertical=False)
+            draw_chance_line(axis, vertical=False)
             for line in lines:
                 _line(axis, line)
             panel_title(axis, arm, columns=columns)
@@ -92,7 +92,7 @@ def draw_lines(
         figure.supxlabel(x, fontsize=10, color=MUTED)
         for axis in axes[::columns]:
             axis.set_ylabel("AUC")
-        return finish(
+        return save_figure(
             figure,
             folder,
             name=name,
@@ -111,7 +111,7 @@ def _told(
             f"{line.name} "
             + " to ".join(
                 dict.fromkeys(
-                    f"{interval(point.value, point.low, point.high)} at {written(point.x, 0)}"
+                    f"{interval_text(point.value, point.low, point.high)} at {written(point.x, 0)}"
                     for point in (line.points[0], line.points[-1])
                 )
             )

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from analysis.arm import MODEL_FREE
-from analysis.figures.data import CohortData, cohort_rows
+from analysis.figures.captions import describe_sample_sizes
+from analysis.figures.cohort_scores import CohortData, cohort_rows
 from analysis.figures.style import (
     INK,
     MUTED,
     ReportFigure,
-    colours,
-    finish,
+    detector_colours,
+    house_style,
     new_figure,
-    styled,
+    save_figure,
 )
-from analysis.figures.words import rows_behind
 from analysis.metrics import SUPPORT, Floats
-from analysis.metrics_table import Cell, MetricsOf
+from analysis.metrics_table import Cell, CohortMetrics
 from analysis.settings import AnalysisSettings
 
 _FLOOR = 1e-3
@@ -30,7 +30,7 @@ _LEAST_SPAN = 0.1
 def draw_roc(
     folder: Path,
     data: CohortData,
-    table: MetricsOf,
+    table: CohortMetrics,
     *,
     emphasised: Sequence[str],
     settings: AnalysisSettings,
@@ -49,10 +49,10 @@ def draw_roc(
         if cell is not None and cell.available:
             ranked.append((detector, cell))
     ranked.sort(key=lambda item: -item[1].value)
-    colour = colours([name for name, _ in ranked], emphasised)
+    colour = detector_colours([name for name, _ in ranked], emphasised)
     cells = dict(ranked)
     floor = max(_FLOOR, lowest_rate(cells))
-    with styled():
+    with house_style():
         figure = new_figure(4.4)
         linear, log = figure.subplots(1, 2)
         log.set_visible(floor <= _LEAST_SPAN)
@@ -85,14 +85,14 @@ def draw_roc(
         )
         dots = ", dots the blind control" if MODEL_FREE & cells.keys() else ""
         auc = ", ".join(f"{name} {cell.value:.2f}" for name, cell in ranked)
-        return finish(
+        return save_figure(
             figure,
             folder,
             name="roc",
             title="ROC curves" + (f" ({where})" if where else ""),
             caption=f"{right}; {selection} settings, members with at least one copy. Thresholds "
             f"are set within each dataset, dashes mark chance{dots}; the key gives the AUC. "
-            f"{rows_behind([cells])}",
+            f"{describe_sample_sizes([cells])}",
             alternative=f"ROC curves, by falling AUC: {auc or 'none'}.",
         )
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 
 from analysis.copy_bins import copies_cells, is_dose
-from analysis.figures.data import CohortData, cohort_rows
+from analysis.figures.cohort_scores import CohortData, cohort_rows
 from analysis.figures.style import (
     INK,
     MUTED,
     ReportFigure,
-    finish,
+    dose_colours,
+    house_style,
     new_figure,
-    shades,
-    styled,
+    save_figure,
 )
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
@@ -35,9 +35,9 @@ def draw_scores(
         for cell in copies_cells(rows.copies.tolist(), high_copies=settings.high_copies)
         if is_dose(cell.label)
     ]
-    for cell, shade in zip(cells, shades(len(cells)), strict=True):
+    for cell, shade in zip(cells, dose_colours(len(cells)), strict=True):
         values = rows.members[cell.holds(rows.copies)]
-        if len(values) >= settings.least_members:
+        if len(values) >= settings.min_members:
             one = cell.label == "1"
             groups.append((f"{cell.label} {'copy' if one else 'copies'}", values, shade))
     everything = np.concatenate([rows.nonmembers, rows.members])
@@ -45,7 +45,7 @@ def draw_scores(
     margin = 0.12 * (high - low) or 1.0
     grid = np.linspace(low - margin, high + margin, 400)
     middle = float(np.median(rows.nonmembers))
-    with styled():
+    with house_style():
         figure = new_figure(0.9 + 0.66 * len(groups))
         axis = figure.subplots()
         axis.axvline(middle, color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
@@ -77,7 +77,7 @@ def draw_scores(
         seeds = len(data.loaded)
         setting = "" if column.setting in ("default", "-") else f", {column.setting}"
         where = data.cohort.label()
-        return finish(
+        return save_figure(
             figure,
             folder,
             name="scores",

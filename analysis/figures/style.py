@@ -73,7 +73,7 @@ class ReportFigure:
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def house_style() -> Iterator[None]:
     """Draw in the house style; matplotlib's settings are restored afterwards."""
     import matplotlib
 
@@ -118,7 +118,7 @@ def panel_title(axis: Any, text: str, *, columns: int) -> None:
     axis.set_title(textwrap.fill(text, letters))
 
 
-def save(figure: Any, folder: Path, name: str) -> tuple[Path, Path]:
+def write_files(figure: Any, folder: Path, name: str) -> tuple[Path, Path]:
     """Write NAME.svg and NAME.png into `folder` and return their paths, SVG first."""
     folder.mkdir(parents=True, exist_ok=True)
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
@@ -130,23 +130,23 @@ def save(figure: Any, folder: Path, name: str) -> tuple[Path, Path]:
     return svg, png
 
 
-def finish(
+def save_figure(
     figure: Any, folder: Path, *, name: str, title: str, caption: str, alternative: str
 ) -> ReportFigure:
     """Save a figure and describe it."""
-    svg, png = save(figure, folder, name)
+    svg, png = write_files(figure, folder, name)
     return ReportFigure(
         name=name, title=title, caption=caption, alternative=alternative, svg=svg, png=png
     )
 
 
-def colours(detectors: Sequence[str], emphasised: Sequence[str]) -> dict[str, str]:
+def detector_colours(detectors: Sequence[str], emphasised: Sequence[str]) -> dict[str, str]:
     """Give the emphasised detectors a colour each, in order, and all others a faint grey."""
     given = dict(zip(emphasised, PALETTE, strict=False))
     return {detector: given.get(detector, FAINT) for detector in detectors}
 
 
-def chance_line(axis: Any, *, vertical: bool) -> None:
+def draw_chance_line(axis: Any, *, vertical: bool) -> None:
     """Mark AUC 0.5."""
     line = axis.axvline if vertical else axis.axhline
     line(0.5, color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
@@ -169,7 +169,7 @@ def spread_labels(positions: Sequence[float], gap: float) -> list[float]:
     return placed
 
 
-def shades(count: int) -> list[str]:
+def dose_colours(count: int) -> list[str]:
     """Return colours from blue (few copies) to vermilion (many)."""
     from matplotlib.colors import LinearSegmentedColormap, to_hex
 

@@ -10,11 +10,11 @@ from math import isfinite
 from pathlib import Path
 
 from analysis.arm import short_axis
+from analysis.figures.captions import describe_sample_sizes
 from analysis.figures.lines import Line, Point, draw_lines
 from analysis.figures.style import PALETTE, ReportFigure, tokens_label
-from analysis.figures.words import rows_behind
-from analysis.metrics_table import MetricsOf
-from analysis.selection.best import shown_cell
+from analysis.metrics_table import CohortMetrics
+from analysis.selection.ranking import reported_cell
 
 _LEAST_VALUES = 2
 _DECADE = 10 * (1 - 1e-9)
@@ -25,7 +25,7 @@ _LARGE = 10_000
 
 
 def draw_sweeps(
-    folder: Path, tables: Sequence[MetricsOf], emphasised: Sequence[str]
+    folder: Path, tables: Sequence[CohortMetrics], emphasised: Sequence[str]
 ) -> list[ReportFigure]:
     """Draw every numeric axis: lines for the emphasised detectors, panels for the other axes.
 
@@ -41,7 +41,7 @@ def draw_sweeps(
     return [figure for figure in drawn if figure is not None]
 
 
-def numbers(tables: Sequence[MetricsOf], axis: str) -> list[float]:
+def axis_values(tables: Sequence[CohortMetrics], axis: str) -> list[float]:
     """Return an axis's values in order; none where one of them is not a number."""
     try:
         found = sorted({float(dict(table.cohort.axes)[axis]) for table in tables})
@@ -54,15 +54,15 @@ def numbers(tables: Sequence[MetricsOf], axis: str) -> list[float]:
 def _draw(
     folder: Path,
     axis: str,
-    tables: Sequence[MetricsOf],
+    tables: Sequence[CohortMetrics],
     detectors: Sequence[str],
     datasets: Sequence[str] = (),
 ) -> ReportFigure | None:
     """Draw one axis: a line a detector, or a line a dataset where there are `datasets`."""
-    values = numbers(tables, axis)
+    values = axis_values(tables, axis)
     if len(values) < _LEAST_VALUES:
         return None
-    arms: dict[str, list[MetricsOf]] = {}
+    arms: dict[str, list[CohortMetrics]] = {}
     for table in tables:
         others = tuple(pair for pair in table.cohort.axes if pair[0] != axis)
         arms.setdefault(table.cohort._replace(axes=others).label(), []).append(table)
@@ -78,10 +78,10 @@ def _draw(
         ]
         for arm, same in arms.items()
     }
-    behind = rows_behind(
+    behind = describe_sample_sizes(
         [
             {
-                name: shown_cell(table, detector, dataset=dataset)
+                name: reported_cell(table, detector, dataset=dataset)
                 for name, detector, dataset in drawn
             }
             for table in tables
@@ -108,10 +108,12 @@ def _written(value: float, _: int) -> str:
     return tokens_label(value, 0) if value >= _LARGE else f"{value:g}"
 
 
-def _points(tables: Sequence[MetricsOf], *, axis: str, detector: str, dataset: str) -> list[Point]:
+def _points(
+    tables: Sequence[CohortMetrics], *, axis: str, detector: str, dataset: str
+) -> list[Point]:
     found = []
     for table in tables:
-        cell = shown_cell(table, detector, dataset=dataset)
+        cell = reported_cell(table, detector, dataset=dataset)
         if cell is not None and cell.available:
             at = float(dict(table.cohort.axes)[axis])
             found.append(Point(at, cell.value, cell.low, cell.high))

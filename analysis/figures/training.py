@@ -12,12 +12,12 @@ from analysis.figures.style import (
     INK,
     PALETTE,
     ReportFigure,
-    finish,
+    house_style,
     new_figure,
     panel_columns,
     panel_title,
     panels,
-    styled,
+    save_figure,
     tokens_label,
 )
 from analysis.metrics import Floats
@@ -36,7 +36,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
     columns = panel_columns(len(shown))
     total = 0
     told = []
-    with styled():
+    with house_style():
         figure = new_figure(0.5 + 2.7 * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
         for axis, (cohort, arm, folder_of_model) in zip(axes, shown, strict=True):
@@ -70,7 +70,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
         )
         if rest > 0:
             caption += f" {rest} further arms are not drawn."
-        return finish(
+        return save_figure(
             figure,
             folder,
             name="training",

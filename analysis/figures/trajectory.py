@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from analysis.arm import Cohort, axis_column
-from analysis.copy_bins import ALL, is_dose, merged
+from analysis.copy_bins import ALL, is_dose, merge_bins
 from analysis.figures.lines import Line, Point, draw_lines
-from analysis.figures.style import MUTED, PALETTE, ReportFigure, shades, tokens_label
+from analysis.figures.style import MUTED, PALETTE, ReportFigure, dose_colours, tokens_label
 from analysis.tables import AUC, POOLED
-from analysis.trajectory.along_training import Trajectory
+from analysis.trajectory.checkpoints import TrajectoryTables
 
 MOST_DETECTORS = 4
 _UNSEEN = "0"
@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 
 
 def trajectory_figures(
-    out: Path, found: Trajectory, axes: Sequence[str]
+    out: Path, found: TrajectoryTables, axes: Sequence[str]
 ) -> tuple[ReportFigure, ...]:
     """Write figures/*.svg and *.png under `out`; figures without data are left out."""
     along = [row for row in found.progress.to_pylist() if row["dataset"] == POOLED]
@@ -122,11 +122,11 @@ def _along(rows: Sequence[Row], best: Sequence[str]) -> list[Line]:
 def _by_copies(rows: Sequence[Row], detector: str, x: str) -> list[Line]:
     doses = {row["copies"] for row in rows if is_dose(row["copies"])} - {_UNSEEN}
     # At one checkpoint members of a bin may have had 5 copies, at the next 5 to 8.
-    bins = merged(doses)
+    bins = merge_bins(doses)
     lines = []
     if x == "tokens":
         lines.append(Line("none yet", MUTED, _points(rows, detector, _UNSEEN, x), True))
-    for (label, same), shade in zip(bins.items(), shades(len(bins)), strict=True):
+    for (label, same), shade in zip(bins.items(), dose_colours(len(bins)), strict=True):
         words = f"{label} {'copy' if label == '1' else 'copies'}"
         found = [point for one in same for point in _points(rows, detector, one, x)]
         lines.append(Line(words, shade, sorted(found)))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from analysis.arm import MODEL_FREE
 from analysis.metrics_table import Cell
-from analysis.selection.best import common_rows, ranked
+from analysis.selection.ranking import common_rows, rank_detectors
 
 MOST_COLUMNS = 5
 """Columns beside the heads that 17 cm of paper hold."""
@@ -63,7 +63,7 @@ def line(head: str, note: str, detectors: Sequence[str], cells: Sequence[Cell | 
     named = dict(zip(detectors, cells, strict=True))
     looking = {name: cell for name, cell in named.items() if name not in MODEL_FREE}
     rows = common_rows(looking if any(looking.values()) else named)
-    best = next((name for name in ranked(named)), None)
+    best = next((name for name in rank_detectors(named)), None)
     told = " · ".join(part for part in (note, _behind(cells, rows)) if part)
     return GridRow(
         Head(head, told), [_shown(name, cell, best, rows) for name, cell in named.items()]

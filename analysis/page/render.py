@@ -11,7 +11,7 @@ from typing import Any
 
 from analysis.arm import axis_names
 from analysis.checks.validity import check_validity
-from analysis.metrics_table import Cell, by_cohort, contaminated
+from analysis.metrics_table import Cell, contaminated_cohorts, split_by_cohort
 from analysis.page.examples import shown_examples
 from analysis.page.listing import Listing, listing
 from analysis.page.report import Report
@@ -28,7 +28,7 @@ from analysis.page.views import (
     retrained_grids,
     variants_grids,
 )
-from analysis.summary import find_headline, summary_sentences, varied_doses
+from analysis.summary import find_headline, find_trend_arm, summary_sentences
 from inject.examples.example import read_examples
 from inject.files import write_text
 
@@ -61,7 +61,7 @@ def render(report: Report) -> str:
 
 
 def _context(report: Report) -> dict[str, Any]:
-    tables = by_cohort(report.analysis.metrics, axis_names(report.arms))
+    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
     best = find_headline(tables)
     context: dict[str, Any] = {
         "report": report,
@@ -102,8 +102,8 @@ def _context(report: Report) -> dict[str, Any]:
             "tuned": tuned,
             "default": default if differ(tuned, default) else [],
             "dataset": dataset_grids(best.table, detectors),
-            "copies": copies_grids(varied_doses(tables, best) or best.table, detectors),
-            "variants": variants_grids(contaminated(tables), detectors),
+            "copies": copies_grids(find_trend_arm(tables, best) or best.table, detectors),
+            "variants": variants_grids(contaminated_cohorts(tables), detectors),
             "retrained": retrained_grids(tables, detectors),
             "rates": rates_grids(best, detectors),
         }

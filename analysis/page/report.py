@@ -10,8 +10,8 @@ from analysis.page.background import BackgroundAudit
 from analysis.page.streams import Stream
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
-from analysis.task_accuracy.accuracy_gain import GainTable
-from inject.stream.exposures import FedCopies
+from analysis.task_accuracy.accuracy_gain import AccuracyGainTable
+from inject.stream.exposures import CopyOutcomes
 
 
 class Fact(NamedTuple):
@@ -51,11 +51,11 @@ class Report:
     """By label; see `analysis.checks.validity.check_validity`."""
     streams: Sequence[Stream] = ()
     """What each model was trained on."""
-    fed: Mapping[str, FedCopies] = field(default_factory=dict)
+    fed: Mapping[str, CopyOutcomes] = field(default_factory=dict)
     """What became of the copies of each trained model, by its label."""
     backgrounds: Sequence[BackgroundAudit] = ()
     """What the audit of each background's text found."""
-    gains: Sequence[GainTable] = ()
+    gains: Sequence[AccuracyGainTable] = ()
     """What the benchmark scores gained; empty where no dataset has closed answers."""
     along: TrajectoryView | None = None
     """Detection along training; None where no model was kept along the way."""

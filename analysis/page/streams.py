@@ -1,18 +1,41 @@
-"""The training streams as the page shows them: how long, how many copies, and what share they are.
+"""The training streams of a run: their audits, how long they are, and which copies were read.
 
-A copy counts as read when the model saw all of its tokens; the columns that follow say what became
-of the others, so that planned and read copies always add up.
+A copy counts as read when the model saw all of its tokens; the sentences that follow the table say
+what became of the others, so that planned and read copies always add up.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
-from analysis.arm import Cohort
-from inject.stream.exposures import FedCopies
+from analysis.arm import Cohort, short_axis
+from inject.plan.plan import read_plan
+from inject.stream.audit import AuditReport, read_audit
+from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 
-_MUCH = 0.05
-"""A larger share of copies than this is remarked upon."""
+_HIGH_SHARE = 0.05
+"""A larger share of copies than this gets a sentence of its own."""
+_SHORT_DIGEST = 12
+"""Digits at the end of the name of an artifact's folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedModel:
+    """One model that was trained on a stream, and the artifacts that record it."""
+
+    label: str
+    digest: str
+    """Tells models of one label apart."""
+    axes: Mapping[str, str] | None = None
+    """Swept axis → its value, of an arm; None for a twin, which is named by its label."""
+    seed: int | None = None
+    """Of an arm."""
+    folder: Path
+    """Of the model."""
+    audit: Path | None
+    """The folder of its stream's audit; None where the stream has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +49,121 @@ class Stream:
     """Of the stream, copies included."""
     payload: int
     """Tokens of it that are copies, with what stands around them."""
-    copies: FedCopies
+    copies: CopyOutcomes
     """What became of its copies."""
 
     @property
     def share(self) -> float:
         """The part of the stream that is copies."""
         return self.payload / self.tokens if self.tokens else 0.0
+
+
+def read_stream(
+    *, axes: Mapping[str, str], model: str, seed: int, plan: Path, trained: Path
+) -> Stream:
+    """Return what one model was trained on.
+
+    Args:
+        axes: swept axis → its value.
+        model: `contaminated`, or the kind of the twin.
+        seed: of the arm.
+        plan: the folder of the plan.
+        trained: the folder of the model.
+    """
+    facts = read_plan(plan).facts
+    return Stream(
+        axes=axes,
+        model=model,
+        seed=seed,
+        tokens=facts.budget,
+        payload=facts.budget - facts.background,
+        copies=copy_outcomes(read_exposures(trained)),
+    )
+
+
+def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
+    """Return the audit of every stream once, by the models that were trained on it.
+
+    The page and `spikein audit` both read the audits of a run here, so they show the same ones. No
+    stream takes the place of another: where the labels of the models are equal, the digest of the
+    audit tells the streams apart.
+
+    Args:
+        models: the label of each trained model, and the folder of the audit of its stream.
+    """
+    users: dict[Path, list[str]] = {}
+    for label, path in models:
+        users.setdefault(path, []).append(label)
+    names = {path: "; ".join(dict.fromkeys(labels)) for path, labels in users.items()}
+    shared = Counter(names.values())
+    return {
+        name if shared[name] == 1 else f"{name} (audit {path.name[-_SHORT_DIGEST:]})": read_audit(
+            path
+        )
+        for path, name in names.items()
+    }
+
+
+def audit_facts(
+    models: Iterable[TrainedModel], *, several_seeds: bool
+) -> dict[str, dict[str, object]]:
+    """Return what the audit of each stream found, by a label that no other stream has.
+
+    Args:
+        models: all models that were trained on a stream with an audit.
+        several_seeds: whether the experiment has more than one seed, so that labels name it.
+    """
+    users: dict[Path, list[TrainedModel]] = {}
+    for model in models:
+        if model.audit is not None:
+            users.setdefault(model.audit, []).append(model)
+    audits = stream_audits(
+        (label, path)
+        for path, same in users.items()
+        for label in _stream_labels(same, several_seeds=several_seeds)
+    )
+    return {
+        label: {
+            "passed": audit.passed,
+            "copies planned": audit.copies_expected,
+            "copies found": audit.copies_found,
+            "members that drew no copy": audit.zero_copy_members,
+            "non-members found": len(audit.nonmembers_found),
+            "copies not where they were planned": len(audit.displaced),
+            "examples found in the background": len(audit.background_hits),
+            "member and non-member pairs that share a run of words": len(audit.between_sides),
+            "tokens searched": audit.tokens_searched,
+        }
+        for label, audit in audits.items()
+    }
+
+
+def _stream_labels(models: Sequence[TrainedModel], *, several_seeds: bool) -> list[str]:
+    """Name one stream: twins by their labels, arms by the axes on which all of them agree."""
+    arms = [model for model in models if model.axes is not None]
+    labels = [model.label for model in models if model.axes is None]
+    if arms:
+        parts = [
+            f"{short_axis(axis)} {text}"
+            for axis, text in (arms[0].axes or {}).items()
+            if all((arm.axes or {})[axis] == text for arm in arms)
+        ]
+        parts += [f"seed {arms[0].seed}"] if several_seeds or not parts else []
+        labels.insert(0, ", ".join(parts))
+    return labels
+
+
+def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, CopyOutcomes]:
+    """Return what became of the copies of each model whose stream holds any, by its label."""
+    found: dict[str, CopyOutcomes] = {}
+    for model in models:
+        copies = copy_outcomes(read_exposures(model.folder))
+        if copies.planned:
+            # Twins of streams of several lengths share their label.
+            short = model.digest[:_SHORT_DIGEST]
+            label = f"{model.label} ({short})" if model.label in found else model.label
+            found[label] = copies
+    return found
 
 
 class StreamRow(NamedTuple):
@@ -79,12 +210,12 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
         ),
         "read with other tokens than they should have": sum(one.copies.altered for one in streams),
     }
-    told = ", ".join(f"{count:,} {what}" for what, count in lost.items() if count)
+    reasons = ", ".join(f"{count:,} {what}" for what, count in lost.items() if count)
     sentences = []
-    if told:
+    if reasons:
         sentences.append(
             f"Of {planned:,} planned copies {planned - sum(lost.values()):,} were read whole: "
-            f"{told}. Members are counted by the copies that were read."
+            f"{reasons}. Members are counted by the copies that were read."
         )
     spiked = [one for one in streams if one.payload]
     if spiked:
@@ -94,11 +225,11 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
 
 def _share_sentence(spiked: Sequence[Stream]) -> str:
     shares = sorted(one.share for one in spiked)
-    said = _percent(shares[0])
-    if _percent(shares[-1]) != said:
-        said = f"{said} to {_percent(shares[-1])}"
-    sentence = f"Copies make up {said} of the tokens of a training stream."
-    if shares[-1] > _MUCH:
+    text = _percent(shares[0])
+    if _percent(shares[-1]) != text:
+        text = f"{text} to {_percent(shares[-1])}"
+    sentence = f"Copies make up {text} of the tokens of a training stream."
+    if shares[-1] > _HIGH_SHARE:
         sentence += (
             " In a real corpus a benchmark is a far smaller share. Where copies are so dense, much "
             "of the training is on the examples themselves and on texts of their kind, so these "

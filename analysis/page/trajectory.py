@@ -10,8 +10,8 @@ from analysis.figures.trajectory import best_detectors, fading_detectors
 from analysis.metrics_table import Cell
 from analysis.page.grid import Grid, GridRow, Head, Shown, blocks, by_detector
 from analysis.tables import AUC, POOLED
-from analysis.trajectory.along_training import Trajectory
-from analysis.trajectory.fading import FADING
+from analysis.trajectory.checkpoints import TrajectoryTables
+from analysis.trajectory.fading import FADING_TREND
 
 Row = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ class TrajectoryView:
     """A row a number of copies, a column a bin of steps since the last, for arms and detectors."""
 
 
-def trajectory_view(found: Trajectory, axes: Sequence[str]) -> TrajectoryView:
+def trajectory_view(found: TrajectoryTables, axes: Sequence[str]) -> TrajectoryView:
     """Return what the page shows.
 
     Args:
@@ -67,7 +67,8 @@ def _arm(row: Row, axes: Sequence[str]) -> str:
 
 def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     trend = next(
-        (r for r in _tuned(rows, detector) if r["metric"] == FADING and r["copies"] == ALL), None
+        (r for r in _tuned(rows, detector) if r["metric"] == FADING_TREND and r["copies"] == ALL),
+        None,
     )
     points = [r for r in _tuned(rows, detector) if r["metric"] == AUC and r["copies"] == ALL]
     if trend is None or len(points) < 2 or trend["low"] != trend["low"]:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from analysis.arm import MODEL_FREE, axis_column
 from analysis.copy_bins import copies_order
-from analysis.metrics_table import Cell, MetricsOf
+from analysis.metrics_table import Cell, CohortMetrics
 from analysis.page.grid import Grid, GridRow, Head, Shown, blocks, by_detector, line, unmarked
 from analysis.results import Analysis
-from analysis.selection.best import shown_cell
+from analysis.selection.ranking import reported_cell
 from analysis.summary import Headline
 
 _COUNTED = "Under each head: members + non-members, seeds; a number of other rows says so itself."
@@ -23,18 +23,20 @@ class DifferenceRow(NamedTuple):
     to_loss: Cell | None
 
 
-def detector_order(best: MetricsOf, tables: Sequence[MetricsOf]) -> list[str]:
+def detector_order(best: CohortMetrics, tables: Sequence[CohortMetrics]) -> list[str]:
     """Return all detectors, by falling tuned AUC in the headline's arm, controls last."""
     names = dict.fromkeys(name for table in tables for name in table.values("detector"))
 
     def height(name: str) -> tuple[bool, float]:
-        cell = shown_cell(best, name)
+        cell = reported_cell(best, name)
         return (name in MODEL_FREE, -cell.value if cell is not None and cell.available else 9.0)
 
     return sorted(names, key=height)
 
 
-def arms_grids(tables: Sequence[MetricsOf], detectors: Sequence[str], selection: str) -> list[Grid]:
+def arms_grids(
+    tables: Sequence[CohortMetrics], detectors: Sequence[str], selection: str
+) -> list[Grid]:
     """All arms, all datasets pooled: one column an arm, one row a detector."""
     lines = []
     for table in sorted(tables, key=lambda table: table.cohort.model != "contaminated"):
@@ -63,7 +65,7 @@ def differ(one: Sequence[Grid], other: Sequence[Grid]) -> bool:
     return [str(cell) for cell in cells(one)] != [str(cell) for cell in cells(other)]
 
 
-def dataset_grids(table: MetricsOf, detectors: Sequence[str]) -> list[Grid]:
+def dataset_grids(table: CohortMetrics, detectors: Sequence[str]) -> list[Grid]:
     """One arm by dataset; nothing where there is one, which the table of arms shows."""
     names = table.values("dataset")
     if len(names) < 3:
@@ -77,12 +79,12 @@ def dataset_grids(table: MetricsOf, detectors: Sequence[str]) -> list[Grid]:
     )
 
 
-def copies_grids(table: MetricsOf, detectors: Sequence[str]) -> list[Grid]:
+def copies_grids(table: CohortMetrics, detectors: Sequence[str]) -> list[Grid]:
     """One arm by realised copies."""
     found: dict[tuple[Cell | None, ...], str] = {}
     for label in sorted(table.values("copies"), key=copies_order):
         # Where all members have eight copies, `all`, `8` and `4+` are one and the same.
-        cells = tuple(shown_cell(table, name, copies=label) for name in detectors)
+        cells = tuple(reported_cell(table, name, copies=label) for name in detectors)
         found.setdefault(cells, label)
     labels = found.values()
     return _one_arm(
@@ -95,7 +97,7 @@ def copies_grids(table: MetricsOf, detectors: Sequence[str]) -> list[Grid]:
     )
 
 
-def variants_grids(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> list[Grid]:
+def variants_grids(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -> list[Grid]:
     """Every arm whose members' copies differ in what they carry; none where none does."""
     lines = []
     for table in tables:
@@ -119,14 +121,14 @@ def variants_grids(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> lis
     )
 
 
-def retrained_grids(tables: Sequence[MetricsOf], detectors: Sequence[str]) -> list[Grid]:
+def retrained_grids(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -> list[Grid]:
     """Every model that was trained again without a forget set; none where there is none."""
     lines = []
     for table in tables:
         if table.cohort.model != "retrained":
             continue
         for copies, name in (("0", "forgotten"), ("all", "kept")):
-            cells = [shown_cell(table, detector, copies=copies) for detector in detectors]
+            cells = [reported_cell(table, detector, copies=copies) for detector in detectors]
             if any(cell is not None for cell in cells):
                 lines.append(line(name, table.cohort.label(), detectors, cells))
     return by_detector(
@@ -212,7 +214,7 @@ def difference_rows(
 
 
 def _one_arm(
-    table: MetricsOf,
+    table: CohortMetrics,
     detectors: Sequence[str],
     title: str,
     parts: Mapping[str, Mapping[str, str]],
@@ -220,7 +222,7 @@ def _one_arm(
 ) -> list[Grid]:
     """Return one arm's tuned AUCs; a line's head, and which part of the rows it is of."""
     lines = [
-        line(head, "", detectors, [shown_cell(table, name, **part) for name in detectors])
+        line(head, "", detectors, [reported_cell(table, name, **part) for name in detectors])
         for head, part in parts.items()
     ]
     where = table.cohort.label()
@@ -232,7 +234,7 @@ def _one_arm(
     )
 
 
-def _selected(table: MetricsOf, detector: str, selection: str) -> Cell | None:
+def _selected(table: CohortMetrics, detector: str, selection: str) -> Cell | None:
     found = table.get(detector, selection=selection)
     return found or table.get(detector)
 

@@ -79,7 +79,7 @@ def _quality(
         with np.errstate(invalid="ignore", divide="ignore"):
             by_seed.append(total / weight)
     mean = np.mean(by_seed, axis=0)
-    return np.where(unscored <= settings.most_unscored_tune * rows, mean, np.nan)
+    return np.where(unscored <= settings.max_unscored_tune * rows, mean, np.nan)
 
 
 def _column_aucs(members: Floats, nonmembers: Floats) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ from analysis.metrics_table import Cell
 from analysis.task_accuracy.contamination import MEAN, SCORINGS
 
 
-class GainRow(NamedTuple):
+class AccuracyGainRow(NamedTuple):
     """One arm, on one dataset or on the mean of all."""
 
     arm: str
@@ -24,14 +24,14 @@ class GainRow(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GainTable:
+class AccuracyGainTable:
     """All arms under one way of scoring."""
 
     scoring: str
     """`plain` or `calibrated`."""
-    rows: tuple[GainRow, ...]
+    rows: tuple[AccuracyGainRow, ...]
     """One a row an arm: the mean of the datasets, or the only one."""
-    by_dataset: tuple[GainRow, ...]
+    by_dataset: tuple[AccuracyGainRow, ...]
     """One a row an arm and dataset; empty where there is only one dataset."""
 
 
@@ -41,7 +41,7 @@ _ACCURACIES = tuple(
 _CHANGES = (("excess", "", ""), ("change", "member", ""), ("change", "nonmember", ""))
 
 
-def gain_tables(table: pa.Table, axes: Sequence[str]) -> list[GainTable]:
+def accuracy_gain_tables(table: pa.Table, axes: Sequence[str]) -> list[AccuracyGainTable]:
     """Return the tables of the page, plain scores first.
 
     Args:
@@ -56,7 +56,7 @@ def gain_tables(table: pa.Table, axes: Sequence[str]) -> list[GainTable]:
         )
         place[row["quantity"], row["side"], row["moment"]] = _cell(row)
     return [
-        GainTable(scoring=scoring, rows=tuple(whole), by_dataset=tuple(parts))
+        AccuracyGainTable(scoring=scoring, rows=tuple(whole), by_dataset=tuple(parts))
         for scoring in SCORINGS
         if scoring in found
         for whole, parts in [_split(found[scoring])]
@@ -65,7 +65,7 @@ def gain_tables(table: pa.Table, axes: Sequence[str]) -> list[GainTable]:
 
 def _split(
     places: dict[tuple[str, str], dict[tuple[str, str, str], Cell]],
-) -> tuple[list[GainRow], list[GainRow]]:
+) -> tuple[list[AccuracyGainRow], list[AccuracyGainRow]]:
     rows = [_row(arm, dataset, cells) for (arm, dataset), cells in places.items()]
     several = any(row.dataset == MEAN for row in rows)
     if not several:
@@ -74,10 +74,10 @@ def _split(
     return whole, [row for row in rows if row.dataset != MEAN]
 
 
-def _row(arm: str, dataset: str, cells: dict[tuple[str, str, str], Cell]) -> GainRow:
+def _row(arm: str, dataset: str, cells: dict[tuple[str, str, str], Cell]) -> AccuracyGainRow:
     after = cells["accuracy", "member", "after"]
     seeds = f", {after.n_seeds} seeds" if after.n_seeds > 1 else ""
-    return GainRow(
+    return AccuracyGainRow(
         arm=arm,
         dataset=dataset,
         note=f"{after.n_members} members, {after.n_nonmembers} non-members{seeds}",

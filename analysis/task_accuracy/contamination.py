@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
-from analysis.intervals import draw_weights, percentile_bounds, seed_replicates
+from analysis.intervals import combine_seeds, draw_weights, percentile_bounds
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from detect.task_accuracy.answers import ACCURACY_FILE, read_accuracy
@@ -222,7 +222,7 @@ def _cohort(
             if not all(quantity in one.replicates for one in found):
                 continue
             stacked = np.stack([one.replicates[quantity] for one in found])
-            replicates = seed_replicates(stacked, seed=settings.seed)
+            replicates = combine_seeds(stacked, seed=settings.seed)
             low, high = _bounds(quantity, replicates, found, settings.confidence)
             cells.append(
                 AccuracyCell(

@@ -20,16 +20,16 @@ from analysis.auc_cells import ArmRows, concordance
 from analysis.copy_bins import ALL, copies_cells, is_dose
 from analysis.intervals import (
     Weights,
+    combine_seeds,
     percentile_bounds,
-    place,
-    seed_replicates,
+    placement_values,
     widen_at_limits,
 )
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
-from analysis.tables import AUC, CohortWork
+from analysis.tables import AUC, PreparedCohort
 
-FADING = "fading_trend"
+FADING_TREND = "fading_trend"
 """Somers' D of score with steps since the last copy (by their bins): among pairs of one dataset at
 one checkpoint with the same number of copies."""
 EVERY = "all"
@@ -51,13 +51,13 @@ class SinceBin(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckpointWork:
+class PreparedCheckpoint:
     """One checkpoint of one cohort, over its seeds, made ready."""
 
     step: int
     tokens: int
     batch_tokens: int
-    work: CohortWork
+    work: PreparedCohort
     since: Sequence[npt.NDArray[np.int64]]
     """For each seed: steps since the last copy by example; -1 where none was seen."""
 
@@ -91,7 +91,7 @@ def since_bins(most: int) -> list[SinceBin]:
 
 def fading_rows(
     head: Mapping[str, str],
-    every: Sequence[CheckpointWork],
+    every: Sequence[PreparedCheckpoint],
     column: Column,
     selections: Sequence[str],
     settings: AnalysisSettings,
@@ -126,7 +126,11 @@ def fading_rows(
             ]
             row = _fading_row(pairs, inside, settings)
             if row is not None:
-                place = {"since_low": since.low, "since_high": since.high, "since": since.label}
+                place = {
+                    "since_low": since.low,
+                    "since_high": since.high,
+                    "since": since.label,
+                }
                 rows.append({**common, "copies": cell.label, **place, "metric": AUC, **row})
         if is_dose(cell.label) or cell.label == ALL:
             row = _trend_row(pairs, [cell.holds(found.copies) for found in pairs], settings)
@@ -156,13 +160,13 @@ class _Pairs:
     """At one checkpoint."""
 
 
-def _pairs(every: Sequence[CheckpointWork], seed: int, column: Column) -> _Pairs | None:
+def _pairs(every: Sequence[PreparedCheckpoint], seed: int, column: Column) -> _Pairs | None:
     """Return all pairs of one seed, or None where there are none."""
     parts: list[tuple[int, _Pairs]] = []
     for one in every:
         for arm, since in zip(one.work.arms, one.since, strict=True):
             if arm.loaded.arm.seed == seed:
-                for rows in (place.rows(column) for place in arm.comparable.values()):
+                for rows in (compared.rows(column) for compared in arm.comparable.values()):
                     part = _block(one, arm, since, rows, column, block=len(parts))
                     parts += [] if part is None else [(one.step, part)]
     if not parts:
@@ -179,7 +183,7 @@ def _pairs(every: Sequence[CheckpointWork], seed: int, column: Column) -> _Pairs
 
 
 def _block(
-    one: CheckpointWork,
+    one: PreparedCheckpoint,
     arm: ArmRows,
     since: npt.NDArray[np.int64],
     rows: npt.NDArray[np.bool_],
@@ -194,7 +198,7 @@ def _block(
         return None
     scores = arm.loaded.scores[:, arm.loaded.index[column]]
     ids = [arm.loaded.examples[int(row)].example_id for row in inside]
-    below = place(scores[inside], scores[outside], arm.weights[outside]).below
+    below = placement_values(scores[inside], scores[outside], arm.weights[outside]).below
     return _Pairs(
         copies=arm.loaded.copies[inside],
         since=since[inside],
@@ -213,7 +217,7 @@ def _fading_row(
 ) -> dict[str, Any] | None:
     held = [(found, rows) for found, rows in zip(pairs, inside, strict=True) if rows.any()]
     members = sum(len(set(found.names[rows])) for found, rows in held)
-    if not held or members < settings.least_members:
+    if not held or members < settings.min_members:
         return None
     per_seed = []
     for found, rows in held:
@@ -221,7 +225,7 @@ def _fading_row(
         with np.errstate(invalid="ignore", divide="ignore"):
             below = np.einsum("pr,pr->r", found.below[rows], weights, dtype=np.float64)
             per_seed.append(below / weights.sum(axis=0, dtype=np.float64))
-    replicates = seed_replicates(np.stack(per_seed), seed=settings.seed)
+    replicates = combine_seeds(np.stack(per_seed), seed=settings.seed)
     bounds = percentile_bounds(replicates[None], confidence=settings.confidence)
     smaller = min(members, sum(found.nonmembers for found, _ in held))
     low, high = widen_at_limits(
@@ -255,13 +259,13 @@ def _trend_row(
                 per_seed.append(sums[0] / sums[1])
     if not per_seed:
         return None
-    replicates = seed_replicates(np.stack(per_seed), seed=settings.seed)
+    replicates = combine_seeds(np.stack(per_seed), seed=settings.seed)
     low, high = percentile_bounds(replicates[None], confidence=settings.confidence)
     members = sum(len(set(found.names[rows])) for found, rows in held)
-    if members < settings.least_members:
+    if members < settings.min_members:
         return None
     return {
-        "metric": FADING,
+        "metric": FADING_TREND,
         "value": float(replicates[0]),
         "low": float(low[0]),
         "high": float(high[0]),

@@ -1,4 +1,6 @@
-"""`blind`: tells members from non-members without any model; it must fail (Das, Meeus 2024).
+"""`blind`: a classifier of members and non-members without any model; it must fail.
+
+Das et al. 2024, Meeus et al. 2024.
 
 A logistic regression on words, TF-IDF or lengths, scored out of fold, whole groups at a time.
 If its AUC's interval does not contain 0.5, the two sides differ, and what other detectors find
@@ -141,7 +143,7 @@ def _score(evidence: Evidence, settings: Sequence[BlindParameters]) -> list[Colu
 
 DETECTOR = Detector(
     name="blind",
-    summary="no model: a classifier on words, TF-IDF or lengths; must not tell the sides apart",
+    summary="no model: a classifier on words, TF-IDF or lengths; must not separate the sides",
     source="Das et al. 2024, Meeus et al. 2024",
     needs=(Sides(),),
     libraries=("scikit-learn",),

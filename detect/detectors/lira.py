@@ -7,10 +7,10 @@ has a Gaussian of the shadow models that saw it, and one of those that did not, 
     log N(x; μ_in, σ_in²) − log N(x; μ_out, σ_out²).
 
 With eight models or more on both sides of each example, its variances are its own. With fewer they
-cannot be told, and one variance is pooled over all examples and both sides (a fixed variance, as
-the paper has it for few models); it scales all scores alike and changes no rank. With one model a
-side there is nothing to pool, and the variance is set to 1. An upper bound rather than an attack:
-the shadow models know the background, how doses are dealt, and the places of the copies.
+cannot be estimated, and one variance is pooled over all examples and both sides (a fixed variance,
+as the paper has it for few models); it scales all scores alike and changes no rank. With one model
+a side there is nothing to pool, and the variance is set to 1. An upper bound rather than an attack:
+the shadow models know the background, how copy counts are drawn, and the places of the copies.
 """
 
 import math
@@ -92,12 +92,12 @@ def _score(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
     for row, value in zip(rows, found.values.tolist(), strict=True):
         reason = "the shadow models agree exactly" if math.isnan(value) else None
         scores[row] = Score(value, reason)
-    told = {
+    variances = {
         "own": "each example has variances of its own",
         "pooled": "one variance is pooled over all examples",
-        "unknown": "too few to tell a variance, which is set to 1; ranks do not depend on it",
+        "unknown": "too few to estimate a variance, which is set to 1; ranks do not depend on it",
     }
-    note = f"{len(shadows)} shadow models: {told[found.variance]}."
+    note = f"{len(shadows)} shadow models: {variances[found.variance]}."
     return [Column(scores, (note,))] * len(settings)
 
 

@@ -1,5 +1,6 @@
-"""`surp`: mean ℓ over surprising tokens: the model was certain, and wrong (001, equations 1-4).
+"""`surp`: mean ℓ over surprising tokens, where the model was certain and wrong.
 
+Zhang and Wu 2024, "Adaptive Pre-training Data Detection", equations 1-4.
 Surprising are the tokens with H_i < entropy and ℓ_i below the k-th percentile of ℓ. The grid of
 20 × 10 settings costs one sort and one cumulative sum for each entropy threshold.
 """

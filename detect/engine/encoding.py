@@ -51,6 +51,13 @@ def encode(
     return [np.array([*prefix, *ids], dtype=np.int64) for ids in encoded]
 
 
+def adds_start_token(tokenizer: Any) -> bool:
+    """Return whether a tokenizer puts its start token before a text by itself."""
+    start = tokenizer.bos_token_id
+    own = tokenizer(_PROBE, return_attention_mask=False)["input_ids"]
+    return start is not None and bool(own[:1] == [start])
+
+
 def windows(length: int, context: int | None, policy: ScoringPolicy, *, where: str) -> list[Window]:
     """Return the windows that score ids 1 … length − 1 of a text, each exactly once.
 
@@ -94,5 +101,4 @@ def _added_start(tokenizer: Any, policy: ScoringPolicy) -> list[int]:
             f"{asked} needs a start token, and this model's tokenizer has none",
             allowed="bos=auto or bos=never, with score_first=drop",
         )
-    own = tokenizer(_PROBE, return_attention_mask=False)["input_ids"]
-    return [] if own[:1] == [start] else [start]
+    return [] if adds_start_token(tokenizer) else [start]

@@ -1,22 +1,25 @@
 """The one pass: texts → token statistics, whatever the batch, the padding or the order.
 
-Windows of all texts are sorted by length and batched up to `batch_tokens` padded tokens; the
-padding mask comes from lengths alone, so that no id (0 included) is ever taken for padding.
-Valid positions go to the reduction over the vocabulary (`detect.engine.vocabulary_statistics`).
-Running out of memory halves the batch and goes on. Results are in input order and independent of
-batch size, padding side and order to 1e-4.
+Windows of all texts are sorted by length and batched (`detect.engine.batching`); valid positions
+go to the reduction over the vocabulary (`detect.engine.vocabulary_statistics`). Results are in
+input order and independent of batch size, padding side and order to 1e-4.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from detect.engine.batching import (
+    PaddingSide,
+    default_batch_tokens,
+    pad_sequences,
+    run_in_batches,
+)
 from detect.engine.encoding import encode, windows
 from detect.engine.target import Target
 from detect.engine.vocabulary_statistics import VocabularyReduction
@@ -24,12 +27,6 @@ from detect.policy import ScoringPolicy
 from detect.settings import CompileMode
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, TokenStatistics, unscored
 from inject.errors import InputError
-
-_log = logging.getLogger(__name__)
-
-PaddingSide = Literal["right", "left"]
-_BATCH_TOKENS = {"cpu": 2048}
-_BATCH_TOKENS_ELSEWHERE = 16384
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +42,15 @@ class _Piece:
         return len(self.ids) - self.first
 
 
-class _Batch(NamedTuple):
-    """Model inputs, and the indices of the valid positions in the flattened [batch · length]."""
+class _Predicted(NamedTuple):
+    """What one pass gives at the valid positions of a batch."""
 
-    inputs: dict[str, torch.Tensor]
-    flat: torch.Tensor
+    rows: torch.Tensor
+    """Hidden states, or logits, shape [positions, …]."""
     targets: torch.Tensor
+    """The ids that they predict."""
     slots: npt.NDArray[np.int64]
+    """Where their statistics go."""
 
 
 @torch.inference_mode()
@@ -113,10 +112,10 @@ def token_statistics(
         target,
         sorted(pieces, key=lambda piece: -len(piece.ids)),
         reduction,
-        limit=batch_tokens or _BATCH_TOKENS.get(target.device.type, _BATCH_TOKENS_ELSEWHERE),
+        batch_tokens=batch_tokens or default_batch_tokens(target),
         # A model that transforms its logits makes them itself: one sequence at a time, so that
         # no [batch, length, vocabulary] array exists.
-        most=batch_size if target.head is not None else 1,
+        max_sequences=batch_size if target.head is not None else 1,
         padding_side=padding_side,
         progress=progress or (lambda done, total: None),
     )
@@ -174,91 +173,46 @@ def _run(
     pieces: list[_Piece],
     reduction: VocabularyReduction,
     *,
-    limit: int,
-    most: int | None,
+    batch_tokens: int,
+    max_sequences: int | None,
     padding_side: PaddingSide,
     progress: Callable[[int, int], None],
 ) -> None:
     total = sum(piece.scored for piece in pieces)
-    position = done = 0
-    while position < len(pieces):
-        # Sorted by falling length: the first of a batch is its longest.
-        fitting = max(1, limit // len(pieces[position].ids))
-        taken = pieces[position : position + min(fitting, most or fitting)]
-        try:
-            batch = _collate(taken, target, padding_side)
-            rows = _forward(target, batch)
-        except (RuntimeError, MemoryError) as error:
-            if not _out_of_memory(error):
-                raise
-            limit = _halved(taken, target, error)
-            continue
+    done = 0
+    for batch, predicted in run_in_batches(
+        target,
+        pieces,
+        lambda batch: _forward(target, batch, padding_side),
+        length=lambda piece: len(piece.ids),
+        batch_tokens=batch_tokens,
+        max_sequences=max_sequences,
+    ):
         if target.head is not None:
-            reduction.push_hidden(target.head, rows, batch.targets, batch.slots)
+            reduction.push_hidden(target.head, *predicted)
         else:
-            reduction.push_logits(rows, batch.targets, batch.slots)
-        position += len(taken)
-        done += sum(piece.scored for piece in taken)
+            reduction.push_logits(*predicted)
+        done += sum(piece.scored for piece in batch)
         progress(done, total)
 
 
-def _forward(target: Target, batch: _Batch) -> torch.Tensor:
+def _forward(target: Target, pieces: Sequence[_Piece], padding_side: PaddingSide) -> _Predicted:
     """Return hidden states, or logits, of the valid positions only."""
-    if target.head is not None:
-        return target.hidden(**batch.inputs).flatten(0, 1)[batch.flat]
-    first, last = int(batch.flat[0]), int(batch.flat[-1])
-    logits: torch.Tensor = target.model(**batch.inputs, use_cache=False).logits
-    return logits[0, first : last + 1]
-
-
-def _collate(pieces: Sequence[_Piece], target: Target, padding_side: PaddingSide) -> _Batch:
-    length = max(len(piece.ids) for piece in pieces)
-    ids = np.zeros((len(pieces), length), np.int64)
-    mask = np.zeros_like(ids)
-    positions = np.zeros_like(ids)
+    padded = pad_sequences(target, [piece.ids for piece in pieces], side=padding_side)
     flat, targets, slots = [], [], []
     for row, piece in enumerate(pieces):
-        size = len(piece.ids)
-        start = length - size if padding_side == "left" else 0
-        ids[row, start : start + size] = piece.ids
-        mask[row, start : start + size] = 1
-        positions[row, start : start + size] = np.arange(size)
         # The state at i − 1 predicts token i.
-        predicting = row * length + start + np.arange(piece.first, size) - 1
-        flat.append(predicting)
+        predicting = np.arange(piece.first, len(piece.ids)) - 1
+        flat.append(row * padded.length + padded.starts[row] + predicting)
         targets.append(piece.ids[piece.first :])
         slots.append(piece.slot + np.arange(piece.scored))
-    arrays: dict[str, Any] = {"input_ids": ids}
-    if not mask.all():
-        arrays["attention_mask"] = mask
-        if target.takes_positions:
-            arrays["position_ids"] = positions
-    return _Batch(
-        inputs={name: torch.from_numpy(array).to(target.device) for name, array in arrays.items()},
-        flat=torch.from_numpy(np.concatenate(flat)).to(target.device),
-        targets=torch.from_numpy(np.concatenate(targets)).to(target.device),
-        slots=np.concatenate(slots),
+    positions = torch.from_numpy(np.concatenate(flat)).to(target.device)
+    if target.head is not None:
+        rows = target.hidden(**padded.inputs).flatten(0, 1)[positions]
+    else:
+        first, last = int(positions[0]), int(positions[-1])
+        logits: torch.Tensor = target.model(**padded.inputs, use_cache=False).logits
+        rows = logits[0, first : last + 1]
+    return _Predicted(
+        rows, torch.from_numpy(np.concatenate(targets)).to(target.device), np.concatenate(slots)
     )
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    text = str(error).lower()
-    return any(part in text for part in ("out of memory", "not enough memory", "allocate memory"))
-
-
-def _halved(taken: Sequence[_Piece], target: Target, error: BaseException) -> int:
-    """Return the new limit in padded tokens after a batch did not fit the memory."""
-    longest = len(taken[0].ids)
-    if len(taken) == 1:
-        raise InputError(
-            f"one sequence of {longest} tokens alone exceeds the memory of {target.device}",
-            where=target.name,
-            hint="Give a smaller context, a 16-bit dtype, or another device.",
-        ) from error
-    if target.device.type == "cuda":
-        torch.cuda.empty_cache()
-    fewer = len(taken) // 2
-    _log.warning("out of memory: going on with %d sequences a batch", fewer)
-    return fewer * longest

@@ -15,6 +15,7 @@ import torch
 from detect.engine.vocabulary_statistics import Head
 from detect.settings import Dtype
 from inject.errors import InputError
+from train.hardware import this_machine
 
 _log = logging.getLogger(__name__)
 
@@ -49,10 +50,9 @@ class Target:
         """Number of ids that the model can be fed."""
         return int(self.model.get_input_embeddings().weight.shape[0])
 
-    @cached_property
-    def takes_positions(self) -> bool:
-        """Whether the model accepts `position_ids`."""
-        return "position_ids" in inspect.signature(self.model.forward).parameters
+    def takes(self, argument: str) -> bool:
+        """Return whether the model's forward pass has an argument of this name."""
+        return argument in inspect.signature(self.model.forward).parameters
 
     @cached_property
     def head(self) -> Head | None:
@@ -134,22 +134,23 @@ def load_target(
     """
     from transformers import AutoTokenizer
 
-    from train.models.pretrained import find_model, load_causal_model
+    from train.models.pretrained import code_options, find_model, load_causal_model
     from train.models.weight_check import check_looks_back, check_vocabulary
 
     where = _device(device)
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
-    folder = find_model(path_or_id, **options).path
+    found = find_model(path_or_id, **options)
+    trusted = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code)
+        tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True, **trusted)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise InputError(
             f"its tokenizer cannot be loaded: {_one_line(error)}",
             where=path_or_id,
             hint="A model is asked with its own tokenizer, saved beside it.",
         ) from error
-    check_vocabulary(folder, tokenizer, path_or_id, trust_remote_code=trust_remote_code)
-    form = "float32" if dtype == "auto" and where.type == "cpu" else dtype
+    check_vocabulary(found.path, tokenizer, path_or_id, trusted)
+    form = this_machine().scoring_format(dtype, device=where.type)
     model = load_causal_model(path_or_id, dtype=form, **options)
     target = make_target(model, tokenizer, name=path_or_id, device=where)
     check_looks_back(target.model, path_or_id)
@@ -158,9 +159,7 @@ def load_target(
 
 def _device(name: str) -> torch.device:
     if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        return torch.device(this_machine().device)
     try:
         device = torch.device(name)
         torch.empty(0, device=device)

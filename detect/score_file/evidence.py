@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from detect.evidence import Evidence
 from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
-from detect.policy import ScoringPolicy
 from detect.score_file.labelled_rows import LabelledRows
-from detect.settings import CompileMode, Dtype
+from detect.score_file.request import ScoringRequest
 from detect.token_statistics import TokenStatistics
 from detect.views import view_text
 from inject.reading.rows import source_files
@@ -27,36 +26,11 @@ Progress = Callable[[str, int, int], None]
 NeedT = TypeVar("NeedT", bound=Need)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DetectFileRequest:
-    """What `spikein detect` was asked for."""
-
-    model: str
-    examples: str
-    """A file, folder or glob of rows: `text` or `input`, optional `id`, `label`, `group`."""
-    out: Path
-    reference: str | None = None
-    """A model with its own tokenizer, for `reference`."""
-    frequency: str | None = None
-    """Any file, folder or glob of texts, for `dc_pdd`."""
-    detectors: str | tuple[str, ...] = "all"
-    policy: ScoringPolicy = field(default_factory=ScoringPolicy)
-    batch_tokens: int | None = None
-    device: str = "auto"
-    dtype: Dtype = "auto"
-    compile: CompileMode = "auto"
-    revision: str | None = None
-    """Of `model`, on the hub."""
-    trust_remote_code: bool = False
-    cache: Path | None = None
-    """Folder for counted frequencies; by default the user's cache folder."""
-
-
 @dataclass(kw_only=True)
 class Work:
     """What is at hand while needs are met, and the fields of `Evidence` that are filled by then."""
 
-    request: DetectFileRequest
+    request: ScoringRequest
     rows: LabelledRows
     on_progress: Progress
     fields: dict[str, Any] = field(default_factory=dict)
@@ -102,17 +76,19 @@ class Provider(Generic[NeedT]):
     """How needs of one kind are met."""
 
     hint: str
-    """What a user does about a need of the kind that nothing meets."""
+    """What a user of the command does about a need of the kind that nothing meets."""
+    hint_in_code: str | None = None
+    """What a caller of `spikein.score_texts` does; None: the same."""
 
-    def given(self, request: DetectFileRequest, rows: LabelledRows) -> object:
+    def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         """Return what the user gave to meet it; nothing, or something empty, where he gave none."""
         raise NotImplementedError
 
-    def optional(self, request: DetectFileRequest) -> str | None:
+    def optional(self, request: ScoringRequest) -> str | None:
         """Return what the user gave for this alone, which is of no use where nobody needs it."""
         return None
 
-    def check(self, request: DetectFileRequest) -> None:
+    def check(self, request: ScoringRequest) -> None:
         """Find out, before the work, whether it can be met.
 
         Raises:
@@ -125,14 +101,15 @@ class Provider(Generic[NeedT]):
 
 class _Frequencies(Provider[Frequency]):
     hint = "Name texts to count token frequencies in (--frequency FILE)."
+    hint_in_code = "Name texts to count token frequencies in (frequency=FILE)."
 
-    def given(self, request: DetectFileRequest, rows: LabelledRows) -> object:
+    def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         return request.frequency
 
-    def optional(self, request: DetectFileRequest) -> str | None:
+    def optional(self, request: ScoringRequest) -> str | None:
         return request.frequency
 
-    def check(self, request: DetectFileRequest) -> None:
+    def check(self, request: ScoringRequest) -> None:
         _check_model(request.model, request, revision=request.revision)
         source_files(request.frequency or "", what="frequency")
 
@@ -149,10 +126,10 @@ class _Frequencies(Provider[Frequency]):
 class _Views(Provider[View]):
     hint = ""
 
-    def given(self, request: DetectFileRequest, rows: LabelledRows) -> object:
+    def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         return request.model
 
-    def check(self, request: DetectFileRequest) -> None:
+    def check(self, request: ScoringRequest) -> None:
         _check_model(request.model, request, revision=request.revision)
 
     def meet(self, needs: Sequence[View], work: Work) -> None:
@@ -168,14 +145,15 @@ class _Views(Provider[View]):
 
 class _References(Provider[Reference]):
     hint = "Name a reference model (--reference PATH)."
+    hint_in_code = "Name a reference model (reference=PATH)."
 
-    def given(self, request: DetectFileRequest, rows: LabelledRows) -> object:
+    def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         return request.reference
 
-    def optional(self, request: DetectFileRequest) -> str | None:
+    def optional(self, request: ScoringRequest) -> str | None:
         return request.reference
 
-    def check(self, request: DetectFileRequest) -> None:
+    def check(self, request: ScoringRequest) -> None:
         _check_model(request.reference or "", request)
 
     def meet(self, needs: Sequence[Reference], work: Work) -> None:
@@ -186,8 +164,9 @@ class _References(Provider[Reference]):
 
 class _Sides(Provider[Sides]):
     hint = "Give every row a label, 1 for members and 0 for non-members."
+    hint_in_code = "Give every text a label, 1 for members and 0 for non-members (labels=…)."
 
-    def given(self, request: DetectFileRequest, rows: LabelledRows) -> object:
+    def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         return rows.labels
 
     def meet(self, needs: Sequence[Sides], work: Work) -> None:
@@ -197,7 +176,7 @@ class _Sides(Provider[Sides]):
 class _Shadows(Provider[Shadows]):
     hint = "Shadow models are trained by experiments alone (`spikein run`)."
 
-    def given(self, request: DetectFileRequest, rows: LabelledRows) -> object:
+    def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         return None
 
 
@@ -210,17 +189,27 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
 }
 
 
-def unmet(request: DetectFileRequest, rows: LabelledRows) -> Callable[[Need], str | None]:
-    """Return a function from a need to what can be done about it; None where it can be met."""
+def unmet(
+    request: ScoringRequest, rows: LabelledRows, *, in_code: bool
+) -> Callable[[Need], str | None]:
+    """Return a function from a need to what can be done about it; None where it can be met.
+
+    Args:
+        request: what is asked for.
+        rows: of the file.
+        in_code: hints name arguments of `spikein.score_texts`, in place of flags.
+    """
 
     def hint(need: Need) -> str | None:
         provider = PROVIDERS[type(need)]
-        return None if provider.given(request, rows) else provider.hint
+        if provider.given(request, rows):
+            return None
+        return (in_code and provider.hint_in_code) or provider.hint
 
     return hint
 
 
-def check_needs(request: DetectFileRequest, needs: Sequence[Need]) -> tuple[str, ...]:
+def check_needs(request: ScoringRequest, needs: Sequence[Need]) -> tuple[str, ...]:
     """Find out, before the work, whether models and texts are there; return what is not used.
 
     Raises:
@@ -236,7 +225,7 @@ def check_needs(request: DetectFileRequest, needs: Sequence[Need]) -> tuple[str,
 
 
 def read_evidence(
-    request: DetectFileRequest, rows: LabelledRows, needs: Sequence[Need], on_progress: Progress
+    request: ScoringRequest, rows: LabelledRows, needs: Sequence[Need], on_progress: Progress
 ) -> Evidence:
     """Meet the needs."""
     work = Work(request=request, rows=rows, on_progress=on_progress)
@@ -252,10 +241,10 @@ def default_cache() -> Path:
     return Path(home) / "spikein" / "frequency"
 
 
-def _check_model(name: str, request: DetectFileRequest, *, revision: str | None = None) -> None:
-    from train.models.pretrained import find_model
+def _check_model(name: str, request: ScoringRequest, *, revision: str | None = None) -> None:
+    from train.models.pretrained import code_options, find_model
     from train.models.weight_check import check_causal
 
     trusted = request.trust_remote_code
-    folder = find_model(name, revision=revision, trust_remote_code=trusted).path
-    check_causal(folder, name, trust_remote_code=trusted)
+    found = find_model(name, revision=revision, trust_remote_code=trusted)
+    check_causal(found.path, name, code_options(found, name, trust_remote_code=trusted))

@@ -2,26 +2,22 @@
 
 Everything that can be wrong with the input (rows, labels, the place of the output, detectors
 without what they need) is found before a model is loaded. AUCs are the analysis' business:
-the result holds scores and labels. Errors name the command's flags.
+the result holds scores and labels. Errors name the command's flags, or the function's arguments.
 """
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from detect.detector_settings import names_all, needs_of, parse_detectors, plugin_digests
-from detect.score_file.evidence import (
-    DetectFileRequest,
-    Progress,
-    check_needs,
-    read_evidence,
-    unmet,
-)
+from detect.score_file.evidence import Progress, check_needs, read_evidence, unmet
 from detect.score_file.labelled_rows import LabelledRows, read_labelled
 from detect.score_file.output import check_suffix, write_score_file
+from detect.score_file.request import DetectFileRequest, ScoringRequest
 from detect.scoring import SCORES_FILE, runnable, score_rows
 from inject.errors import InputError
 
@@ -36,6 +32,16 @@ _FLAGS = (
         "Give --dtype bfloat16, or another --device.",
     ),
 )
+
+
+class LabelledScores(NamedTuple):
+    """The scores of rows."""
+
+    scores: pa.Table
+    """See `detect.scoring.SCHEMA`."""
+    notes: tuple[str, ...]
+    record: Mapping[str, Any]
+    """How they were made, as plain JSON values."""
 
 
 class DetectFileResult(NamedTuple):
@@ -67,11 +73,33 @@ def detect_file(
 
 
 def _detect(request: DetectFileRequest, on_progress: Progress) -> DetectFileResult:
-    asked = parse_detectors(request.detectors)
+    parse_detectors(request.detectors)
     _check_writable(request.out)
     rows = read_labelled(request.examples)
+    found = score_labelled_rows(rows, request, on_progress)
+    write_score_file(request.out, found.scores, record=found.record)
+    return DetectFileResult(found.scores, rows, found.notes, request.out)
+
+
+def score_labelled_rows(
+    rows: LabelledRows, request: ScoringRequest, on_progress: Progress, *, in_code: bool = False
+) -> LabelledScores:
+    """Score every row with every detector asked for.
+
+    Args:
+        rows: texts, and their labels and groups where they are known.
+        request: the model, the detectors, and what they are given.
+        on_progress: called with what is being done, tokens done, and tokens in all.
+        in_code: errors name arguments of `spikein.score_texts`, in place of the command's flags.
+
+    Raises:
+        InputError: unknown detectors, a detector named without what it needs, or a model that
+            cannot be loaded.
+    """
     settings, left_out = runnable(
-        asked, unmet(request, rows), leave_out=names_all(request.detectors)
+        parse_detectors(request.detectors),
+        unmet(request, rows, in_code=in_code),
+        leave_out=names_all(request.detectors),
     )
     needs = needs_of(settings)
     unused = check_needs(request, needs)
@@ -86,8 +114,7 @@ def _detect(request: DetectFileRequest, on_progress: Progress) -> DetectFileResu
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,
         "plugins": plugin_digests(settings),
     }
-    write_score_file(request.out, table, record=record)
-    return DetectFileResult(table, rows, (*left_out, *unused, *notes), request.out)
+    return LabelledScores(table, (*left_out, *unused, *notes), record)
 
 
 def _in_flags(error: InputError) -> InputError:

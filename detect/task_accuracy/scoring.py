@@ -7,33 +7,33 @@ subtracts the score of the answer after content-free prompts (contextual calibra
 PMI of Holtzman et al. 2021), so that a label that a model likes anyway gains nothing.
 
 Results hold ids and figures, never a text. Cost: one pass over each different prompt; answers of
-one token share it. Batches are sorted by length; a prompt that is too long keeps its end.
+one token share it. Batches, context and start token are those of `detect.engine`; a prompt that is
+too long keeps its end.
 """
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from detect.engine.batching import default_batch_tokens, pad_sequences, run_in_batches
+from detect.engine.encoding import adds_start_token
+from detect.engine.target import Target
 from detect.task_accuracy.answers import AccuracyRow
 from detect.task_accuracy.prompts import FORMS, Question, ask
 from inject.corpus.tokenizer import encode_offsets, encode_texts
 from inject.examples.example import Example, Span
 from train.completion import answer_tokens
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
-BATCH_TOKENS = {"cpu": 2048}
-BATCH_TOKENS_ELSEWHERE = 16384
+UNLIMITED_CONTEXT = 1 << 20
+"""Tokens of one sequence where neither the model nor its tokenizer sets a limit."""
 BATCH_LOGITS = 1 << 26
 """Most logits of one batch: a quarter of a GB in float32."""
 NO_QUESTION = "its dataset has no question with a closed answer"
@@ -70,8 +70,7 @@ class _Requests:
 
 
 def task_accuracy(
-    model: "PreTrainedModel",
-    tokenizer: "PreTrainedTokenizerBase",
+    target: Target,
     examples: Sequence[Example],
     *,
     kinds: Mapping[str, str],
@@ -81,8 +80,7 @@ def task_accuracy(
     """Return how a model answers each example, in the order given.
 
     Args:
-        model: in any mode; it is put back into it.
-        tokenizer: the model's own.
+        target: model and tokenizer.
         examples: members and non-members.
         kinds: name of an example's dataset in the experiment → name of the dataset; a name that is
             missing stands for itself.
@@ -90,11 +88,16 @@ def task_accuracy(
         progress: called with (tokens done, tokens in all).
     """
     asked = [ask(kinds.get(one.dataset, one.dataset), one.fields) for one in examples]
-    requests = _Requests(limit=_context(model, tokenizer), start=_start_token(tokenizer))
+    tokenizer = target.tokenizer
+    start = [tokenizer.bos_token_id] if adds_start_token(tokenizer) else []
+    requests = _Requests(limit=target.context or UNLIMITED_CONTEXT, start=start)
     slots = _request(requests, [one for one in asked if one], tokenizer)
-    device = next(model.parameters()).device.type
-    limit = batch_tokens or BATCH_TOKENS.get(device, BATCH_TOKENS_ELSEWHERE)
-    scores = _scored(model, requests, limit, progress or (lambda done, total: None))
+    scores = _scored(
+        target,
+        requests,
+        batch_tokens or default_batch_tokens(target),
+        progress or (lambda done, total: None),
+    )
     rows = []
     found = iter(slots)
     for example, question in zip(examples, asked, strict=True):
@@ -179,69 +182,46 @@ def _log_sum(scores: F64) -> float:
 
 @torch.inference_mode()
 def _scored(
-    model: Any, requests: _Requests, batch_tokens: int, progress: Callable[[int, int], None]
+    target: Target,
+    requests: _Requests,
+    batch_tokens: int,
+    progress: Callable[[int, int], None],
 ) -> F64:
     """Return the log-probability of every slot, shape [slots]."""
     scores = np.zeros(requests.slots)
     sequences = sorted({*requests.targets, *requests.labels}, key=lambda ids: (-len(ids), ids))
-    total, done, position = sum(map(len, sequences)), 0, 0
+    total, done = sum(map(len, sequences)), 0
     longest = max((n for slots in requests.targets.values() for _, n in slots), default=0)
-    rows = BATCH_LOGITS // ((1 + longest) * model.config.get_text_config().vocab_size)
-    training = model.training
-    model.eval()
-    while position < len(sequences):
-        # Sorted by falling length: the first of a batch is its longest.
-        fitting = max(1, min(rows, batch_tokens // len(sequences[position])))
-        batch = sequences[position : position + fitting]
-        _score_batch(model, batch, requests, scores)
-        position += len(batch)
+    vocabulary = target.model.config.get_text_config().vocab_size
+    for batch, log_probability in run_in_batches(
+        target,
+        sequences,
+        lambda batch: _last_log_probabilities(target, batch, requests),
+        length=len,
+        batch_tokens=batch_tokens,
+        max_sequences=max(1, BATCH_LOGITS // ((1 + longest) * vocabulary)),
+    ):
+        for row, sequence in enumerate(batch):
+            for token, slots in requests.labels.get(sequence, {}).items():
+                scores[slots] = float(log_probability[row, -1, token])
+            for slot, scored in requests.targets.get(sequence, ()):
+                # The state before a token predicts it; the last state predicts what is not there.
+                own = torch.tensor(sequence[-scored:])[:, None]
+                scores[slot] = float(log_probability[row, -1 - scored : -1].gather(-1, own).sum())
         done += sum(map(len, batch))
         progress(done, total)
-    model.train(training)
     return scores
 
 
-def _score_batch(
-    model: Any, batch: Sequence[tuple[int, ...]], requests: _Requests, scores: F64
-) -> None:
-    longest = len(batch[0])
-    ids = np.zeros((len(batch), longest), np.int64)
-    mask = np.zeros_like(ids)
-    positions = np.zeros_like(ids)
-    for row, sequence in enumerate(batch):
-        # Padding stands to the left, so that what is scored stands at one end.
-        first = longest - len(sequence)
-        ids[row, first:] = sequence
-        mask[row, first:] = 1
-        positions[row, first:] = np.arange(len(sequence))
+def _last_log_probabilities(
+    target: Target, batch: Sequence[tuple[int, ...]], requests: _Requests
+) -> torch.Tensor:
+    """Return log-probabilities at the last positions that are scored, [batch, kept, vocabulary]."""
     kept = 1 + max(
         (scored for one in batch for _, scored in requests.targets.get(one, ())), default=0
     )
-    device = next(model.parameters()).device
-    known = inspect.signature(model.forward).parameters
-    arrays = {"input_ids": ids, "attention_mask": mask}
-    if "position_ids" in known:
-        arrays["position_ids"] = positions
-    inputs = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
-    few = {"logits_to_keep": kept} if "logits_to_keep" in known else {}
-    logits = model(**inputs, **few, use_cache=False).logits[:, -kept:]
-    log_probability = torch.log_softmax(logits.float(), dim=-1).cpu().double()
-    for row, sequence in enumerate(batch):
-        for token, slots in requests.labels.get(sequence, {}).items():
-            scores[slots] = float(log_probability[row, -1, token])
-        for slot, scored in requests.targets.get(sequence, ()):
-            # The state before a token predicts it; the last state predicts what is not there.
-            own = torch.tensor(sequence[-scored:])[:, None]
-            scores[slot] = float(log_probability[row, -1 - scored : -1].gather(-1, own).sum())
-
-
-def _context(model: Any, tokenizer: Any) -> int:
-    limit = getattr(model.config, "max_position_embeddings", None)
-    return int(limit or min(tokenizer.model_max_length, 1 << 20))
-
-
-def _start_token(tokenizer: Any) -> list[int]:
-    """Return the start token, where the tokenizer adds one by itself."""
-    start = tokenizer.bos_token_id
-    own = tokenizer("a", return_attention_mask=False)["input_ids"]
-    return [start] if start is not None and own[:1] == [start] else []
+    # Padding stands to the left, so that what is scored stands at one end.
+    padded = pad_sequences(target, batch, side="left", always_mask=True)
+    few = {"logits_to_keep": kept} if target.takes("logits_to_keep") else {}
+    logits = target.model(**padded.inputs, **few, use_cache=False).logits[:, -kept:]
+    return torch.log_softmax(logits.float(), dim=-1).cpu().double()

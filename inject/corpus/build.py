@@ -26,8 +26,13 @@ from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import MixtureReport
 from inject.corpus.excluded import Reader, SkippingReader, read_excluded
 from inject.corpus.imported_files import check_outside, shard_files
-from inject.corpus.parallel_tokenisation import Built, built_chunks, chunk_bytes, processes_for
-from inject.corpus.tokenised_chunks import ChunkFiles, Described
+from inject.corpus.parallel_tokenisation import (
+    TokenisedChunk,
+    chunk_bytes,
+    processes_for,
+    tokenise_documents,
+)
+from inject.corpus.tokenised_chunks import ChunkFacts, ChunkFiles
 from inject.corpus.tokenizer import end_token_id, load_tokenizer, vocabulary_size
 from inject.corpus.tokens import Shard, TokenReader, check_shard, token_dtype
 from inject.errors import InputError
@@ -114,7 +119,7 @@ def build_corpus(
     vocabulary = vocabulary_size(tokenizer)
     collected = _Collected(out, vocabulary=vocabulary, tokens=tokens)
     with _workplace(out, unfinished) as folder:
-        chunks = built_chunks(
+        chunks = tokenise_documents(
             documents,
             folder=folder,
             tokenizer=tokenizer,
@@ -177,9 +182,9 @@ class _Collected:
         self._limit = tokens
         self._element = np.dtype(token_dtype(vocabulary))
 
-    def add(self, chunk: Built, files: ChunkFiles) -> None:
+    def add(self, chunk: TokenisedChunk, files: ChunkFiles) -> None:
         """Take over a chunk's tokens, as far as the stream has room for them."""
-        lengths = files.lengths(chunk.described.number)
+        lengths = files.lengths(chunk.facts.number)
         starts = self.n_tokens + np.cumsum(lengths) - lengths
         used = (lengths > 0) & (starts < self._limit)
         self.starts.frombytes(starts[used].tobytes())
@@ -190,14 +195,14 @@ class _Collected:
             share.tokens += int(min(lengths[place], self._limit - starts[place]))
             share.bytes += document.bytes
         self.mixture = chunk.mixture
-        kept = min(chunk.described.tokens, self._limit - self.n_tokens)
+        kept = min(chunk.facts.tokens, self._limit - self.n_tokens)
         if kept:
-            self._take(chunk.described, files.tokens(chunk.described.number), kept)
+            self._take(chunk.facts, files.tokens(chunk.facts.number), kept)
 
-    def _take(self, described: Described, source: Path, kept: int) -> None:
+    def _take(self, facts: ChunkFacts, source: Path, kept: int) -> None:
         name = f"tokens-{len(self.shards):05d}.bin"
-        digest = described.sha256
-        if kept == described.tokens:
+        digest = facts.sha256
+        if kept == facts.tokens:
             _link(source, self._out / name)
         else:
             with source.open("rb") as file:

@@ -31,7 +31,7 @@ class Reader(Protocol):
         ...
 
 
-class Excluded:
+class Exclusions:
     """Which stretches are left out, and where everything else comes to stand.
 
     Args:
@@ -50,7 +50,7 @@ class Excluded:
         self.tokens = int((self.stretches[:, 1] - self.stretches[:, 0]).sum())
         """How many tokens they hold."""
 
-    def holds(self, positions: I64) -> npt.NDArray[np.bool_]:
+    def contains(self, positions: I64) -> npt.NDArray[np.bool_]:
         """Return which positions of the files are left out."""
         at = np.searchsorted(self.stretches[:, 0], positions, side="right") - 1
         if not len(self.stretches):
@@ -81,7 +81,7 @@ class Excluded:
         """
         ends = self.stretches[:, 1]
         every = np.union1d(starts, ends[ends < total])
-        return self.moved(every[~self.holds(every)])
+        return self.moved(every[~self.contains(every)])
 
 
 class SkippingReader:
@@ -92,7 +92,7 @@ class SkippingReader:
         excluded: what is left out.
     """
 
-    def __init__(self, reader: Reader, excluded: Excluded) -> None:
+    def __init__(self, reader: Reader, excluded: Exclusions) -> None:
         self._reader = reader
         stops = excluded.stretches[:, 1]
         first = np.concatenate([np.zeros(1, dtype=np.int64), stops])
@@ -126,12 +126,12 @@ class SkippingReader:
         return out
 
 
-def write_excluded(folder: Path, excluded: Excluded) -> None:
+def write_excluded(folder: Path, excluded: Exclusions) -> None:
     """Write the table into a corpus folder."""
     np.save(folder / _FILE, excluded.stretches)
 
 
-def read_excluded(folder: Path) -> Excluded | None:
+def read_excluded(folder: Path) -> Exclusions | None:
     """Read the table of a corpus folder; None where nothing is left out.
 
     Raises:
@@ -148,4 +148,4 @@ def read_excluded(folder: Path) -> Excluded | None:
     flat = found.reshape(-1) if whole else np.zeros(0)
     if not whole or (flat < 0).any() or (np.diff(flat) <= 0).any():
         raise InputError("not a list of stretches that ascend", where=str(path))
-    return Excluded([(int(start), int(stop)) for start, stop in found])
+    return Exclusions([(int(start), int(stop)) for start, stop in found])

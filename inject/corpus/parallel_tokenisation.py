@@ -22,8 +22,8 @@ from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import MixtureReport
 from inject.corpus.tokenised_chunks import (
     Chunk,
+    ChunkFacts,
     ChunkFiles,
-    Described,
     Worker,
     texts_digest,
     tokenise,
@@ -41,7 +41,7 @@ _LEAST_CHUNK, _MOST_CHUNK = 1 << 18, 1 << 26
 _CHUNKS = 32
 
 
-class Drawn(NamedTuple):
+class DrawnDocument(NamedTuple):
     """What is kept of a document while its chunk is tokenised."""
 
     place: str
@@ -50,11 +50,11 @@ class Drawn(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Built:
+class TokenisedChunk:
     """A finished chunk, and the documents that it was made from."""
 
-    described: Described
-    documents: tuple[Drawn, ...]
+    facts: ChunkFacts
+    documents: tuple[DrawnDocument, ...]
     mixture: tuple[dict[str, Any], ...]
     """What had been drawn from each source when the chunk was complete."""
 
@@ -71,7 +71,7 @@ def processes_for(tokens: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def built_chunks(
+def tokenise_documents(
     documents: Iterator[Document],
     *,
     folder: Path,
@@ -81,7 +81,7 @@ def built_chunks(
     size: int,
     processes: int,
     mixture: MixtureReport | None,
-) -> Generator[Built, None, None]:
+) -> Generator[TokenisedChunk, None, None]:
     """Yield the chunks of a stream of documents in order, each tokenised into `folder`.
 
     Args:
@@ -105,7 +105,7 @@ def built_chunks(
     # A tokenizer without a backend cannot be handed to another process as text.
     pool = _pool(serialised, processes) if processes > 1 and backend is not None else None
 
-    def here(chunk: Chunk) -> Described:
+    def here(chunk: Chunk) -> ChunkFacts:
         return tokenise(
             chunk,
             files,
@@ -114,7 +114,7 @@ def built_chunks(
             vocabulary=vocabulary,
         )
 
-    waiting: deque[tuple[Future[Described] | Described, _Cut]] = deque()
+    waiting: deque[tuple[Future[ChunkFacts] | ChunkFacts, _Cut]] = deque()
     with pool or nullcontext() as running:
         try:
             for cut in _cut(documents, size, digest, mixture):
@@ -138,7 +138,7 @@ def built_chunks(
 
 class _Cut(NamedTuple):
     chunk: Chunk
-    documents: tuple[Drawn, ...]
+    documents: tuple[DrawnDocument, ...]
     mixture: tuple[dict[str, Any], ...]
 
 
@@ -148,7 +148,7 @@ def _cut(
     """Cut documents into chunks of at least `size` bytes, the last one smaller."""
     number, held = 0, 0
     texts: list[str] = []
-    drawn: list[Drawn] = []
+    drawn: list[DrawnDocument] = []
 
     def cut() -> _Cut:
         return _Cut(
@@ -160,7 +160,7 @@ def _cut(
     for document in documents:
         count = len(document.text.encode())
         texts.append(document.text)
-        drawn.append(Drawn(document.place, document.source, count))
+        drawn.append(DrawnDocument(document.place, document.source, count))
         held += count
         if held >= size:
             yield cut()
@@ -169,25 +169,25 @@ def _cut(
         yield cut()
 
 
-def _finished(job: "Future[Described] | Described", cut: _Cut) -> Built:
-    if isinstance(job, Described):
-        described = job
+def _finished(job: "Future[ChunkFacts] | ChunkFacts", cut: _Cut) -> TokenisedChunk:
+    if isinstance(job, ChunkFacts):
+        facts = job
     else:
         try:
-            described = job.result()
+            facts = job.result()
         except BrokenProcessPool as error:
             raise SpikeinError(
                 f"a tokenising process died at chunk {cut.chunk.number}, after "
                 f"{cut.documents[0].place}; the system may have been out of memory. Finished "
                 "chunks are kept: run again, with fewer processes if it happens again."
             ) from error
-    if described.forged is not None:
+    if facts.end_token_document is not None:
         raise InputError(
             "the tokenizer turns text of this document into its end token",
-            where=cut.documents[described.forged].place,
+            where=cut.documents[facts.end_token_document].place,
             hint="Remove the document, or use another tokenizer.",
         )
-    return Built(described=described, documents=cut.documents, mixture=cut.mixture)
+    return TokenisedChunk(facts=facts, documents=cut.documents, mixture=cut.mixture)
 
 
 def _pool(serialised: str, processes: int) -> AbstractContextManager[ProcessPoolExecutor]:

@@ -2,7 +2,7 @@
 
 A chunk is a stretch of documents in the order of the stream. Its tokens and the length of each of
 its documents are written under temporary names, flushed and renamed, the description last: a
-chunk that is described is whole. A description names the digest of the texts it was made from, so
+chunk with a description is whole. A description names the digest of the texts it was made from, so
 a later build uses it again only for the same texts and the same tokenizer.
 """
 
@@ -35,7 +35,7 @@ class Chunk(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Described:
+class ChunkFacts:
     """A finished chunk."""
 
     number: int
@@ -46,7 +46,7 @@ class Described:
     """End tokens included."""
     sha256: str
     """Of the token file."""
-    forged: int | None
+    end_token_document: int | None
     """The first document whose text holds the end token; the chunk is then of no use."""
 
 
@@ -64,13 +64,15 @@ class ChunkFiles:
         """Return the tokens of each document, end token included; 0 for one without tokens."""
         return np.load(self._lengths(number), allow_pickle=False)
 
-    def finished(self, number: int, digest: str) -> Described | None:
+    def finished(self, number: int, digest: str) -> ChunkFacts | None:
         """Return what is known of a chunk if it was made from the texts of that digest."""
         try:
-            found = Described(**json.loads(self._description(number).read_text(encoding="utf-8")))
+            found = ChunkFacts(**json.loads(self._description(number).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
-        usable = found.number == number and found.digest == digest and found.forged is None
+        usable = (
+            found.number == number and found.digest == digest and found.end_token_document is None
+        )
         return found if usable and self.tokens(number).is_file() else None
 
     def write(
@@ -80,8 +82,8 @@ class ChunkFiles:
         lengths: npt.NDArray[np.int64],
         *,
         dtype: str,
-        forged: int | None,
-    ) -> Described:
+        end_token_document: int | None,
+    ) -> ChunkFacts:
         """Write a chunk's files, the description last."""
         state = hashlib.sha256()
         with replacing(self.tokens(chunk.number)) as path, path.open("wb") as file:
@@ -91,16 +93,16 @@ class ChunkFiles:
                 file.write(data)
         with replacing(self._lengths(chunk.number)) as path, path.open("wb") as file:
             np.save(file, lengths)
-        described = Described(
+        facts = ChunkFacts(
             number=chunk.number,
             digest=chunk.digest,
             documents=int(np.count_nonzero(lengths)),
             tokens=int(lengths.sum()),
             sha256=state.hexdigest(),
-            forged=forged,
+            end_token_document=end_token_document,
         )
-        write_text(self._description(chunk.number), json.dumps(asdict(described)))
-        return described
+        write_text(self._description(chunk.number), json.dumps(asdict(facts)))
+        return facts
 
     def _lengths(self, number: int) -> Path:
         return self.folder / f"chunk-{number:06d}.npy"
@@ -121,7 +123,7 @@ def texts_digest(texts: Sequence[str], tokenizer_digest: str) -> str:
 
 def tokenise(
     chunk: Chunk, files: ChunkFiles, encode: Any, *, end: int, vocabulary: int
-) -> Described:
+) -> ChunkFacts:
     """Tokenise a chunk and write its files.
 
     Args:
@@ -134,17 +136,17 @@ def tokenise(
     dtype = token_dtype(vocabulary)
     parts: list[npt.NDArray[np.integer]] = []
     lengths = np.zeros(len(chunk.texts), dtype=np.int64)
-    forged = None
+    end_token_document = None
     last = np.array([end], dtype=dtype)
     for start, stop in _batches(chunk.texts):
         for index, ids in enumerate(encode(chunk.texts[start:stop]), start):
             if len(ids) == 0:
                 continue
-            if forged is None and (ids == end).any():
-                forged = index
+            if end_token_document is None and (ids == end).any():
+                end_token_document = index
             parts += [ids.astype(dtype), last]
             lengths[index] = len(ids) + 1
-    return files.write(chunk, parts, lengths, dtype=dtype, forged=forged)
+    return files.write(chunk, parts, lengths, dtype=dtype, end_token_document=end_token_document)
 
 
 def _batches(texts: Sequence[str]) -> list[tuple[int, int]]:
@@ -177,7 +179,7 @@ class Worker:
         cls.tokenizer = Tokenizer.from_str(serialised)
 
     @classmethod
-    def tokenise(cls, chunk: Chunk, folder: str, end: int, vocabulary: int) -> Described:
+    def tokenise(cls, chunk: Chunk, folder: str, end: int, vocabulary: int) -> ChunkFacts:
         """Tokenise one chunk into `folder`."""
         from inject.corpus.tokenizer import encode_with
 

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from inject.errors import InputError, Unreachable
+from inject.errors import InputError
+from inject.hub.model_code import foreign_code, trusted_code
+from inject.hub.offline import UNRESOLVED
+from inject.hub.resolver import first_line, identity_commit
+from inject.hub.snapshot import CODE_FILES, TOKENIZER_FILES, fetch_snapshot
 from inject.model_folder import require_own_files, tokenizer_class, tokenizer_files
-from inject.offline import unresolved
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -26,8 +29,6 @@ END = "<|endoftext|>"
 SMALLEST_VOCABULARY = 257
 LARGEST_VOCABULARY = 1 << 20
 """Four times the largest of published models; the trainer takes memory for all ids at once."""
-_HUB_SECONDS = 10.0
-_TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -96,54 +97,53 @@ def load_tokenizer(
     """
     from transformers import AutoTokenizer
 
+    folder, commit = _tokenizer_folder(path_or_id, revision, trust_remote_code)
+    trusted = {}
+    if trust_remote_code:
+        trusted = trusted_code(folder, name=path_or_id, commit=commit)
+    try:
+        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, **trusted)
+    # transformers wraps network, JSON and file errors in different types from release to release.
+    except Exception as error:
+        raise InputError(
+            f"tokenizer cannot be loaded ({first_line(error)})",
+            where=path_or_id,
+            hint="The folder must hold tokenizer.json."
+            if commit is None
+            else "The repository must hold tokenizer.json.",
+        ) from error
+
+
+def _tokenizer_folder(
+    path_or_id: str, revision: str | None, trust_remote_code: bool
+) -> tuple[Path, str | None]:
+    """Return the folder of a tokenizer, and its commit where it was fetched from the hub."""
     folder = Path(os.path.expanduser(path_or_id))
-    local = folder.is_dir()
-    if not local and (path_or_id[:1] in "./~" or path_or_id.count("/") > 1 or folder.exists()):
+    if folder.is_dir():
+        require_own_files(folder)
+        return folder, None
+    if path_or_id[:1] in "./~" or path_or_id.count("/") > 1 or folder.exists():
         raise InputError(
             "tokenizer: no such folder",
             where=path_or_id,
             allowed="a folder with tokenizer files, or an id of the hub",
         )
-    if local:
-        require_own_files(folder)
-    unreachable = None if local else _unreachable(path_or_id, revision)
-    try:
-        return AutoTokenizer.from_pretrained(
-            str(folder) if local else path_or_id,
-            revision=revision,
-            trust_remote_code=trust_remote_code,
-            # Without a network what was downloaded before is used, and nothing is retried.
-            local_files_only=local or unreachable is not None,
-        )
-    # transformers wraps network, JSON and file errors in different types from release to release.
-    except Exception as error:
-        problem = f"tokenizer cannot be loaded ({_first_line(unreachable or error)})"
-        if local:
-            hint = "The folder must hold tokenizer.json."
-        else:
-            problem += "; it is no folder here, and the hub was tried"
-            hint = "Where the hub is not reachable, give a local folder."
-        raise InputError(problem, where=path_or_id, hint=hint) from error
+    wanted = (*TOKENIZER_FILES, *CODE_FILES) if trust_remote_code else TOKENIZER_FILES
+    found = fetch_snapshot(path_or_id, revision, wanted)
+    require_own_files(found.path)
+    return found.path, found.commit
 
 
-def _unreachable(name: str, revision: str | None) -> Exception | None:
-    """Ask the hub once, with a timeout; return what stands in the way of a download, or None."""
-    from huggingface_hub import HfApi
-
-    try:
-        HfApi().model_info(name, revision=revision, timeout=_TIMEOUT_SECONDS)
-    # Network libraries share no base class of errors across versions of huggingface_hub.
-    except Exception as error:
-        return error
-    return None
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-
-
-def tokenizer_identity(path_or_id: str, *, revision: str | None = None) -> dict[str, Any]:
+def tokenizer_identity(
+    path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
+) -> dict[str, Any]:
     """Return what decides a tokenizer's ids: the digests of its files, or its hub commit.
+
+    Args:
+        path_or_id: a folder that exists, or an id of the hub.
+        revision: branch, tag or commit on the hub.
+        trust_remote_code: whether code that it takes from another repository may be executed,
+            whose commit then counts, too.
 
     Raises:
         Unreachable: a hub that cannot be reached.
@@ -156,31 +156,17 @@ def tokenizer_identity(path_or_id: str, *, revision: str | None = None) -> dict[
             raise InputError(
                 "the folder holds no tokenizer", where=path_or_id, allowed="tokenizer.json …"
             )
-        return {"files": files, "class": tokenizer_class(folder)}
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import (
-        HFValidationError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    try:
-        info = HfApi().model_info(path_or_id, revision=revision, timeout=_HUB_SECONDS)
-    except (HFValidationError, RepositoryNotFoundError, RevisionNotFoundError) as error:
-        raise InputError(
-            f"tokenizer: no folder here, and none on the hub ({_first_line(error)})",
-            where=path_or_id,
-        ) from error
-    # The hub library raises its own, httpx' and the system's errors for one and the same thing.
-    except Exception as error:
-        failed = Unreachable(
-            f"tokenizer: no folder here, and the hub gave no answer ({_first_line(error)})",
-            where=path_or_id,
-            hint="Give a local folder that holds tokenizer.json.",
-        )
-        failed.__cause__ = error
-        return {"hub": path_or_id, "commit": unresolved(f"tokenizer {path_or_id}", failed)}
-    return {"hub": path_or_id, "commit": str(info.sha)}
+        identity: dict[str, Any] = {"files": files, "class": tokenizer_class(folder)}
+        commit = None
+    else:
+        commit = identity_commit("model", path_or_id, revision, what=f"tokenizer {path_or_id}")
+        identity = {"hub": path_or_id, "commit": commit}
+        if trust_remote_code and commit != UNRESOLVED:
+            folder = fetch_snapshot(path_or_id, commit, TOKENIZER_FILES).path
+    if trust_remote_code and commit != UNRESOLVED:
+        code = foreign_code(folder, name=path_or_id, commit=commit)
+        identity |= {"code": code.identity()} if code else {}
+    return identity
 
 
 def encode_texts(

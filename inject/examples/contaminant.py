@@ -13,12 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from inject.errors import InputError, Problems, Unreachable, did_you_mean
+from inject.errors import InputError, InputErrors, did_you_mean
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.datasets.source import Dataset
 from inject.examples.template import parse_template
-from inject.hub import hub_commit
-from inject.offline import unresolved
+from inject.hub.resolver import identity_commit
 from inject.reading.rows import content_digest, files_identity
 from inject.settings import Settings
 
@@ -26,9 +25,9 @@ OptionValue = str | bool | int | float | None | list[str | bool | int | float | 
 _PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 """Of one side: all examples are held in memory, at some 5 kB each."""
-Rows = Annotated[int, Field(gt=0, le=MOST_ROWS)]
+Rows = Annotated[int, Field(gt=0, le=MAX_ROWS)]
 
 
 class Contaminant(Settings):
@@ -91,7 +90,7 @@ def checked_options(dataset: Dataset, given: Mapping[str, Any]) -> dict[str, Any
     """Return a dataset's options as plain values, defaults filled in.
 
     Raises:
-        Problems: every unknown option, with a suggestion, and every value of a wrong type.
+        InputErrors: every unknown option, with a suggestion, and every value of a wrong type.
             The values themselves are not repeated: one may be a password.
     """
     known = dataset.options.model_fields
@@ -110,7 +109,7 @@ def checked_options(dataset: Dataset, given: Mapping[str, Any]) -> dict[str, Any
                 )
             else:
                 problems.append(f"options.{key}: {detail['msg']}.")
-        raise Problems(problems, title=f"{dataset.name}: wrong options.") from None
+        raise InputErrors(problems, title=f"{dataset.name}: wrong options.") from None
     return options.model_dump(mode="json")
 
 
@@ -123,16 +122,9 @@ def hub_commits(contaminant: Contaminant) -> dict[str, str]:
     if contaminant.path is not None:
         return {}
     return {
-        hub_id: _commit(hub_id, contaminant.revision)
+        hub_id: identity_commit("dataset", hub_id, contaminant.revision, what=f"dataset {hub_id}")
         for hub_id in get_dataset(contaminant.dataset).hub_ids()
     }
-
-
-def _commit(hub_id: str, revision: str | None) -> str:
-    try:
-        return hub_commit(hub_id, revision)
-    except Unreachable as error:
-        return unresolved(f"dataset {hub_id}", error)
 
 
 def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
@@ -209,6 +201,6 @@ def _problems(contaminant: Contaminant) -> list[str]:
             problems.append(str(error))
     try:
         checked_options(dataset, contaminant.options)
-    except Problems as error:
+    except InputErrors as error:
         problems += error.problems
     return problems

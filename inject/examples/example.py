@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A rendered row; with side and split once the pool has dealt them."""
+    """A rendered row; with side and split once they are drawn."""
 
     example_id: str
     """First 16 hex digits of the SHA-256 of `text`."""

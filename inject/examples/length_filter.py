@@ -1,4 +1,4 @@
-"""Which rows fit the model: too short, too long, and what is done with them.
+"""The length filter: which rows are too short or too long, and what becomes of them.
 
 Applied to the whole pool before sides are drawn, so both sides are treated alike. A row
 that is cut gets the id of its shortened text; its spans are clipped. The tokenizer runs
@@ -7,7 +7,7 @@ once over all texts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
@@ -16,17 +16,29 @@ from inject.examples.example import Example, Span, example_id
 LongPolicy = Literal["error", "truncate", "drop", "split"]
 
 
-class LengthRules(TypedDict):
-    """What decides whether a row fits."""
+@dataclass(frozen=True, kw_only=True)
+class LengthRules:
+    """What decides whether a row is used."""
 
     context: int
+    """Tokens in a training window."""
     room: int
+    """Tokens of it that a text may take, the rest being separators."""
     min_tokens: int
+    """Rows with fewer tokens are dropped."""
     policy: LongPolicy
+    """What becomes of rows with more tokens than `room`: `error`, `truncate` (cut the text to the
+    room), `drop`, or `split` (keep whole: a copy spans several windows)."""
+
+    @property
+    def limit(self) -> str:
+        """The limit on long rows, for messages."""
+        separators = f" less {self.context - self.room} for separators"
+        return f"{self.context:,}{separators if self.room < self.context else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitted:
+class LengthFiltered:
     """The rows that remain, and how many were dropped or changed."""
 
     examples: tuple[Example, ...]
@@ -35,90 +47,69 @@ class Fitted:
     """Rows longer than the room there is, whatever the policy did with them."""
 
 
-def fit_examples(
-    examples: Sequence[Example],
-    tokenizer: Any,
-    *,
-    context: int,
-    room: int,
-    min_tokens: int,
-    policy: LongPolicy,
-) -> Fitted:
-    """Drop rows of fewer than `min_tokens` tokens and treat rows with more than there is room for.
+def filter_by_length(
+    examples: Sequence[Example], tokenizer: Any, rules: LengthRules
+) -> LengthFiltered:
+    """Drop rows with too few tokens, and treat rows with too many as the policy says.
 
     Args:
         examples: rows of one dataset.
         tokenizer: a fast tokenizer.
-        context: tokens in a training window.
-        room: tokens of it that a text may take, the rest being separators.
-        min_tokens: rows with fewer tokens are dropped.
-        policy: `error`, `truncate` (cut the text to the room), `drop`, or `split`
-            (keep whole: a copy spans several windows).
+        rules: the limits and the policy.
 
     Raises:
         InputError: for a long row under the policy `error`, naming it and the policies.
     """
     lengths = [len(ids) for ids in encode_texts(tokenizer, [row.text for row in examples])]
-    kept: dict[str, Example] = {}
+    remaining: dict[str, Example] = {}
     too_short = too_long = 0
     for row, length in zip(examples, lengths, strict=True):
-        if length < min_tokens:
+        if length < rules.min_tokens:
             too_short += 1
             continue
-        if length > room:
+        if length > rules.room:
             too_long += 1
-            if policy == "error":
-                taken = f" less {context - room} for separators" if room < context else ""
+            if rules.policy == "error":
                 raise InputError(
                     f"row {row.source_id} has {length:,} tokens, more than the context of "
-                    f"{context:,}{taken} (policy pool.long_examples: error)",
+                    f"{rules.limit} (policy pool.long_examples: error)",
                     where=f"contaminants.{row.dataset}",
                     allowed="pool.long_examples: error, truncate, drop, split",
                     hint="Choose one of the other policies, or raise train.context.",
                 )
-            if policy == "drop":
+            if rules.policy == "drop":
                 continue
-            if policy == "truncate":
-                row = _cut(row, tokenizer, room)
-        kept.setdefault(row.example_id, row)
-    return Fitted(examples=tuple(kept.values()), too_short=too_short, too_long=too_long)
+            if rules.policy == "truncate":
+                row = _cut(row, tokenizer, rules.room)
+        remaining.setdefault(row.example_id, row)
+    return LengthFiltered(
+        examples=tuple(remaining.values()), too_short=too_short, too_long=too_long
+    )
 
 
-def told_of_lengths(
-    error: InputError,
-    fitted: Fitted,
-    *,
-    name: str,
-    context: int,
-    room: int,
-    min_tokens: int,
-    policy: LongPolicy,
+def length_error(
+    error: InputError, filtered: LengthFiltered, *, name: str, rules: LengthRules
 ) -> InputError:
     """Return the error for too few rows, which says how many were dropped for their length.
 
     Args:
-        error: what dealing the rows that are left ended with.
-        fitted: the rows that were left.
-        name: of the dataset; where no row was left, the error does not know it.
-        context: as in `fit_examples`.
-        room: as in `fit_examples`.
-        min_tokens: as in `fit_examples`.
-        policy: as in `fit_examples`.
+        error: raised because too few rows remain.
+        filtered: the rows that remain.
+        name: of the dataset; where no row remains, the error does not know it.
+        rules: as given to `filter_by_length`.
     """
-    separated = f" less {context - room} for separators" if room < context else ""
-    long = f"train.context, {context:,}{separated}"
     dropped = {
-        f"shorter than pool.min_tokens ({min_tokens:,})": fitted.too_short,
-        f"longer than {long} (pool.long_examples: drop)": (
-            fitted.too_long if policy == "drop" else 0
+        f"shorter than pool.min_tokens ({rules.min_tokens:,})": filtered.too_short,
+        f"longer than train.context, {rules.limit} (pool.long_examples: drop)": (
+            filtered.too_long if rules.policy == "drop" else 0
         ),
     }
-    told = ", ".join(f"{count:,} {what}" for what, count in dropped.items() if count)
-    if not told:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items() if count)
+    if not reasons:
         return error
     return InputError(
         f"{error.problem.rstrip('.')}; {sum(dropped.values()):,} other rows were dropped for their "
-        f"length: {told}",
+        f"length: {reasons}",
         where=f"contaminants.{name}",
         allowed=error.allowed,
         hint=f"{error.hint or ''} Rows dropped for their length are kept by a lower "

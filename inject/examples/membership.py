@@ -1,6 +1,6 @@
-"""Who is a member, and which split: every row's chance is its share, exactly.
+"""Who is a member: every row's chance is its share, exactly.
 
-Sides. The members and non-members of each stratum are its shares, rounded at random. Then the
+The members and non-members of each stratum are its shares, rounded at random. Then the
 stratum's groups lie on a circle, one after the other, which starts anywhere: some rows in a row
 are members, then there is a gap, some rows in a row are non-members, and there is a gap. So each
 row is a member with probability members / rows, whatever the size of its group, and no group
@@ -9,28 +9,26 @@ out. Strata that would have less than one row on a side cannot be balanced; they
 if they were one, and so are strata whose gaps are too short for their groups. Where even all rows
 together are too few for that, orders are drawn until whole groups fit; there alone chances may
 differ a little with the size of a group.
-
-Splits. Whole groups of a side go to `tune`, each with the probability `tune_share`. In each stratum
-they are neighbours in the order that doses are dealt in (`inject.plan.copy_counts`), so that each
-split has the doses nearly in balance although neither looks at the other.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from inject import keyed
-from inject.examples.example import Example, Side, Split
-from inject.examples.random_rounding import draw_units, round_table
-from inject.examples.strata import Group, Stratum, keyed_strata, random_of
+from inject.errors import InputError
+from inject.examples.example import Example, Side
+from inject.examples.pool import UsableRows
+from inject.examples.random_rounding import round_table
+from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
+from inject.examples.tune_split import draw_splits
 
-_TRIES = 200
+_MAX_TRIES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class DrawnSides:
     """Both sides of one dataset."""
 
     sides: dict[Side, list[Example]]
@@ -42,9 +40,55 @@ class Drawn:
     """Usable rows in them."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class DatasetMembership:
+    """The examples of one dataset with their sides and splits."""
+
+    examples: tuple[Example, ...]
+    """Members first, each side in keyed order."""
+    usable: UsableRows
+    drawn: DrawnSides
+
+
+def split_members(usable: UsableRows, *, tune_share: float, seed: int) -> DatasetMembership:
+    """Draw the two sides of one dataset, and the tune and test split of each.
+
+    Args:
+        usable: its rows, and what is wanted.
+        tune_share: share of each side's rows whose groups go to the `tune` split.
+        seed: the experiment's seed.
+
+    Raises:
+        InputError: when the rows do not suffice, saying how many there are and why.
+    """
+    request, rows = usable.request, usable.rows
+    drawn = draw_sides(
+        rows,
+        members=request.members,
+        nonmembers=request.nonmembers,
+        stratify=request.stratify,
+        seed=seed,
+    )
+    if drawn is None:
+        raise InputError(
+            f"{request.members} members and {request.nonmembers} non-members asked for, but only "
+            f"{len(rows)} usable rows in {len({row.group for row in rows})} groups are there "
+            f"({len(request.examples)} rows given, {len(usable.near_duplicates)} near-duplicates "
+            f"dropped, and {len(usable.cross_dataset_duplicates)} near-duplicates of other "
+            "datasets; a group that shares a passage stays on one side)",
+            where=f"contaminants.{request.dataset}",
+            hint="Ask for fewer rows, give more data, or raise pool.near_duplicate.",
+        )
+    examples: list[Example] = []
+    for side, inside in drawn.sides.items():
+        splits = draw_splits(inside, side=side, tune_share=tune_share, seed=seed)
+        examples += [replace(row, side=side, split=splits[row.example_id]) for row in inside]
+    return DatasetMembership(examples=tuple(examples), usable=usable, drawn=drawn)
+
+
 def draw_sides(
     examples: Sequence[Example], *, members: int, nonmembers: int, stratify: bool, seed: int
-) -> Drawn | None:
+) -> DrawnSides | None:
     """Draw members and non-members of one dataset.
 
     Args:
@@ -62,7 +106,7 @@ def draw_sides(
     if spare < 0 or not examples:
         return None
     strata = keyed_strata(examples, stream=keyed.Stream.SIDE, seed=seed)
-    random = random_of(examples[0].dataset, stream=keyed.Stream.SIDE, seed=seed)
+    random = dataset_generator(examples[0].dataset, stream=keyed.Stream.SIDE, seed=seed)
     least = min(members, nonmembers) if stratify else 0
     pooled, balanced = _pooled(strata, least, spare, total)
     # As one stratum: in the order of the groups' own keys, so that strata are mixed.
@@ -82,66 +126,12 @@ def draw_sides(
         for side, rows in zip(sides, found, strict=True):
             sides[side] += rows
     several = stratify and len(strata) > 1
-    return Drawn(
+    return DrawnSides(
         sides=sides,
         strata=len(strata),
         pooled_strata=len(pooled) if several else 0,
         pooled_rows=sum(one.size for one in pooled) if several else 0,
     )
-
-
-def draw_splits(
-    examples: Sequence[Example], *, side: Side, tune_share: float, seed: int
-) -> dict[str, Split]:
-    """Draw the split of each row; by example_id.
-
-    Args:
-        examples: one side of one dataset.
-        side: which side it is.
-        tune_share: each row's probability to be in `tune`.
-        seed: the experiment's seed.
-    """
-    share = Fraction(str(tune_share))
-    strata = keyed_strata(examples, stream=keyed.Stream.LEVEL, seed=seed)
-    name = f"{examples[0].dataset}\n{side}"
-    random = random_of(name, stream=keyed.Stream.SPLIT, seed=seed)
-    groups: list[Group] = []
-    masses: list[int] = []
-    places: list[range] = []
-    for stratum in strata:
-        places.append(range(len(groups), len(groups) + len(stratum.groups)))
-        groups += stratum.groups
-        masses += _arc(stratum, share, random)
-    capacities = [share.denominator * len(group.rows) for group in groups]
-    tune = draw_units(masses, capacities, places, random)
-    return {
-        row.example_id: "tune" if inside else "test"
-        for group, inside in zip(groups, tune, strict=True)
-        for row in group.rows
-    }
-
-
-def _arc(stratum: Stratum, share: Fraction, random: np.random.Generator) -> list[int]:
-    """Return how much of each group lies on a share of the circle that starts anywhere.
-
-    In parts of a row, of which there are `share.denominator`. Each group's expectation is its
-    share: it is on the arc, off it, or across one of its two ends.
-    """
-    whole = stratum.size * share.denominator
-    length = stratum.size * share.numerator
-    start = int(random.integers(whole))
-    found = []
-    place = 0
-    for group in stratum.groups:
-        stop = place + len(group.rows) * share.denominator
-        found.append(
-            sum(
-                max(0, min(stop, start + length - turn) - max(place, start - turn))
-                for turn in (0, whole)
-            )
-        )
-        place = stop
-    return found
 
 
 def _pooled(
@@ -182,7 +172,7 @@ def _draw_cell(
     gap = (spare + int(random.integers(2))) // 2
     found = _around(groups, members, gap, nonmembers, random)
     for walk in (_around, _filled):
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             if found is not None:
                 return found
             groups = [groups[place] for place in random.permutation(len(groups)).tolist()]

@@ -20,7 +20,7 @@ _GRAM = 3
 _BLOCK = 512
 
 
-class NearPair(NamedTuple):
+class NearDuplicatePair(NamedTuple):
     """Two similar texts, by index, the smaller index first."""
 
     first: int
@@ -38,7 +38,7 @@ def word_grams(text: str) -> set[int]:
     }
 
 
-def near_pairs(texts: Sequence[str], *, threshold: float) -> list[NearPair]:
+def near_duplicate_pairs(texts: Sequence[str], *, threshold: float) -> list[NearDuplicatePair]:
     """Return all pairs with similarity >= threshold, sorted by their indices."""
     grams = [word_grams(text) for text in texts]
     sizes = np.array([len(item) for item in grams], dtype=np.int64)
@@ -49,14 +49,14 @@ def near_pairs(texts: Sequence[str], *, threshold: float) -> list[NearPair]:
         (np.ones(len(indices), dtype=np.int32), np.array(indices, dtype=np.int64), pointers),
         shape=(len(texts), max(len(columns), 1)),
     )
-    pairs: list[NearPair] = []
+    pairs: list[NearDuplicatePair] = []
     for start in range(0, len(texts), _BLOCK):
         common = (matrix[start : start + _BLOCK] @ matrix.T).tocoo()
         first, second = common.row + start, common.col
         similarity = common.data / (sizes[first] + sizes[second] - common.data)
         keep = (first < second) & (similarity >= threshold)
         pairs.extend(
-            NearPair(int(a), int(b), float(value))
+            NearDuplicatePair(int(a), int(b), float(value))
             for a, b, value in zip(first[keep], second[keep], similarity[keep], strict=True)
         )
     return sorted(pairs)

@@ -1,6 +1,6 @@
 """Groups of one dataset, stratum by stratum, in keyed random order.
 
-Whatever is dealt (sides, splits, doses, twins) is dealt to whole groups in this order, so nothing
+Sides, splits, copy counts and twins are drawn for whole groups in this order, so nothing
 rests on how strata, groups or rows are called or sorted. A group's place depends on (seed, stream,
 dataset, group, number) alone; strata are ordered by a key of their own.
 """
@@ -84,7 +84,7 @@ def keyed_strata(
     ]
 
 
-def random_of(
+def dataset_generator(
     dataset: str, *, stream: keyed.Stream, seed: int, number: int = 0
 ) -> np.random.Generator:
     """Return the generator for what is decided about a dataset as a whole."""

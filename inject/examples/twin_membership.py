@@ -28,7 +28,7 @@ from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import Example
 from inject.examples.random_rounding import draw_units
-from inject.examples.strata import Group, Stratum, keyed_strata, random_of
+from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
 from inject.settings import Settings
 
 
@@ -63,7 +63,7 @@ class Twins(Settings):
         return ", ".join(parts)
 
 
-class Cast(Settings):
+class TwinMembership(Settings):
     """Which twin it is."""
 
     kind: Literal["clean", "retrained", "shadow"]
@@ -91,40 +91,44 @@ class _Cell(NamedTuple):
         return [group for stratum in self.strata for group in stratum.groups]
 
 
-def spiked(examples: Sequence[Example], cast: Cast, *, seed: int) -> frozenset[str]:
+def twin_members(
+    examples: Sequence[Example], membership: TwinMembership, *, seed: int
+) -> frozenset[str]:
     """Return the example_id of everybody who is spiked.
 
     Args:
-        examples: of all datasets, with the sides and splits that the pool dealt.
-        cast: which twin it is.
+        examples: of all datasets, with their sides and splits.
+        membership: which twin it is.
         seed: the arm's seed.
 
     Raises:
         InputError: naming the dataset where fewer than two groups are to be divided.
     """
-    if cast.kind == "clean":
+    if membership.kind == "clean":
         return frozenset()
-    if cast.kind == "retrained":
+    if membership.kind == "retrained":
         members = [one for one in examples if one.side == "member"]
-        share = Fraction(str(cast.share))
+        share = Fraction(str(membership.share))
         left = {one.example_id for one in members}
         for cell in _cells(members, keyed.Stream.FORGET, 0, seed, "twins.retrained"):
             left -= _forgotten(cell, share, seed)
         return frozenset(left)
-    pair, second = divmod(cast.number or 0, 2)
+    pair, second = divmod(membership.number or 0, 2)
     found: set[str] = set()
     for cell in _cells(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows"):
         found |= _halves(cell.groups)[second]
     return frozenset(found)
 
 
-def with_cast(examples: Sequence[Example], cast: Cast, *, seed: int) -> list[Example]:
+def with_twin_membership(
+    examples: Sequence[Example], membership: TwinMembership, *, seed: int
+) -> list[Example]:
     """Return the same rows, with those on the member side whom this twin sees.
 
     Raises:
-        InputError: as `spiked`.
+        InputError: as `twin_members`.
     """
-    inside = spiked(examples, cast, seed=seed)
+    inside = twin_members(examples, membership, seed=seed)
     return [
         replace(one, side="member" if one.example_id in inside else "nonmember") for one in examples
     ]
@@ -158,7 +162,7 @@ def _forgotten(cell: _Cell, share: Fraction, seed: int) -> set[str]:
     capacities = [share.denominator * len(group.rows) for group in groups]
     ends = list(accumulate(len(stratum.groups) for stratum in cell.strata))
     places = [range(start, end) for start, end in pairwise([0, *ends])]
-    random = random_of(cell.name, stream=keyed.Stream.FORGET, seed=seed)
+    random = dataset_generator(cell.name, stream=keyed.Stream.FORGET, seed=seed)
     inside = draw_units(masses, capacities, places, random)
     taken = [group for group, gone in zip(groups, inside, strict=True) if gone]
     by_word = sorted(groups, key=lambda group: group.word)

@@ -4,10 +4,10 @@
 sets); `export_view` writes a contaminated stream in the same formats, or as text. A file a format.
 """
 
-from inject.formats.export import FORMATS, ExportFacts, Format, export_view
+from inject.formats.export import FORMATS, ExportFacts, ExportSettings, Format, export_view
 from inject.formats.exported_rows import RowKind
 from inject.formats.importing import AnyImport, import_corpus
-from inject.formats.index_only import DescribedImport, DescribedSource
+from inject.formats.index_only import IndexOnlyImport, IndexOnlySource
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
 from inject.formats.token_rows import DatasetsImport
@@ -16,10 +16,11 @@ __all__ = [
     "FORMATS",
     "AnyImport",
     "DatasetsImport",
-    "DescribedImport",
-    "DescribedSource",
     "ExportFacts",
+    "ExportSettings",
     "Format",
+    "IndexOnlyImport",
+    "IndexOnlySource",
     "MegatronImport",
     "OlmoImport",
     "RowKind",

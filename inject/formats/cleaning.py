@@ -17,7 +17,7 @@ import numpy as np
 from inject.corpus.background.document import Document
 from inject.corpus.build import STARTS_FILE, Corpus, CorpusFacts, write_facts
 from inject.corpus.decoding import Piece, decoded, pieces
-from inject.corpus.excluded import Excluded, write_excluded
+from inject.corpus.excluded import Exclusions, write_excluded
 from inject.errors import InputError
 from inject.formats.importing import AnyImport, import_corpus
 from inject.overlap.filter import OverlapFilter, write_overlaps
@@ -122,7 +122,7 @@ def _look(
     looked: _Looked,
     tokens: int,
     progress: Callable[[int], None] | None,
-) -> Excluded:
+) -> Exclusions:
     """Compare what was not compared yet, and return what is left out so far.
 
     The last document may go on behind the stream: it is compared when nothing more is needed.
@@ -158,16 +158,16 @@ def _compare(
     looked.since = piece.start + 1
 
 
-def _excluded(corpus: Corpus, looked: _Looked) -> Excluded:
+def _excluded(corpus: Corpus, looked: _Looked) -> Exclusions:
     """Return the stretches to leave out; that of a cut document grows with the stream."""
     found = []
     for start in sorted(looked.left_out):
         piece = next(pieces(corpus.doc_starts, corpus.n_tokens, since=start))
         found.append((piece.start, piece.stop))
-    return Excluded(found)
+    return Exclusions(found)
 
 
-def _leave_out(out: Path, corpus: Corpus, excluded: Excluded) -> None:
+def _leave_out(out: Path, corpus: Corpus, excluded: Exclusions) -> None:
     """Rewrite the facts and the document starts of an import for what is left of it."""
     starts = excluded.starts_of_the_rest(np.asarray(corpus.doc_starts), corpus.n_tokens)
     told = {**corpus.facts.mixture[0], "excluded_tokens": excluded.tokens}

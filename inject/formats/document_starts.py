@@ -57,7 +57,7 @@ class Documents(Protocol):
         """A file begins at this position of the stream."""
         ...
 
-    def saw(self, ids: npt.NDArray[Any], position: int) -> None:
+    def add(self, ids: npt.NDArray[Any], position: int) -> None:
         """These ids stand at this position, and behind what was seen before."""
         ...
 
@@ -80,7 +80,7 @@ class ByEndToken:
         """See `Documents`."""
         self._due = position
 
-    def saw(self, ids: npt.NDArray[Any], position: int) -> None:
+    def add(self, ids: npt.NDArray[Any], position: int) -> None:
         """See `Documents`."""
         starts = np.flatnonzero(ids == self._end) + (position + 1)
         if self._due is not None:
@@ -112,7 +112,7 @@ class ByIndex:
     def file_starts(self, position: int) -> None:
         """See `Documents`."""
 
-    def saw(self, ids: npt.NDArray[Any], position: int) -> None:
+    def add(self, ids: npt.NDArray[Any], position: int) -> None:
         """See `Documents`."""
         # The token before a start ends a document; that of the last one is seen by `file_ends`.
         first, last = np.searchsorted(self._starts, [position, position + len(ids)])

@@ -40,6 +40,36 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExportSettings:
+    """What an export writes.
+
+    Raises:
+        InputError: for an unknown format or unknown rows, or rows that the format does not have.
+    """
+
+    format: Format
+    """Of the files."""
+    rows: RowKind = "documents"
+    """Whether a row is a document or a window, for `megatron` and `datasets`."""
+    show_protected: bool = False
+    """Export although there are copies of examples whose texts must not be shown."""
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise InputError(
+                f"unknown format {self.format!r}.{did_you_mean(self.format, FORMATS)}",
+                allowed=", ".join(FORMATS),
+            )
+        if self.rows not in get_args(RowKind):
+            raise InputError(f"unknown rows {self.rows!r}", allowed=", ".join(get_args(RowKind)))
+        if self.rows == "windows" and self.format not in _IN_WINDOWS:
+            raise InputError(
+                f"the format {self.format} has no rows of windows",
+                allowed=f"windows for {' and '.join(_IN_WINDOWS)}",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExportFacts:
     """The content of `export.json`."""
 
@@ -80,42 +110,38 @@ class ExportFacts:
 
 def export_view(
     view: View,
-    format: Format,
     out: Path,
+    settings: ExportSettings,
     *,
     tokenizer: "PreTrainedTokenizerBase",
     copies: pa.Table | None = None,
-    rows: RowKind = "documents",
     protected: Collection[str] = (),
-    show_protected: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> ExportFacts:
     """Write a stream to the new folder `out`.
 
     Args:
         view: the stream.
-        format: of the files.
         out: a folder that does not exist, or is empty.
+        settings: what is written.
         tokenizer: the corpus's; gives the vocabulary and the end token.
         copies: the plan's table, a row for each insertion of the view, in their order: columns
             example_id, dataset, copy, and variant where there is one; None without insertions.
-        rows: whether a row is a document or a window, for `megatron` and `datasets`.
         protected: ids of examples whose text must not be shown.
-        show_protected: export although there are copies of such examples.
-        progress: told the number of tokens so far.
+        progress: called with the number of tokens so far.
 
     Returns:
         The facts, as in `export.json`.
 
     Raises:
-        InputError: a format or rows that are not known, protected texts, `out` exists, a document
-            is too long for the format, or no window is whole.
+        InputError: protected texts, `out` exists, a document is too long for the format, or no
+            window is whole.
         ValueError: `copies` has not one row for each insertion.
     """
-    _check(format, rows)
+    format, rows = settings.format, settings.rows
     table = _truth(view, copies)
     shown = set(protected).intersection(table["example_id"].to_pylist())
-    if shown and not show_protected:
+    if shown and not settings.show_protected:
         raise InputError(
             f"the stream holds the texts of {len(shown)} protected examples, and tokens are text",
             hint="Give --show-protected if the export stays with you, or --clean for the stream "
@@ -208,7 +234,7 @@ class _Followed:
                 f"token id {ids[at]:,} at position {start + at:,} of the stream",
                 allowed=f"0 to {self._vocabulary - 1:,}, the vocabulary of the tokenizer",
             )
-        self._documents.saw(ids, start)
+        self._documents.add(ids, start)
         if self._progress is not None:
             self._progress(stop)
         return ids
@@ -238,17 +264,3 @@ def _truth(view: View, copies: pa.Table | None) -> pa.Table:
     for name, values in columns.items():
         table = table.append_column(name, pa.array(values, pa.int64()))
     return table.take(np.argsort(starts, kind="stable"))
-
-
-def _check(format: str, rows: str) -> None:
-    if format not in FORMATS:
-        raise InputError(
-            f"unknown format {format!r}.{did_you_mean(format, FORMATS)}", allowed=", ".join(FORMATS)
-        )
-    if rows not in get_args(RowKind):
-        raise InputError(f"unknown rows {rows!r}", allowed=", ".join(get_args(RowKind)))
-    if rows == "windows" and format not in _IN_WINDOWS:
-        raise InputError(
-            f"the format {format} has no rows of windows",
-            allowed=f"windows for {' and '.join(_IN_WINDOWS)}",
-        )

@@ -30,7 +30,7 @@ from inject.formats.document_starts import (
     StartsWriter,
     write_starts,
 )
-from inject.formats.index_only import DescribedImport
+from inject.formats.index_only import IndexOnlyImport
 from inject.formats.layout import Layout, TokenFile
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 AnyImport = Annotated[
-    MegatronImport | OlmoImport | DatasetsImport | DescribedImport, Field(discriminator="kind")
+    MegatronImport | OlmoImport | DatasetsImport | IndexOnlyImport, Field(discriminator="kind")
 ]
 """Any corpus to import, told apart by `kind`."""
 
@@ -96,7 +96,7 @@ def token_files(source: AnyImport | None) -> tuple[Path, ...] | None:
 
     None where a corpus holds its own tokens, as that of rows does.
     """
-    if source is None or isinstance(source, DatasetsImport | DescribedImport):
+    if source is None or isinstance(source, DatasetsImport | IndexOnlyImport):
         return None
     return tuple(file.path for file in source.layout().files)
 
@@ -134,7 +134,7 @@ def import_corpus(
         tokens=tokens,
         progress=progress,
     )
-    if isinstance(source, DescribedImport):
+    if isinstance(source, IndexOnlyImport):
         raise InputError(
             "the corpus is only described, so there are no tokens to train on",
             where=source.path,
@@ -201,7 +201,7 @@ def _read_files(
         state = hashlib.sha256()
         for ids in _blocks(file, used, job.vocabulary):
             state.update(ids.data)
-            documents.saw(ids, position)
+            documents.add(ids, position)
             if writer is not None:
                 writer.append(ids)
             position += len(ids)
@@ -249,7 +249,7 @@ def _import_rows(job: _Job, source: DatasetsImport) -> _Found:
             _check_rows(batch, job.vocabulary, source.label())
             if source.rows == "stream":
                 ids = _cut(batch.ids, writer, job.tokens)
-                by_end.saw(ids, writer.n_tokens)
+                by_end.add(ids, writer.n_tokens)
             else:
                 ended, begun, missing = _with_ends(batch, job.end)
                 ids = _cut(ended, writer, job.tokens)

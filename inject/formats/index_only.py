@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import yaml
 from pydantic import Field
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from inject.errors import InputError
 from inject.formats.layout import I64, ascending
@@ -27,11 +28,11 @@ from inject.settings import Settings
 _FORM = "a mapping with `tokens` (a number) and, if known, `documents`"
 
 
-class DescribedImport(Settings):
+class IndexOnlyImport(Settings):
     """A corpus that is described by an index and is not here; it can be planned for only."""
 
-    kind: Literal["described"]
-    """`described`."""
+    kind: Literal["index_only"]
+    """`index_only`."""
     path: Annotated[str, Field(min_length=1)]
     """An `.idx` file of Megatron-LM, or a `.json` or `.yaml` file with `tokens` and perhaps
     `documents` (a list of document starts, or the name of an `.npy` file of them)."""
@@ -51,7 +52,7 @@ class DescribedImport(Settings):
                 files.append(content_digest(where))
         return {"kind": self.kind, "files": files}
 
-    def source(self) -> "DescribedSource":
+    def source(self) -> "IndexOnlySource":
         """Open the index.
 
         Raises:
@@ -60,7 +61,7 @@ class DescribedImport(Settings):
         path = self._file()
         if path.suffix == ".idx":
             index = MegatronIndex.open(path)
-            return DescribedSource(
+            return IndexOnlySource(
                 index.tokens,
                 lambda: np.concatenate(list(index.document_starts())),
                 where=str(path),
@@ -79,7 +80,7 @@ class DescribedImport(Settings):
         return path
 
 
-class DescribedSource:
+class IndexOnlySource:
     """A source of tokens (`inject.stream.view.TokenSource`) that knows all but the tokens.
 
     Args:
@@ -115,12 +116,12 @@ class DescribedSource:
         )
 
 
-def _described(path: Path) -> DescribedSource:
+def _described(path: Path) -> IndexOnlySource:
     values = _description(path)
     tokens, documents = values["tokens"], values.get("documents")
     if documents is None:
         only = np.zeros(1, dtype=np.int64)
-        return DescribedSource(tokens, lambda: only, where=str(path), knows_documents=False)
+        return IndexOnlySource(tokens, lambda: only, where=str(path), knows_documents=False)
     if isinstance(documents, str):
         where = inside(path.parent, documents, where=f"{path}: documents")
         try:
@@ -136,7 +137,7 @@ def _described(path: Path) -> DescribedSource:
             where=str(where),
             allowed="int64 positions that ascend from 0 and lie within the stream",
         )
-    return DescribedSource(tokens, lambda: starts, where=str(path), knows_documents=True)
+    return IndexOnlySource(tokens, lambda: starts, where=str(path), knows_documents=True)
 
 
 def _integers(values: list[Any]) -> I64:
@@ -146,8 +147,8 @@ def _integers(values: list[Any]) -> I64:
 
 def _description(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        values = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, YAMLError) as error:
         raise InputError(f"cannot be read ({error})", where=str(path), allowed=_FORM) from error
     if not isinstance(values, dict) or not set(values) <= {"tokens", "documents"}:
         raise InputError("not a description of a corpus", where=str(path), allowed=_FORM)

@@ -15,11 +15,12 @@ from pydantic import model_validator
 
 from inject.errors import InputError, did_you_mean
 from inject.formats.layout import I64, found_files
-from inject.hub import hub_commit
+from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
+from inject.hub.resolver import identity_commit
 from inject.model_folder import inside
 from inject.reading.rows import content_digest
 from inject.settings import Settings
-from inject.tables import naming
+from inject.tables import named_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _ARROW_FILE = b"ARROW1"
 _BATCH = 1000
 _HINT = "`column:` names another one."
+_LOCAL = "Check the network, the id and your access to it, or give `path:` with local files."
 
 
 class IdBatch(NamedTuple):
@@ -80,7 +82,7 @@ class DatasetsImport(Settings):
         """
         place: dict[str, Any]
         if self.id is not None:
-            commit = hub_commit(self.id, self.revision)
+            commit = identity_commit("dataset", self.id, self.revision, what=f"corpus {self.id}")
             place = {"id": self.id, "commit": commit, "config": self.config}
         else:
             self._require_own_files()
@@ -136,7 +138,7 @@ class DatasetsImport(Settings):
                 yield from ((self.label(), table) for table in self._from_folder())
             else:
                 for path in self._files():
-                    with naming(path, hint=_AGAIN):
+                    with named_errors(path, hint=_AGAIN):
                         yield from ((str(path), table) for table in _from_file(path))
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise _unreadable(error, self._blamed()) from error
@@ -146,7 +148,7 @@ class DatasetsImport(Settings):
         if self.id is None:
             for path in self._files():
                 try:
-                    with naming(path):
+                    with named_errors(path):
                         for _ in _from_file(path):
                             pass
                 except InputError:
@@ -169,17 +171,10 @@ class DatasetsImport(Settings):
         yield from loaded.with_format("arrow").iter(batch_size=_BATCH)
 
     def _from_hub(self, name: str) -> Iterator["pa.Table"]:
-        import datasets
-
-        commit = hub_commit(name, self.revision)
-        try:
-            loaded = datasets.load_dataset(
-                name, self.config, split=self.split or "train", revision=commit, streaming=True
-            )
+        place = HubDataset(name, self.split or "train", self.config)
+        with hub_errors(self.label(), hint=_LOCAL):
+            loaded = load_hub_dataset(place, revision=self.revision, streaming=True)
             yield from loaded.with_format("arrow").iter(batch_size=_BATCH)
-        # The hub libraries share no base class of errors across versions.
-        except Exception as error:
-            raise _unreadable(error, self.label()) from error
 
 
 def _from_file(path: Path) -> Iterator["pa.Table"]:

@@ -150,7 +150,7 @@ class HashSet:
         self._seen = np.zeros(1 << bits, dtype=bool)
         self._seen[self._slot(self.sorted)] = True
 
-    def holds(self, hashes: U64) -> npt.NDArray[np.bool_]:
+    def contains(self, hashes: U64) -> npt.NDArray[np.bool_]:
         """Return which hashes are in the set, shape [len(hashes)]."""
         found = self._seen[self._slot(hashes)]
         (maybe,) = found.nonzero()

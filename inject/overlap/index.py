@@ -17,7 +17,7 @@ import numpy.typing as npt
 from inject.corpus.background.document import Document
 from inject.examples.example import Example
 from inject.overlap.hashes import Prefixes, RollingHash, Vocabulary
-from inject.overlap.near_duplicates import NearIndex
+from inject.overlap.near_duplicates import NearDuplicateIndex
 from inject.overlap.ngrams import NgramIndex, Pattern
 from inject.overlap.settings import SHORTEST, OverlapSettings
 from inject.words import WORD_WEIGHT, Place, places, readings, weight
@@ -115,7 +115,9 @@ class OverlapIndex:
             else None
         )
         self._near = (
-            NearIndex([one.prefixes for one in whole], settings.near_duplicate, self._hasher)
+            NearDuplicateIndex(
+                [one.prefixes for one in whole], settings.near_duplicate, self._hasher
+            )
             if settings.near_duplicate is not None
             else None
         )
@@ -160,7 +162,7 @@ class OverlapIndex:
     def _by_likeness(self, shown: "_Shown", prefixes: Prefixes) -> Iterator[Overlap]:
         if self._near is None:
             return
-        for near in self._near.near(prefixes):
+        for near in self._near.find(prefixes):
             yield shown.overlap(
                 NEAR,
                 self._examples[self._whole[near.example].example],

@@ -36,7 +36,7 @@ _LEAST_WITNESSES = 0.25
 """Share of the t·n that must be witnessed by the index all the same."""
 
 
-class Near(NamedTuple):
+class NearDuplicate(NamedTuple):
     """A stretch of a document that nearly repeats an example."""
 
     example: int
@@ -48,7 +48,7 @@ class Near(NamedTuple):
     """Jaccard similarity of the sets of word 3-grams."""
 
 
-class NearIndex:
+class NearDuplicateIndex:
     """The 3-grams of many examples.
 
     Args:
@@ -91,7 +91,7 @@ class NearIndex:
         self._offsets = np.append(self._hashes.searchsorted(self._known.sorted), len(self._hashes))
         self._least = int(self._witnesses[self._reach > 0].min(initial=1 << 62))
 
-    def near(self, prefixes: Prefixes) -> list[Near]:
+    def find(self, prefixes: Prefixes) -> list[NearDuplicate]:
         """Return the most alike stretch for each example that a document nearly repeats.
 
         Args:
@@ -100,7 +100,7 @@ class NearIndex:
         runs = self._hasher.runs(prefixes, SHINGLE)
         if len(runs.starts) < self._least:
             return []
-        hit = self._known.holds(runs.hashes)
+        hit = self._known.contains(runs.hashes)
         if np.count_nonzero(hit) < self._least:
             return []
         candidates = self._candidates(runs.starts[hit], runs.hashes[hit])
@@ -114,7 +114,7 @@ class NearIndex:
             best = self._best(example, held.places_of(self._shingles[example]), before)
             if best is not None:
                 start, last, similarity = best
-                found.append(Near(example, start, self._stop(prefixes, last), similarity))
+                found.append(NearDuplicate(example, start, self._stop(prefixes, last), similarity))
         return found
 
     def _candidates(self, places: I64, hashes: U64) -> I64:

@@ -151,7 +151,7 @@ class NgramIndex:
         runs = self._hasher.runs(prefixes, table.size)
         if not len(runs.starts):
             return
-        hit = table.known.holds(runs.hashes)
+        hit = table.known.contains(runs.hashes)
         for place, value in zip(runs.starts[hit].tolist(), runs.hashes[hit], strict=True):
             low = int(np.searchsorted(table.hashes, value, side="left"))
             high = int(np.searchsorted(table.hashes, value, side="right"))

@@ -1,14 +1,14 @@
 """How many copies of each member are spiked in.
 
-Rows of one group share text, so they have one dose: a member's number of copies is then also how
+Rows of one group share text, so they have one count: a member's number of copies is then also how
 its passage was seen, up to the size of its group (`passage_copies` counts that). A Poisson count is
 the quantile of one keyed uniform number a group, so it depends on (seed, dataset, group) alone, and
 a higher rate never gives an example fewer copies: arms of a sweep over the rate share their
-randomness. Levels are dealt in turn over each dataset's groups, which lie stratum by stratum in
+randomness. Levels are assigned in turn to each dataset's groups, which lie stratum by stratum in
 keyed order, beginning with a level drawn for the dataset: every group has each level with the same
 probability, and the numbers of groups with each differ by at most one in a dataset and in a
 stratum. So there (and only there) a new row of the same dataset can change another's level; its
-anchors stay where they are. Doses do not depend on the split into tune and test.
+anchors stay where they are. Counts do not depend on the split into tune and test.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from inject.settings import Copies
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dose:
+class CopyCount:
     """What was intended for one example, and what was drawn."""
 
     example_id: str
@@ -34,8 +34,13 @@ class Dose:
     """Number of copies that the plan places."""
 
 
-def doses(copies: Copies, members: Sequence[Example], *, seed: int, deal: int = 0) -> list[Dose]:
-    """Return the dose of every member, in the order given; each `deal` has draws of its own."""
+def draw_copy_counts(
+    copies: Copies, members: Sequence[Example], *, seed: int, draw_number: int = 0
+) -> list[CopyCount]:
+    """Return the copy count of each member, in the order given.
+
+    Each `draw_number` has draws of its own.
+    """
     if copies.fixed is not None:
         rates = np.full(len(members), float(copies.fixed))
         counts = np.full(len(members), copies.fixed, dtype=np.int64)
@@ -45,27 +50,29 @@ def doses(copies: Copies, members: Sequence[Example], *, seed: int, deal: int = 
 
         rates = np.full(len(members), copies.poisson)
         keys = keyed.item_keys([f"{member.dataset}\n{member.group}" for member in members])
-        uniform = keyed.unit(keyed.words(seed, keyed.Stream.DOSE, keys, deal))
+        uniform = keyed.unit(keyed.words(seed, keyed.Stream.COPY_COUNT, keys, draw_number))
         counts = poisson.ppf(uniform, copies.poisson).astype(np.int64)
     else:
-        counts = _dealt(copies.levels or (), members, seed, deal)
+        counts = _levels_in_turn(copies.levels or (), members, seed, draw_number)
         rates = counts.astype(np.float64)
     return [
-        Dose(example_id=member.example_id, rate=float(rate), realised=int(count))
+        CopyCount(example_id=member.example_id, rate=float(rate), realised=int(count))
         for member, rate, count in zip(members, rates, counts, strict=True)
     ]
 
 
-def _dealt(levels: tuple[int, ...], members: Sequence[Example], seed: int, deal: int) -> np.ndarray:
-    """Deal the levels in turn over each dataset's groups, from a drawn one on."""
+def _levels_in_turn(
+    levels: tuple[int, ...], members: Sequence[Example], seed: int, draw_number: int
+) -> np.ndarray:
+    """Assign the levels in turn to each dataset's groups, from a drawn one on."""
     datasets: dict[str, list[Example]] = defaultdict(list)
     for member in members:
         datasets[member.dataset].append(member)
     found: dict[tuple[str, str], int] = {}
     for dataset, rows in datasets.items():
-        first = keyed.words(seed, keyed.Stream.LEVEL, keyed.item_key(dataset), deal)
+        first = keyed.words(seed, keyed.Stream.LEVEL, keyed.item_key(dataset), draw_number)
         turn = int(keyed.below(len(levels), first))
-        for stratum in keyed_strata(rows, stream=keyed.Stream.LEVEL, seed=seed, number=deal):
+        for stratum in keyed_strata(rows, stream=keyed.Stream.LEVEL, seed=seed, number=draw_number):
             for group in stratum.groups:
                 found[dataset, group.rows[0].group] = levels[turn % len(levels)]
                 turn += 1

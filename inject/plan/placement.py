@@ -27,8 +27,8 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
-from inject.plan.training_stretch import TrainingStretch, training_stretch
-from inject.plan.windows import MOST_ROUNDS, check_room, draw_in_windows, targets
+from inject.plan.training_range import TrainingRange, training_range
+from inject.plan.windows import MAX_ROUNDS, check_room, draw_in_windows, drawn_positions
 from inject.settings import Placement
 
 I64 = npt.NDArray[np.int64]
@@ -76,25 +76,33 @@ def background_left(budget: int, payload: int) -> int:
     return left
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnplacedCopies:
+    """Copies before they have a place, each sequence as long as there are copies."""
+
+    example_keys: keyed.U64
+    """64-bit key of each copy's example."""
+    numbers: I64
+    """Which copy of its example it is."""
+    lengths: I64
+    """Payload tokens, separators included."""
+    names: Sequence[str]
+    """What to call the copy in a message."""
+
+
 def place_copies(
-    example_keys: keyed.U64,
-    copies: I64,
-    lengths: I64,
+    copies: UnplacedCopies,
     *,
-    names: Sequence[str],
     placement: Placement,
     seed: int,
     budget: int,
     context: int,
     document_starts: I64,
 ) -> Anchors:
-    """Find the anchor of each (example, copy).
+    """Find the anchor of each copy.
 
     Args:
-        example_keys: 64-bit key of each copy's example, shape [n].
-        copies: which copy of its example it is, shape [n].
-        lengths: payload tokens of each copy, separators included, shape [n].
-        names: what to call each copy in a message.
+        copies: which copies, of which lengths.
         placement: see the module.
         seed: the arm's seed, which also decides the order of windows.
         budget: tokens in the training stream, payload included.
@@ -104,37 +112,38 @@ def place_copies(
     Raises:
         InputError: when there is no room for the copies.
     """
+    keys, numbers, lengths = copies.example_keys, copies.numbers, copies.lengths
     background = background_left(budget, int(lengths.sum()))
     if not placement.contained:
         return _over_the_budget(
-            example_keys,
-            copies,
+            keys,
+            numbers,
             seed=seed,
             budget=budget,
             background=background,
             document_starts=document_starts if placement.policy == "document" else None,
         )
     n_windows = budget // context
-    stretch = training_stretch(placement.between, seed=seed, n_windows=n_windows)
-    check_room(lengths, names, context=context, stretch=stretch)
+    allowed_windows = training_range(placement.between, seed=seed, n_windows=n_windows)
+    check_room(lengths, copies.names, context=context, allowed_windows=allowed_windows)
     if placement.policy == "document":
         return _between_documents(
-            example_keys,
-            copies,
+            keys,
+            numbers,
             lengths,
             seed=seed,
             context=context,
             n_windows=n_windows,
-            stretch=stretch,
+            allowed_windows=allowed_windows,
             document_starts=document_starts[: int(np.searchsorted(document_starts, background))],
         )
     found = draw_in_windows(
-        example_keys,
-        copies,
+        keys,
+        numbers,
         lengths,
         seed=seed,
         context=context,
-        stretch=stretch,
+        allowed_windows=allowed_windows,
     )
     order = np.argsort(found.start)
     if placement.policy == "window":
@@ -190,22 +199,22 @@ def _between_documents(
     seed: int,
     context: int,
     n_windows: int,
-    stretch: TrainingStretch,
+    allowed_windows: TrainingRange,
     document_starts: I64,
 ) -> Anchors:
     """Walk the documents once a round; copies that found no place by the end are re-drawn."""
     draws = np.zeros(len(copies), dtype=np.int64)
     keys = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
-    allowed = _Allowed(stretch)
-    for _ in range(MOST_ROUNDS):
-        drawn = targets(
+    allowed = _Allowed(allowed_windows)
+    for _ in range(MAX_ROUNDS):
+        drawn = drawn_positions(
             example_keys,
             copies,
             draws,
             lengths,
             seed=seed,
             context=context,
-            stretch=stretch,
+            allowed_windows=allowed_windows,
         )
         position, order = _walked(
             np.lexsort((keys, drawn)), drawn, lengths, context, n_windows, allowed, document_starts
@@ -223,17 +232,17 @@ def _between_documents(
 
 
 class _Allowed:
-    """Whether single windows belong to a stretch; each is asked once."""
+    """Whether copies may lie in single windows; each window is checked once."""
 
-    def __init__(self, stretch: TrainingStretch) -> None:
-        self._stretch = stretch
+    def __init__(self, allowed_windows: TrainingRange) -> None:
+        self._windows = allowed_windows
         self._known: dict[int, bool] = {}
 
     def __call__(self, window: int) -> bool:
-        if self._stretch.whole:
+        if self._windows.whole:
             return True
         if window not in self._known:
-            self._known[window] = bool(self._stretch.holds(np.array([window]))[0])
+            self._known[window] = bool(self._windows.contains(np.array([window]))[0])
         return self._known[window]
 
 

@@ -4,8 +4,8 @@ A window and an offset in it are keyed draws that depend on (seed, example, copy
 copy's own length alone. A window holds copies as long as they fit in it; where they do not, the
 copy with the later key is drawn again with the next counter, and how often is recorded. Copies
 are laid out in the order of their offsets, ties by key; an offset beyond the background that a
-window has left is moved back to its end. The draws are over the windows of a stretch of the
-training (`inject.plan.training_stretch`), which may be all.
+window has left is moved back to its end. The draws are over the windows of a range of the
+training (`inject.plan.training_range`), which may be all.
 
 So a copy that was not drawn again stays in its window when examples or datasets are added, and
 at its offset unless another copy came to share its window.
@@ -20,15 +20,15 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
-from inject.plan.training_stretch import TrainingStretch
+from inject.plan.training_range import TrainingRange
 
 I64 = npt.NDArray[np.int64]
 
-MOST_ROUNDS = 1000
+MAX_ROUNDS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class InWindows:
+class WindowPlacements:
     """Where copies lie in the contaminated stream, each array of shape [number of copies]."""
 
     window: I64
@@ -43,7 +43,7 @@ class InWindows:
 
 
 def check_room(
-    lengths: I64, names: Sequence[str], *, context: int, stretch: TrainingStretch
+    lengths: I64, names: Sequence[str], *, context: int, allowed_windows: TrainingRange
 ) -> None:
     """Check that every copy fits into a window, and all of them into the windows there are.
 
@@ -51,7 +51,7 @@ def check_room(
         lengths: payload tokens of each copy.
         names: what to call each copy in a message.
         context: tokens in a window.
-        stretch: the windows that may be used.
+        allowed_windows: the windows that may be used.
 
     Raises:
         InputError: naming the longest copy, or the room there is.
@@ -67,14 +67,14 @@ def check_room(
             allowed="straddle: allow (policy splice or document), or shorter examples",
             hint="Set pool.long_examples to truncate or drop, or raise train.context.",
         )
-    windows = stretch.count
+    windows = allowed_windows.count
     needed = int(lengths.sum())
     if needed > windows * context:
         raise InputError(
             f"the copies need {needed:,} tokens, more than the {windows:,} windows of {context:,} "
             f"tokens ({windows * context:,}) that they may lie in",
-            where="corpus.tokens" if stretch.whole else "placement.between",
-            hint="Widen the stretch, raise corpus.tokens, or lower the copies or the members.",
+            where="corpus.tokens" if allowed_windows.whole else "placement.between",
+            hint="Widen placement.between, raise corpus.tokens, or lower copies or members.",
         )
 
 
@@ -85,8 +85,8 @@ def draw_in_windows(
     *,
     seed: int,
     context: int,
-    stretch: TrainingStretch,
-) -> InWindows:
+    allowed_windows: TrainingRange,
+) -> WindowPlacements:
     """Draw a window and an offset for each copy; `check_room` has passed.
 
     Args:
@@ -95,7 +95,7 @@ def draw_in_windows(
         lengths: payload tokens of each copy, at most `context`, shape [n].
         seed: the arm's seed.
         context: tokens in a window.
-        stretch: the windows that may be used.
+        allowed_windows: the windows that may be used.
 
     Raises:
         InputError: when the windows are so full that no place is found.
@@ -105,7 +105,7 @@ def draw_in_windows(
     offset = np.zeros(len(copies), dtype=np.int64)
     tiebreak = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
     pending = np.arange(len(copies))
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         window[pending], offset[pending] = _drawn(
             example_keys[pending],
             copies[pending],
@@ -113,22 +113,22 @@ def draw_in_windows(
             lengths[pending],
             seed=seed,
             context=context,
-            stretch=stretch,
+            allowed_windows=allowed_windows,
         )
         pending = _without_room(pending, window, lengths, tiebreak, context)
         if not len(pending):
             return _laid_out(window, offset, draws, lengths, tiebreak, context)
         draws[pending] += 1
-    windows = stretch.count
+    windows = allowed_windows.count
     raise InputError(
-        f"no window with room was found for {len(pending):,} copies in {MOST_ROUNDS:,} draws: "
+        f"no window with room was found for {len(pending):,} copies in {MAX_ROUNDS:,} draws: "
         f"the copies fill {lengths.sum() / (windows * context):.0%} of the windows they may lie in",
         where="placement",
         hint="Widen placement.between, raise corpus.tokens, or lower the copies.",
     )
 
 
-def targets(
+def drawn_positions(
     example_keys: keyed.U64,
     copies: I64,
     draws: I64,
@@ -136,7 +136,7 @@ def targets(
     *,
     seed: int,
     context: int,
-    stretch: TrainingStretch,
+    allowed_windows: TrainingRange,
 ) -> I64:
     """Return the position in the stream that each copy's draw names, as if it were alone."""
     window, offset = _drawn(
@@ -146,7 +146,7 @@ def targets(
         lengths,
         seed=seed,
         context=context,
-        stretch=stretch,
+        allowed_windows=allowed_windows,
     )
     return window * context + offset
 
@@ -159,9 +159,9 @@ def _drawn(
     *,
     seed: int,
     context: int,
-    stretch: TrainingStretch,
+    allowed_windows: TrainingRange,
 ) -> tuple[I64, I64]:
-    window = stretch.drawn(seed, keys, copies, draws)
+    window = allowed_windows.draw(seed, keys, copies, draws)
     offsets = keyed.words(seed, keyed.Stream.OFFSET, keys, copies, draws)
     return window, keyed.below(context - lengths + 1, offsets).astype(np.int64)
 
@@ -188,7 +188,7 @@ def _without_room(
 
 def _laid_out(
     window: I64, offset: I64, draws: I64, lengths: I64, tiebreak: keyed.U64, context: int
-) -> InWindows:
+) -> WindowPlacements:
     """Put the copies of each window in the order of their offsets."""
     # One window's copies stand together in both orders, so one sum over them serves both.
     by_window = np.argsort(window, kind="stable")
@@ -203,7 +203,7 @@ def _laid_out(
     first = np.searchsorted(window[order], window[order], side="left")
     start = np.empty(len(window), dtype=np.int64)
     start[order] = window[order] * context + gap[order] + before - before[first]
-    return InWindows(
+    return WindowPlacements(
         window=window,
         gap=gap,
         start=start,

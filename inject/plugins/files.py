@@ -15,7 +15,7 @@ from typing import NamedTuple
 from inject.digest import digest, text_digest
 from inject.errors import InputError, did_you_mean
 from inject.plugins.modules import execute
-from inject.plugins.plugin import Expected, Plugin
+from inject.plugins.plugin import Expected, Plugin, with_article
 from inject.plugins.sources import Source, own_code, read_sources, sources_digest
 
 _REFERENCE = re.compile(r"(?P<file>.+?\.py):(?P<name>[^:=]*)(?P<rest>:.*)?", re.DOTALL)
@@ -58,7 +58,7 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
         raise InputError(
             "there is no such file",
             where=reference.file,
-            allowed=f"FILE.py:NAME for a {expected.noun}",
+            allowed=f"FILE.py:NAME for {with_article(expected.noun)}",
             hint=""
             if path.is_absolute()
             else f"Relative paths start at the current folder, {Path.cwd()}.",

@@ -41,10 +41,16 @@ class Expected:
             InputError: with its type, and what is allowed.
         """
         if not self.accepts(value):
-            kind = f"the class {value.__name__}" if isinstance(value, type) else _article(value)
-            raise InputError(f"is {kind}, not a {self.noun}", where=where, allowed=self.allowed)
+            kind = (
+                f"the class {value.__name__}"
+                if isinstance(value, type)
+                else f"an object of type {type(value).__name__}"
+            )
+            raise InputError(
+                f"is {kind}, not {with_article(self.noun)}", where=where, allowed=self.allowed
+            )
 
 
-def _article(value: Any) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} object of type {name}"
+def with_article(noun: str) -> str:
+    """Return a noun with its article: `a detector`, `an executor`."""
+    return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"

@@ -63,7 +63,7 @@ TextKey = tuple[str, str]
 """example_id and variant: what names the text of a copy."""
 
 
-class ExposureLedger:
+class ExposureRecorder:
     """Collects the exposures of one training run.
 
     Args:
@@ -84,7 +84,7 @@ class ExposureLedger:
         self._rows: list[dict[str, Any]] = []
         self._reached: set[CopyName] = set()
 
-    def saw(
+    def record(
         self,
         *,
         epoch: int,
@@ -142,7 +142,7 @@ class ExposureLedger:
                 self._reached.add(CopyName(*(row[name] for name in CopyName._fields)))
                 self._rows.append(row)
 
-    def seen(self) -> pa.Table:
+    def recorded(self) -> pa.Table:
         """Return the exposures recorded so far, in training order."""
         rows = sorted(self._rows, key=lambda row: (row["tokens_before"], row["text_start"]))
         return pa.Table.from_pylist(rows, schema=SCHEMA)
@@ -159,7 +159,7 @@ class ExposureLedger:
             for name in self._names
             if name not in self._reached
         ]
-        return pa.concat_tables([self.seen(), pa.Table.from_pylist(never, schema=SCHEMA)])
+        return pa.concat_tables([self.recorded(), pa.Table.from_pylist(never, schema=SCHEMA)])
 
     def write(self, folder: Path) -> None:
         """Write all exposures into a folder."""
@@ -181,7 +181,7 @@ def read_exposures(folder: Path, *, columns: Sequence[str] | None = None) -> pa.
     return read_parquet(folder / EXPOSURES_FILE, columns=columns)
 
 
-class Seen(NamedTuple):
+class ExposureSoFar(NamedTuple):
     """What a model had seen of one example at some moment of its training."""
 
     copies: int
@@ -190,7 +190,7 @@ class Seen(NamedTuple):
     """The latest optimiser step that held any part of a copy."""
 
 
-def seen_by(exposures: pa.Table, step: int) -> dict[str, Seen]:
+def exposure_until(exposures: pa.Table, step: int) -> dict[str, ExposureSoFar]:
     """Return what had been seen of each example after an optimiser step.
 
     A copy that straddles windows was seen when all its parts had been, in one epoch. Examples of
@@ -216,10 +216,10 @@ def seen_by(exposures: pa.Table, step: int) -> dict[str, Seen]:
     for (name, _), pieces in parts.items():
         if sum(pieces.values()) == lengths[name]:
             copies[name.example_id].add(name)
-    return {name: Seen(len(copies[name]), latest) for name, latest in last.items()}
+    return {name: ExposureSoFar(len(copies[name]), latest) for name, latest in last.items()}
 
 
-def copies_seen(exposures: pa.Table) -> dict[str, int]:
+def seen_copy_counts(exposures: pa.Table) -> dict[str, int]:
     """Return how many different copies of each example were seen with all of their tokens.
 
     A copy that straddles two windows counts when both parts were seen. A copy seen in
@@ -241,7 +241,7 @@ def copies_seen(exposures: pa.Table) -> dict[str, int]:
     return dict(seen)
 
 
-class FedCopies(NamedTuple):
+class CopyOutcomes(NamedTuple):
     """What became of the planned copies of one training run; the last four sum to the first."""
 
     planned: int
@@ -260,7 +260,7 @@ class FedCopies(NamedTuple):
 _NAMED = 20
 
 
-def fed_copies(exposures: pa.Table) -> FedCopies:
+def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
     """Count the copies of `exposures.parquet` by what became of them."""
     parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
     altered: dict[CopyName, None] = {}
@@ -281,7 +281,7 @@ def fed_copies(exposures: pa.Table) -> FedCopies:
         if sum(pieces.values()) == row["text_length"]:
             whole.add(name)
     whole -= altered.keys()
-    return FedCopies(
+    return CopyOutcomes(
         planned=len(every),
         whole=len(whole),
         altered=len(altered),

@@ -45,7 +45,7 @@ class TokenSource(Protocol):
         ...
 
 
-class Stretch:
+class SourceSlice:
     """The part start <= position < stop of a token source, as a source of its own."""
 
     def __init__(self, source: TokenSource, start: int, stop: int) -> None:

@@ -1,9 +1,9 @@
 """Which rendition each copy carries.
 
-Dealt over examples: the members of each dataset are ranked by a keyed hash, and the ranks are
+Assigned by example: the members of each dataset are ranked by a keyed hash, and the ranks are
 shared out by weight from a drawn place on, so each member has each variant with the probability of
 its weight, and counts are within one of their shares. As with levels, a new row of the same dataset
-can change another's variant; other datasets change nothing, nor does the split. Dealt over copies:
+can change another's variant; other datasets change nothing, nor does the split. Assigned by copy:
 a keyed draw a copy. Where a variant has several versions, an example's copies take turns.
 Cost: about a second for a million copies.
 """
@@ -23,7 +23,7 @@ I64 = npt.NDArray[np.int64]
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 
-def choose(
+def choose_renditions(
     renditions: Sequence[Rendition],
     variants: Variants,
     members: Sequence[Example],
@@ -36,7 +36,7 @@ def choose(
 
     Args:
         renditions: of all members, at least one of each variant of each.
-        variants: the variants and how they are dealt.
+        variants: the variants and how they are assigned.
         members: the members.
         member: index of each copy's member, shape [number of copies].
         copy: which copy of its member it is, shape [number of copies].
@@ -45,8 +45,8 @@ def choose(
     keys = keyed.item_keys([one.example_id for one in members])
     weights = np.cumsum([variant.weight for variant in variants.of])
     edges = weights / weights[-1]
-    if variants.dealt == "examples":
-        kind = _dealt(members, keys, edges, seed)[member]
+    if variants.assign_by == "examples":
+        kind = _variant_of_each_member(members, keys, edges, seed)[member]
     else:
         drawn = keyed.unit(keyed.words(seed, keyed.Stream.VARIANT, keys[member], copy))
         kind = np.searchsorted(edges, drawn, side="right")
@@ -56,7 +56,7 @@ def choose(
     return order[first[member, kind] + (turn % versions).astype(np.int64)]
 
 
-def _dealt(
+def _variant_of_each_member(
     members: Sequence[Example], keys: keyed.U64, edges: npt.NDArray[np.float64], seed: int
 ) -> I64:
     """Return each member's variant: ranks within the dataset, shared out by weight."""

@@ -19,7 +19,7 @@ from inject.variants.settings import ParaphraseVariant
 TRIES = 4
 
 
-class Writer(Protocol):
+class TextGenerator(Protocol):
     """A model that answers prompts."""
 
     def write(self, prompt: str, *, seed: int) -> str:
@@ -27,7 +27,7 @@ class Writer(Protocol):
         ...
 
 
-def from_data(example: Example, versions: int) -> list[str]:
+def dataset_paraphrases(example: Example, versions: int) -> list[str]:
     """Return the first paraphrases that the dataset brings.
 
     Raises:
@@ -43,11 +43,11 @@ def from_data(example: Example, versions: int) -> list[str]:
     return list(example.paraphrases[:versions])
 
 
-def from_model(
+def model_paraphrases(
     examples: Sequence[Example],
     variant: ParaphraseVariant,
     *,
-    writer: Writer,
+    writer: TextGenerator,
     cache: Path | None,
     progress: Callable[[int, int], None] | None,
 ) -> list[list[str]]:
@@ -76,7 +76,11 @@ def from_model(
 
 
 def _paraphrase(
-    example: Example, variant: ParaphraseVariant, version: int, writer: Writer, cache: Path | None
+    example: Example,
+    variant: ParaphraseVariant,
+    version: int,
+    writer: TextGenerator,
+    cache: Path | None,
 ) -> str:
     prompt = variant.prompt.replace("{text}", example.text)
     answer = ""
@@ -95,7 +99,7 @@ def _paraphrase(
 
 
 def _asked(
-    prompt: str, variant: ParaphraseVariant, seed: int, writer: Writer, cache: Path | None
+    prompt: str, variant: ParaphraseVariant, seed: int, writer: TextGenerator, cache: Path | None
 ) -> str:
     asked = {
         "model": variant.model,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example
-from inject.variants.paraphrase import Writer, from_data, from_model
+from inject.variants.paraphrase import TextGenerator, dataset_paraphrases, model_paraphrases
 from inject.variants.rendition import Rendition
 from inject.variants.settings import (
     LowerCaseVariant,
@@ -25,7 +25,7 @@ from inject.variants.settings import (
     TruncatedVariant,
     Variant,
     Variants,
-    not_to_be_sent,
+    protected_texts_error,
 )
 from inject.variants.texts import lower_cased, question_only, without_answer
 from inject.variants.tokens import replaced, truncated
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 I64 = npt.NDArray[np.int64]
-LEAST_TOKENS = 2
+MIN_TOKENS = 2
 
 
 class _Text(NamedTuple):
@@ -53,7 +53,7 @@ def render_variants(
     *,
     tokenizer: "PreTrainedTokenizerBase",
     seed: int,
-    writer: Callable[[ParaphraseVariant], Writer],
+    writer: Callable[[ParaphraseVariant], TextGenerator],
     cache: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Rendition]:
@@ -134,15 +134,15 @@ def _paraphrased(
     members: Sequence[Example],
     kind: int,
     variant: ParaphraseVariant,
-    writer: Callable[[ParaphraseVariant], Writer],
+    writer: Callable[[ParaphraseVariant], TextGenerator],
     cache: Path | None,
     progress: Callable[[int, int], None] | None,
 ) -> Iterable[_Text]:
     if variant.by == "data":
-        written = [from_data(one, variant.versions) for one in members]
+        written = [dataset_paraphrases(one, variant.versions) for one in members]
     else:
         _check_sendable(members, variant)
-        written = from_model(
+        written = model_paraphrases(
             members, variant, writer=writer(variant), cache=cache, progress=progress
         )
     return [
@@ -158,7 +158,7 @@ def _check_sendable(members: Sequence[Example], variant: ParaphraseVariant) -> N
         one.dataset for one in members if not variant.may_send(one.dataset, protected=one.protected)
     }
     if kept:
-        raise not_to_be_sent(sorted(kept))
+        raise protected_texts_error(sorted(kept))
 
 
 def _ordinary(tokenizer: "PreTrainedTokenizerBase") -> I64:
@@ -171,12 +171,12 @@ def _ordinary(tokenizer: "PreTrainedTokenizerBase") -> I64:
 
 def _check_lengths(renditions: Sequence[Rendition], members: Mapping[str, Example]) -> None:
     for one in renditions:
-        if len(one.tokens) < LEAST_TOKENS:
+        if len(one.tokens) < MIN_TOKENS:
             example = members[one.example_id]
             raise InputError(
                 f"the variant `{one.variant}` leaves {len(one.tokens)} tokens of row "
                 f"{example.source_id}",
                 where=f"contaminants.{example.dataset}",
-                allowed=f"{LEAST_TOKENS} or more",
+                allowed=f"{MIN_TOKENS} or more",
                 hint="Raise its share, leave the variant out, or raise pool.min_tokens.",
             )

@@ -15,7 +15,7 @@ RETRIES = 3
 _NO_KEY = "none"
 
 
-class ServerWriter:
+class ServerTextGenerator:
     """Asks a chat completion for each prompt.
 
     Raises:

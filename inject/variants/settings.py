@@ -164,8 +164,8 @@ class Variants(Settings):
     of: Annotated[tuple[Variant, ...], Field(min_length=1)] = (WholeVariant(),)
     """The variants: `whole`, `question`, `no_answer`, `lower_case`, `replaced`, `truncated`,
     `paraphrase`."""
-    dealt: Literal["examples", "copies"] = "examples"
-    """`examples`: all copies of an example have one variant, dealt evenly by weight; `copies`:
+    assign_by: Literal["examples", "copies"] = "examples"
+    """`examples`: all copies of an example have one variant, assigned evenly by weight; `copies`:
     each copy draws its own."""
 
     @model_validator(mode="after")
@@ -180,10 +180,10 @@ class Variants(Settings):
     def label(self) -> str:
         """Return a short text for tables and folder names."""
         text = ", ".join(one.label() for one in self.of)
-        return text if self.dealt == "examples" or len(self.of) == 1 else f"{text} by copy"
+        return text if self.assign_by == "examples" or len(self.of) == 1 else f"{text} by copy"
 
 
-def not_to_be_sent(datasets: Sequence[str]) -> InputError:
+def protected_texts_error(datasets: Sequence[str]) -> InputError:
     """Return the error for protected datasets that a server was to paraphrase."""
     return InputError(
         f"the texts of protected data ({', '.join(datasets)}) would be sent to a server",

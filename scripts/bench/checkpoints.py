@@ -23,7 +23,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast, Trainer
 
-from inject.stream.exposures import ExposureLedger
+from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
 from train.loop import checkpoint_manifest, resume
@@ -72,7 +72,7 @@ def timing(trainer: Timed, ours: Timed, added: Timed) -> Iterator[None]:
 def main() -> None:
     """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(description="Checkpoints with and without digests.")
-    parser.add_argument("--shape", default="configs/models/llama-1m.yaml")
+    parser.add_argument("--shape", default="llama-1m")
     parser.add_argument("--count", type=int, default=12)
     parser.add_argument("--folder", default=None)
     options = parser.parse_args()
@@ -92,7 +92,7 @@ def main() -> None:
             model=model,
             tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
             view=view,
-            ledger=ExposureLedger(view, [], {}),
+            ledger=ExposureRecorder(view, [], {}),
             settings=SETTINGS,
             seed=0,
             unfinished=unfinished,

@@ -25,7 +25,7 @@ import transformers
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from inject.stream.exposures import ExposureLedger
+from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
 from train.loop.dataset import Stream, collate
@@ -35,7 +35,7 @@ from train.loop.training_loop import train
 from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
 
-SHAPE = "configs/models/llama-1m.yaml"
+SHAPE = "llama-1m"
 VOCABULARY = 4096
 WARM_UP_TURNS = 3
 SETTINGS = TrainSettings(
@@ -145,7 +145,7 @@ def main() -> None:
             model=new_model(),
             tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
             view=view,
-            ledger=ExposureLedger(view, [], {}),
+            ledger=ExposureRecorder(view, [], {}),
             settings=SETTINGS,
             seed=0,
             progress=turns,

@@ -1,7 +1,7 @@
 """Tokens a second, model FLOPs utilisation and memory of larger shapes, plain and under ZeRO.
 
     python -m scripts.bench.utilisation                         # 160 M and 1 B at length 2,048
-    python -m scripts.bench.utilisation --shapes configs/models/llama-1m.yaml --context 256 \\
+    python -m scripts.bench.utilisation --shapes llama-1m --context 256 \\
         --device-windows 4 --windows 8 --vocabulary 4096        # the same path on a CPU
 
 For GPUs; on a CPU it shows that the path works, and MFU is null. Each figure is taken in processes
@@ -23,7 +23,7 @@ from typing import Any
 from train.execution import ExecutionSettings
 from train.launch import launch
 
-SHAPES = ("configs/models/llama-160m.yaml", "configs/models/llama-1b.yaml")
+SHAPES = ("llama-160m", "llama-1b")
 SKIPPED = 20
 """Steps before the device is warm: compilation, caches, clocks."""
 
@@ -34,7 +34,7 @@ def measure(asked: dict[str, Any]) -> None:
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
 
-    from inject.stream.exposures import ExposureLedger
+    from inject.stream.exposures import ExposureRecorder
     from inject.stream.view import clean_view
     from scripts.bench.random_tokens import RandomTokens
     from train.loop.log import read_log
@@ -61,7 +61,7 @@ def measure(asked: dict[str, Any]) -> None:
         model=build_model(shape, vocabulary, 0, 0),
         tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
         view=view,
-        ledger=ExposureLedger(view, [], {}),
+        ledger=ExposureRecorder(view, [], {}),
         settings=settings,
         seed=0,
         execution=ExecutionSettings(**asked["execution"]),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.examples.example import Example
-from inject.plan.plan import make_plan
+from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.separators import end_separators, separators_for
 from inject.settings import Copies, Placement
 from inject.stream.view import View, clean_view
@@ -92,12 +92,10 @@ def _view(placement: Placement | None) -> tuple[View, list[int]]:
     plan = make_plan(
         examples,
         {str(index): np.full(length, 100 + index) for index, length in enumerate((6, 8, 5))},
-        copies=Copies(fixed=2),
-        placement=placement,
-        seed=4,
+        PlanSettings(
+            copies=Copies(fixed=2), placement=placement, budget=budget, context=CONTEXT, seed=4
+        ),
         source=Toy(),
-        budget=budget,
-        context=CONTEXT,
         separators=end_separators(END, document=True)
         if placement.policy == "document"
         else separators_for(placement, None),

@@ -1,4 +1,4 @@
-"""What `spikein detect` says of its scores: tables for people, one JSON object for programs."""
+"""The output of `spikein detect`: tables for people, one JSON object for programs."""
 
 import json
 from collections import Counter

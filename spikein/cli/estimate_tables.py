@@ -1,15 +1,15 @@
-"""How `spikein plan` tells what training will take."""
+"""The tables of `spikein plan` about training: steps, operations, memory, disk, GPU-hours."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from spikein.cli.output import Column, count, print_table, say
+from spikein.cli.output import Column, print_table, say, short_number
 
 if TYPE_CHECKING:
-    from spikein.estimates.training import Estimate, Hardware
+    from spikein.estimates.training import Hardware, TrainingEstimate
 
 
-def print_estimates(every: "Sequence[Estimate]", hardware: "Hardware") -> None:
+def print_estimates(every: "Sequence[TrainingEstimate]", hardware: "Hardware") -> None:
     """Print steps, operations, memory of a GPU by stage of ZeRO, disk and GPU-hours."""
     from spikein.store.filesystem import human_bytes
 
@@ -31,12 +31,12 @@ def print_estimates(every: "Sequence[Estimate]", hardware: "Hardware") -> None:
                 one.what,
                 f"{one.runs:,}",
                 f"{one.steps:,}",
-                count(one.tokens),
+                short_number(one.tokens),
                 *(
                     ("", *("" for _ in stages), "", "")
                     if one.cost is None
                     else (
-                        count(one.cost.flops),
+                        short_number(one.cost.flops),
                         *(human_bytes(one.memory(stage)) for stage in range(len(stages))),
                         human_bytes(one.cost.disk * one.models),
                         _hours(one.cost.gpu_seconds / 3600),
@@ -69,7 +69,7 @@ def print_estimates(every: "Sequence[Estimate]", hardware: "Hardware") -> None:
 
 
 def print_unresolved(unresolved: Mapping[str, str]) -> None:
-    """Say what could not be looked up: one reason usually stands for all."""
+    """Print what could not be resolved without a network: one reason usually stands for all."""
     if not unresolved:
         return
     reason = next(iter(unresolved.values())).rstrip(".")
@@ -80,7 +80,7 @@ def print_unresolved(unresolved: Mapping[str, str]) -> None:
     )
 
 
-def _windows(known: "Sequence[Estimate]") -> str:
+def _windows(known: "Sequence[TrainingEstimate]") -> str:
     numbers = sorted({one.windows for one in known})
     text = " or ".join(str(number) for number in numbers)
     return f"{text} window{'' if numbers == [1] else 's'}"

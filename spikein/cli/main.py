@@ -1,7 +1,7 @@
 """The command `spikein`: its commands, and how they end.
 
 Exit codes: 0 done; 2 bad input, a failed audit, or a machine that refuses (no space, no
-permission), told without a traceback; 130 interrupted; 143 ended by SIGTERM, with a checkpoint
+permission), reported without a traceback; 130 interrupted; 143 ended by SIGTERM, with a checkpoint
 where a model was being trained; 1 a defect of ours, with its traceback. Nothing heavy is imported
 before a command runs.
 """
@@ -20,8 +20,10 @@ from spikein.cli.commands import (
     datasets,
     detect,
     detectors,
+    executors,
     export,
     gc,
+    init,
     plan,
     report,
     run,
@@ -43,14 +45,14 @@ class _Commands(TyperGroup):
             print_error("interrupted. Finished steps are kept; run the same command to go on.")
             raise typer.Exit(130) from None
         except Exception as error:
-            said = _of_the_machine(error)
-            if said is None:
+            refusal = _machine_refusal(error)
+            if refusal is None:
                 raise
-            print_error(said)
+            print_error(refusal)
             raise typer.Exit(2) from None
 
 
-def _of_the_machine(error: Exception) -> str | None:
+def _machine_refusal(error: Exception) -> str | None:
     """Say what the machine refused: no space, no permission; None for a defect of ours."""
     from spikein.store.filesystem import disk_full
     from spikein.store.folder_check import read_only
@@ -68,27 +70,29 @@ app = typer.Typer(
     name="spikein",
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_EXPERIMENTS = "Experiments"
-_MODELS = "Any model, any file"
-_KEEPING = "Housekeeping"
+_EXPERIMENT_PANEL = "Experiments"
+_MODEL_PANEL = "Any model, any file"
+_STORE_PANEL = "Housekeeping"
 
-app.command("run", rich_help_panel=_EXPERIMENTS)(run.run)
-app.command("check", rich_help_panel=_EXPERIMENTS)(check.check)
-app.command("plan", rich_help_panel=_EXPERIMENTS)(plan.plan)
-app.command("status", rich_help_panel=_EXPERIMENTS)(status.status)
-app.command("report", rich_help_panel=_EXPERIMENTS)(report.report)
-app.command("audit", rich_help_panel=_EXPERIMENTS)(audit.audit)
-app.command("export", rich_help_panel=_EXPERIMENTS)(export.export)
-app.command("detect", rich_help_panel=_MODELS)(detect.detect)
-app.command("datasets", rich_help_panel=_MODELS)(datasets.datasets)
-app.command("detectors", rich_help_panel=_MODELS)(detectors.detectors)
-app.command("gc", rich_help_panel=_KEEPING)(gc.gc)
+app.command("init", rich_help_panel=_EXPERIMENT_PANEL)(init.init)
+app.command("run", rich_help_panel=_EXPERIMENT_PANEL)(run.run)
+app.command("check", rich_help_panel=_EXPERIMENT_PANEL)(check.check)
+app.command("plan", rich_help_panel=_EXPERIMENT_PANEL)(plan.plan)
+app.command("status", rich_help_panel=_EXPERIMENT_PANEL)(status.status)
+app.command("report", rich_help_panel=_EXPERIMENT_PANEL)(report.report)
+app.command("audit", rich_help_panel=_EXPERIMENT_PANEL)(audit.audit)
+app.command("export", rich_help_panel=_EXPERIMENT_PANEL)(export.export)
+app.command("executors", rich_help_panel=_EXPERIMENT_PANEL)(executors.executors)
+app.command("detect", rich_help_panel=_MODEL_PANEL)(detect.detect)
+app.command("datasets", rich_help_panel=_MODEL_PANEL)(datasets.datasets)
+app.command("detectors", rich_help_panel=_MODEL_PANEL)(detectors.detectors)
+app.command("gc", rich_help_panel=_STORE_PANEL)(gc.gc)
 
 
 def _version(asked: bool) -> None:
@@ -110,9 +114,9 @@ def _spikein(
 ) -> None:
     """Spike known text into a corpus, train a language model, see which detectors can tell.
 
-    [bold]Start here:[/]  spikein run configs/quickstart.yaml
+    [bold]Start here:[/]  spikein run quickstart
 
-    No download, no GPU, a few minutes; the report says where to look.
+    No download, no GPU, a few minutes; and a report at the end.
     """
 
 

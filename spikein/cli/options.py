@@ -5,9 +5,17 @@ from typing import Annotated
 
 import typer
 
+from spikein.cli import completion
+
 ExperimentFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="An experiment file, such as configs/quickstart.yaml."),
+    typer.Argument(
+        metavar="FILE",
+        help="An experiment file, or the name of one that comes with spikein, such as "
+        "[cyan]quickstart[/].",
+        autocompletion=completion.experiments,
+        show_default=False,
+    ),
 ]
 Overrides = Annotated[
     list[str] | None,
@@ -15,6 +23,16 @@ Overrides = Annotated[
         metavar="KEY=VALUE",
         help="Values that replace those of the file: dotted keys ([cyan]train.lr=1e-3[/]), list "
         "items ([cyan]contaminants.0.members=50[/]), variables ([cyan]data=../files[/]).",
+        autocompletion=completion.overrides,
+        show_default=False,
+    ),
+]
+RunName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run's name or folder.",
+        autocompletion=completion.runs,
         show_default=False,
     ),
 ]

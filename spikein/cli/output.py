@@ -76,7 +76,32 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
     console().print(table)
 
 
-def count(number: float | None) -> str:
+def with_noun(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 arm`, `1,200 arms`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print what somebody should know, each sentence once."""
+    for note in dict.fromkeys(notes):
+        say(f"Note: {note}")
+
+
+def exit_if_refused(problems: Sequence[str]) -> None:
+    """End the command with what a run would refuse; return where there is nothing.
+
+    Raises:
+        typer.Exit: with code 2.
+    """
+    import typer
+
+    if not problems:
+        return
+    print_error("\n".join(["this cannot be run:", *(f"- {problem}" for problem in problems)]))
+    raise typer.Exit(2)
+
+
+def short_number(number: float | None) -> str:
     """Return a number in short: `950`, `12.3 k`, `4.0 M`, `1.2 G`, `3.4e+18`; `` for None."""
     if number is None:
         return ""

@@ -4,91 +4,123 @@ Everything that is wrong is found in one reading: overrides, variables, and ever
 the sweep. A problem that one swept value causes names that value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
-from inject.errors import InputError, Problems
+from inject.errors import InputError, InputErrors
 from inject.secrets import secrets_in, without_secrets
+from inject.shipped import EXPERIMENTS, SHAPES
+from spikein.config.cross_checks import cross_checks
+from spikein.config.extends import read_extended
+from spikein.config.key_path import KeyPath, dotted
 from spikein.config.overrides import apply_overrides, escape, interpolate
-from spikein.config.schema import Experiment, cross_checks, tidy
-from spikein.config.sweep import Combination, combinations, describe, repeated_values, validate
-from spikein.config.validation_errors import explain
-from spikein.config.yaml_document import Document, KeyPath, dotted, read_document
+from spikein.config.schema import Experiment, plain_values
+from spikein.config.sweep import (
+    ArmExperiment,
+    Combination,
+    arms,
+    combinations,
+    describe_choice,
+    repeated_values,
+    validate,
+)
+from spikein.config.validation_errors import validation_errors
+from spikein.config.yaml_document import Document
+from spikein.config.yaml_text import block_text
 
 MOST_ARMS = 10_000
 
 
-def read_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
-    """Read and check an experiment file.
+@dataclass(frozen=True, kw_only=True)
+class CheckedExperiment:
+    """An experiment that can be run, and its arms; everything in it was checked."""
+
+    experiment: Experiment
+    """Where it sweeps, with the first value of each axis in place."""
+    arms: tuple[ArmExperiment, ...]
+    """Every combination of the swept values with every seed, in their fixed order."""
+    notes: tuple[str, ...] = ()
+    """Names that a reader might take for another file."""
+
+
+def read_experiment(path: str | Path, overrides: Sequence[str] = ()) -> CheckedExperiment:
+    """Read and check an experiment file and what it extends.
 
     Args:
-        path: the YAML file.
+        path: the YAML file, or the name of a shipped experiment (see `inject.shipped`).
         overrides: `key=value` each, dotted keys; they win over the file.
 
-    Returns:
-        The experiment; where it sweeps, with the first value of each axis in place.
-
     Raises:
-        InputError: when the file cannot be read at all.
-        Problems: with everything that is wrong in it.
+        InputError: when a file cannot be read at all.
+        InputErrors: with everything that is wrong in it.
     """
-    return check(read_document(path), overrides)
+    document, notes = read_extended(EXPERIMENTS.find(path))
+    checked = check_document(document, overrides)
+    shapes = dict.fromkeys(arm.experiment.model.shape for arm in checked.arms)
+    clashes = [
+        EXPERIMENTS.clash(path),
+        *notes,
+        *(SHAPES.clash(shape) for shape in shapes if shape is not None),
+    ]
+    return replace(checked, notes=tuple(note for note in clashes if note))
 
 
-def check(document: Document, overrides: Sequence[str] = ()) -> Experiment:
+def check_document(document: Document, overrides: Sequence[str] = ()) -> CheckedExperiment:
     """Return the checked experiment of a document (see `read_experiment`)."""
     title = f"{document.name} is not a valid experiment:"
     document, problems = apply_overrides(document, overrides, keys=Experiment.model_fields)
     document, unknown = interpolate(_without_nulls(document))
-    document, secret = _masked(document)
+    document, secret = _refuse_secrets(document)
     problems = [*problems, *unknown, *secret]
     try:
         candidates = combinations(document)
-    except Problems as error:
-        raise Problems([*problems, *error.problems], title=title) from None
+    except InputErrors as error:
+        raise InputErrors([*problems, *error.problems], title=title) from None
     seeds = document.values.get("seeds")
     many = len(candidates) * (len(seeds) if isinstance(seeds, list) else 1)
     if many > MOST_ARMS:
-        told = InputError(
+        problem = InputError(
             f"seeds: {many:,} arms, {len(candidates):,} combinations with each seed",
             where=document.place(("seeds",)),
             allowed=f"at most {MOST_ARMS:,}",
             hint="Split the experiment into several.",
         )
-        raise Problems([*problems, told], title=title)
-    found, checked = _check_all(candidates)
-    problems += _told(found, candidates, document)
+        raise InputErrors([*problems, problem], title=title)
+    found, checked = _check_combinations(candidates)
+    problems += _with_choices(found, candidates, document)
     if not problems:
-        problems = [_placed(one, path, document) for path, one in repeated_values(checked)]
+        problems = [_at_place(one, path, document) for path, one in repeated_values(checked)]
     if problems:
-        raise Problems(problems, title=title)
-    return checked[0][1]
+        raise InputErrors(problems, title=title)
+    return CheckedExperiment(experiment=checked[0][1], arms=arms(checked))
 
 
 def resolved_yaml(experiment: Experiment) -> str:
     """Return the experiment as YAML with every default filled in; reading it gives the same."""
-    plain = tidy(experiment)
+    plain = plain_values(experiment)
     variables = plain.pop("variables")
     plain = {"name": plain.pop("name"), "variables": variables, **escape(plain)}
-    return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return block_text(plain)
 
 
 def _without_nulls(document: Document) -> Document:
-    """Leave out optional parts that are null: `sweep=null` is how an override removes one."""
+    """Leave out optional parts and axes of the sweep that are null: `null` takes one away."""
     fields = Experiment.model_fields
     kept = {
         key: value
         for key, value in document.values.items()
         if value is not None or key not in fields or fields[key].is_required()
     }
+    if isinstance(sweep := kept.get("sweep"), Mapping):
+        kept["sweep"] = {axis: values for axis, values in sweep.items() if values is not None}
     return Document(values=kept, places=document.places, name=document.name)
 
 
-def _masked(document: Document) -> tuple[Document, list[InputError]]:
-    """Refuse secrets wherever they stand; what is said of the document later repeats none."""
+def _refuse_secrets(document: Document) -> tuple[Document, list[InputError]]:
+    """Refuse secrets wherever they stand; later messages about the document repeat none."""
     problems = [
         InputError(
             f"{dotted(path)}: holds {kind}, and experiment files are copied into run folders",
@@ -104,55 +136,41 @@ def _masked(document: Document) -> tuple[Document, list[InputError]]:
     return Document(values=values, places=document.places, name=document.name), problems
 
 
-class _Dumper(yaml.SafeDumper):
-    """Quotes every text that is not a plain word, since our reader knows fewer types."""
+# A problem by its text, with the numbers of the combinations that have it.
+_Grouped = dict[str, tuple[InputError, list[int]]]
 
 
-# Other YAML readers take some of these for true and false.
-_SPECIAL = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    plain = text.isidentifier() and text.lower() not in _SPECIAL
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
-
-
-_Dumper.add_representer(str, _represent_text)
-
-
-Found = dict[str, tuple[InputError, list[int]]]
-
-
-def _check_all(
+def _check_combinations(
     candidates: Sequence[Combination],
-) -> tuple[Found, list[tuple[Combination, Experiment]]]:
+) -> tuple[_Grouped, list[tuple[Combination, Experiment]]]:
     """Check every combination; group equal problems with the combinations that have them."""
-    found: Found = {}
+    found: _Grouped = {}
     checked: list[tuple[Combination, Experiment]] = []
     for number, candidate in enumerate(candidates):
-        document = candidate.document
         try:
-            experiment = validate(document.values)
+            experiment = validate(candidate.values)
         except ValidationError as error:
-            problems = explain(error, Experiment, document)
+            problems = validation_errors(error, Experiment, candidate.document())
         except InputError as error:
-            problems = [InputError(str(error), where=error.where or document.name)]
+            problems = [InputError(str(error), where=error.where or candidate.swept.name)]
         else:
-            problems = [
-                _placed(problem, path, document) for path, problem in cross_checks(experiment)
-            ]
+            wrong = cross_checks(experiment)
+            document = candidate.document() if wrong else candidate.swept
+            problems = [_at_place(problem, path, document) for path, problem in wrong]
             checked.append((candidate, experiment))
         for problem in problems:
             found.setdefault(str(problem), (problem, []))[1].append(number)
     return found, checked
 
 
-def _told(found: Found, candidates: Sequence[Combination], document: Document) -> list[InputError]:
+def _with_choices(
+    found: _Grouped, candidates: Sequence[Combination], document: Document
+) -> list[InputError]:
     """Name the swept value that a problem comes with, unless every combination has it."""
-    told = []
+    explained = []
     for problem, numbers in found.values():
         if len(numbers) == len(candidates):
-            told.append(problem)
+            explained.append(problem)
             continue
         choices = [candidates[number].choice for number in numbers]
         shared = {
@@ -160,18 +178,19 @@ def _told(found: Found, candidates: Sequence[Combination], document: Document) -
             for axis, index in choices[0].items()
             if all(choice[axis] == index for choice in choices)
         }
-        told.append(
+        values = describe_choice(shared or choices[0], document)
+        explained.append(
             InputError(
                 problem.problem,
-                where=f"{problem.where} (sweep: with {describe(shared or choices[0], document)})",
+                where=f"{problem.where} (sweep: with {values})",
                 allowed=problem.allowed,
                 hint=problem.hint,
             )
         )
-    return told
+    return explained
 
 
-def _placed(error: InputError, path: KeyPath, document: Document) -> InputError:
+def _at_place(error: InputError, path: KeyPath, document: Document) -> InputError:
     return InputError(
         error.problem, where=document.place(path), allowed=error.allowed, hint=error.hint
     )

@@ -14,7 +14,8 @@ from typing import Any
 
 from inject.errors import InputError, did_you_mean
 from inject.secrets import masked
-from spikein.config.yaml_document import Document, KeyPath, dotted, parse_value
+from spikein.config.key_path import KeyPath, dotted
+from spikein.config.yaml_document import Document, parse_value
 
 _REFERENCE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -68,7 +69,7 @@ def apply_overrides(
     """Return the document with the overrides in place, and every problem they have.
 
     Args:
-        document: what the file says.
+        document: the content of the file.
         overrides: `key=value` each; a later one wins over an earlier one.
         keys: the top-level keys of an experiment.
     """
@@ -93,7 +94,7 @@ def apply_overrides(
                 InputError(
                     f"{dotted(path)} is swept, so that its value would be replaced by the sweep's",
                     where=override.place,
-                    hint=f"Give sweep.{axis}=[…], or sweep=null for no sweep.",
+                    hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to sweep it no more.",
                 )
             )
     return Document(values=values, places=places, name=document.name), problems
@@ -199,6 +200,10 @@ def _with_variables(override: Override, values: Mapping[str, Any], keys: Sequenc
         return override.path
     if first == "variables" and len(override.path) == 1:
         return override.path
+    if first == "extends":
+        raise InputError(
+            "extends stands in an experiment file, not on the command line", where=override.place
+        )
     declared = values.get("variables") or {}
     name = first if first != "variables" else str(override.path[1])
     used = _all_references(values)

@@ -8,17 +8,18 @@ seeds vary within a combination; so the order of arms is a function of the file 
 import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
-from inject.errors import InputError, Problems
+from inject.errors import InputError, InputErrors
 from inject.settings import Copies
+from spikein.config.key_path import KeyPath, dotted
 from spikein.config.overrides import parse_path, set_value
-from spikein.config.schema import Experiment, tidy
-from spikein.config.yaml_document import Document, KeyPath, dotted
+from spikein.config.schema import Experiment, plain_values
+from spikein.config.yaml_document import Document
 
 MOST_COMBINATIONS = 1_000
 _NOT_SWEPT = ("name", "seeds", "sweep", "variables")
@@ -49,43 +50,56 @@ class Combination:
 
     choice: dict[str, int]
     """Axis to the index of its value."""
-    document: Document
+    values: Mapping[str, Any]
+    """The experiment with the chosen values in place."""
+    swept: Document
+    """The experiment that they come from, with its sweep."""
+
+    def document(self) -> Document:
+        """Return the values with their places; a chosen one stands in its axis."""
+        places = dict(self.swept.places)
+        for axis, index in self.choice.items():
+            path, source = parse_path(axis), ("sweep", axis, index)
+            for old in [old for old in places if old[: len(path)] == path]:
+                del places[old]
+            places[path] = self.swept.place(source)
+            for old, place in self.swept.places.items():
+                if old[: len(source)] == source:
+                    places[path + old[len(source) :]] = place
+        return Document(values=self.values, places=places, name=self.swept.name)
 
 
 def combinations(document: Document) -> list[Combination]:
     """Return every combination of the document's `sweep`; a single one where it has none.
 
     Raises:
-        Problems: when `sweep` is no mapping of lists, an axis cannot be set, two axes overlap
+        InputErrors: when `sweep` is no mapping of lists, an axis cannot be set, two axes overlap
             or there are more than 1,000 combinations; all of it at once.
     """
     sweep = document.values.get("sweep") or {}
     problems = _axis_problems(sweep, document)
     if problems:
-        raise Problems(problems, title=f"{document.name}: the sweep cannot be run:")
+        raise InputErrors(problems, title=f"{document.name}: the sweep cannot be run:")
     axes = list(sweep)
     result = []
     for indexes in itertools.product(*(range(len(sweep[axis])) for axis in axes)):
         choice = dict(zip(axes, indexes, strict=True))
-        result.append(Combination(choice=choice, document=_chosen(document, choice)))
+        values = _chosen(document, choice)
+        result.append(Combination(choice=choice, values=values, swept=document))
     return result
 
 
-def arms(experiment: Experiment) -> list[ArmExperiment]:
-    """Return the arms of a checked experiment, in their fixed order."""
-    values = {**experiment.model_dump(mode="json", exclude_unset=True)}
-    document = Document(values=values, places={}, name=experiment.name)
+def arms(checked: Sequence[tuple[Combination, Experiment]]) -> tuple[ArmExperiment, ...]:
+    """Return the arms of checked combinations, in their fixed order: each with every seed."""
     result = []
-    for combination in combinations(document):
-        chosen = validate(combination.document.values)
-        plain = tidy(chosen)
-        keys = list(combination.choice)
-        axes = {key: _find(plain, parse_path(key)) for key in keys}
-        labels = {key: value_label(_find(chosen, parse_path(key))) for key in keys}
+    for combination, experiment in checked:
+        chosen = {key: _find(experiment, parse_path(key)) for key in combination.choice}
+        axes = {key: _plain(value) for key, value in chosen.items()}
+        labels = {key: value_label(value) for key, value in chosen.items()}
         for seed in experiment.seeds:
-            single = chosen.model_copy(update={"seeds": (seed,), "sweep": {}})
+            single = experiment.model_copy(update={"seeds": (seed,), "sweep": {}})
             result.append(ArmExperiment(axes=axes, labels=labels, seed=seed, experiment=single))
-    return result
+    return tuple(result)
 
 
 def validate(values: Mapping[str, Any]) -> Experiment:
@@ -111,7 +125,7 @@ def value_label(value: Any) -> str:
             short = f"{value:g}"
             return short if float(short) == value else repr(value)
         case BaseModel():
-            return value_label(tidy(value))
+            return value_label(plain_values(value))
         case Mapping():
             return ",".join(f"{key}={value_label(item)}" for key, item in value.items())
         case list() | tuple():
@@ -192,21 +206,13 @@ def _single(values: Any) -> bool:
     return isinstance(values, str | int | float)
 
 
-def _chosen(document: Document, choice: Mapping[str, int]) -> Document:
-    """Return the document with the chosen values in place, and their places with them."""
-    values = _copy(document.values)
-    places = dict(document.places)
+def _chosen(document: Document, choice: Mapping[str, int]) -> dict[str, Any]:
+    """Return the document's values with the chosen ones in place."""
+    values: dict[str, Any] = _copy(document.values)
     for axis, index in choice.items():
-        path = parse_path(axis)
-        source: KeyPath = ("sweep", axis, index)
-        set_value(values, path, document.values["sweep"][axis][index], where=document.place(source))
-        for old in [old for old in places if old[: len(path)] == path]:
-            del places[old]
-        places[path] = document.place(source)
-        for old, place in document.places.items():
-            if old[: len(source)] == source:
-                places[path + old[len(source) :]] = place
-    return Document(values=values, places=places, name=document.name)
+        where = document.place(("sweep", axis, index))
+        set_value(values, parse_path(axis), document.values["sweep"][axis][index], where=where)
+    return values
 
 
 def _copy(value: Any) -> Any:
@@ -220,14 +226,22 @@ def _find(value: Any, path: KeyPath) -> Any:
         if isinstance(value, BaseModel):
             value = getattr(value, str(part))
         elif isinstance(value, Mapping):
-            # A null that is a default is left out of plain values.
-            value = value.get(str(part))
+            value = value[str(part)]
         else:
             value = value[int(part)]
     return value
 
 
-def describe(choice: Mapping[str, int], document: Document) -> str:
+def _plain(value: Any) -> Any:
+    """Return one value of an experiment as plain JSON."""
+    if isinstance(value, BaseModel):
+        return plain_values(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def describe_choice(choice: Mapping[str, int], document: Document) -> str:
     """Return `axis=value, …` of one combination as the file has it, for messages."""
     sweep = document.values["sweep"]
     return ", ".join(

@@ -1,7 +1,7 @@
-"""What pydantic finds wrong, told in the words of the person who wrote the file.
+"""What pydantic finds wrong, in the words of the person who wrote the file.
 
-Each problem names its key path and its place, says what was given, what is allowed and, for
-an unknown key, which key may have been meant. Errors of the branches of a union become one.
+Each problem names its key path and its place, what was given, what is allowed and, for an
+unknown key, which key may have been meant. Errors of the branches of a union become one.
 """
 
 import types
@@ -12,7 +12,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from inject.errors import InputError, did_you_mean
-from spikein.config.yaml_document import Document, KeyPath, dotted
+from spikein.config.key_path import KeyPath, dotted
+from spikein.config.renamed_keys import new_key, new_word
+from spikein.config.yaml_document import Document
 
 _KINDS = {
     "string": "text",
@@ -32,7 +34,9 @@ _KINDS = {
 }
 
 
-def explain(error: ValidationError, model: type[BaseModel], document: Document) -> list[InputError]:
+def validation_errors(
+    error: ValidationError, model: type[BaseModel], document: Document
+) -> list[InputError]:
     """Return one `InputError` for each thing wrong with `document`, in its order of keys.
 
     Args:
@@ -107,7 +111,10 @@ def _problem(
     kind = first["type"]
     context = first.get("ctx") or {}
     if kind == "extra_forbidden":
+        if renamed := new_key(path):
+            return _renamed(key, renamed, where)
         known = allowed_keys(model, document.values, path[:-1])
+        known += ["extends"] if len(path) == 1 else []
         return InputError(
             f"{key}: no such key.{did_you_mean(str(path[-1]), known)}",
             where=where,
@@ -123,14 +130,16 @@ def _problem(
         tag = str(context.get("discriminator", "kind")).strip("'")
         known = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
         wrong = str(context.get("tag"))
+        if renamed := new_word((*path, tag), wrong):
+            return _renamed(f"{key}.{tag}: {wrong}", renamed, document.place((*path, tag)))
         return InputError(
             f"{key}.{tag}: {wrong!r} is none of them.{did_you_mean(wrong, known)}",
             where=document.place((*path, tag)),
             allowed=", ".join(known),
         )
     if kind in ("value_error", "assertion_error"):
-        said = first["msg"].partition(", ")[2]
-        return InputError(f"{key}: {said}", where=where)
+        reason = first["msg"].partition(", ")[2]
+        return InputError(f"{key}: {reason}", where=where, hint=_origins(given, path, document))
     expected = list(dict.fromkeys(text for one in group if (text := _expected(one))))
     if not expected:
         return InputError(f"{key}: {first['msg']} (given: {plain_type(given)})", where=where)
@@ -141,6 +150,23 @@ def _problem(
     return InputError(
         f"{key}: is {plain_type(given)}.{close}", where=where, allowed=" or ".join(expected)
     )
+
+
+def _origins(given: Any, path: KeyPath, document: Document) -> str | None:
+    """Say where the keys of a mapping stand, when they come from several files or overrides."""
+    if not isinstance(given, Mapping):
+        return None
+    places = {
+        key: document.place((*path, key)) for key, value in given.items() if value is not None
+    }
+    if len({place.rpartition(":")[0] for place in places.values()}) < 2:
+        return None
+    listed = ", ".join(f"{key} at {place}" for key, place in places.items())
+    return f"The keys come from several places: {listed}. A key set to null is taken away."
+
+
+def _renamed(old: str, new: str, where: str) -> InputError:
+    return InputError(f"{old} is now called {new}", where=where, hint=f"Write {new}.")
 
 
 def _expected(details: ErrorDetails) -> str | None:

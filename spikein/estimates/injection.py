@@ -1,8 +1,8 @@
-"""What injection will amount to, before anything is built: copies, tokens, share, disk, time.
+"""Estimates of what injection adds, before anything is built: copies, tokens, share, disk, time.
 
-Counts follow from the experiment alone. Tokens follow from the rows of the datasets, of which at
-most a few hundred are read and measured: with the tokenizer where there is one, else by their
-bytes, and the figure says which. The background is not read at all.
+The counts follow from the experiment alone. The tokens follow from the rows of the datasets, of
+which at most a few hundred are measured: by the tokenizer where there is one, else by their bytes,
+and the estimate records which. The background is not read.
 """
 
 import math
@@ -15,9 +15,9 @@ from inject.errors import InputError, Unreachable
 from inject.examples.contaminant import Contaminant
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.load import load_examples
-from inject.formats.index_only import DescribedImport
+from inject.formats.index_only import IndexOnlyImport
 from inject.plan.separators import separated_placements, separators_for, text_room
-from inject.plan.training_stretch import EXACT
+from inject.plan.training_range import EXACT
 from inject.settings import Copies, PoolSettings
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -33,12 +33,14 @@ WINDOWS_A_SECOND = 800_000
 _SEPARATORS = 2
 """Tokens around a copy, where there is no tokenizer to ask."""
 SAMPLE = 400
-COUNTED_TO = 5
+"""Rows of a dataset that are measured."""
+MAX_COUNT = 5
+"""The last entry of `InjectionEstimate.counts` holds this number of copies, and all above it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outlook:
-    """What one arm's injection is expected to be."""
+class InjectionEstimate:
+    """What the injection of one arm is expected to add."""
 
     label: str
     copies_rule: str
@@ -55,7 +57,7 @@ class Outlook:
     text_tokens: float | None
     """Tokens of all texts that are scored, on both sides; None where the rows cannot be read."""
     measured: bool
-    """Whether a tokenizer counted the tokens, or their bytes were divided."""
+    """Whether a tokenizer counted the tokens; else they follow from the bytes of the texts."""
     stream: int
     """Tokens of the training stream."""
     disk_bytes: float | None
@@ -63,9 +65,9 @@ class Outlook:
     seconds: float
     """To plan it."""
     note: str
-    """Why tokens are unknown; empty when all is well."""
+    """Why the tokens are unknown; empty where they are known."""
     problem: str
-    """What a run would refuse, as far as it can be foreseen; empty when nothing."""
+    """Why a run would be refused, as far as this is known now; empty otherwise."""
 
     @property
     def share(self) -> float | None:
@@ -84,31 +86,34 @@ class _Lengths:
     problem: str
 
 
-def outlooks(every: Sequence[ArmExperiment], tokenizer: Any | None) -> tuple[Outlook, ...]:
-    """Return the outlook of every arm; arms that differ in training alone appear once.
+def injection_estimates(
+    arms: Sequence[ArmExperiment], tokenizer: Any | None
+) -> tuple[InjectionEstimate, ...]:
+    """Return an estimate for every arm; arms that differ only in training appear once.
 
     Args:
-        every: the arms of an experiment.
+        arms: the arms of an experiment.
         tokenizer: a fast tokenizer; None where there is none yet.
     """
 
     measured: dict[str, _Lengths] = {}
-    found: dict[str, Outlook] = {}
-    for one in every:
-        arm = one.experiment
-        room = _text_room(every, arm.train.context, tokenizer)
-        rows = f"{arm.contaminants!r} {arm.pool!r} {room} {one.seed}"
+    found: dict[str, InjectionEstimate] = {}
+    for arm in arms:
+        experiment = arm.experiment
+        room = _text_room(arms, experiment.train.context, tokenizer)
+        contaminants, pool = experiment.contaminants, experiment.pool
+        rows = f"{contaminants!r} {pool!r} {room} {arm.seed}"
         if rows not in measured:
-            measured[rows] = _lengths(arm.contaminants, arm.pool, room, tokenizer, one.seed)
-        key = f"{rows} {arm.copies!r} {arm.placement!r} {arm.corpus.tokens}"
+            measured[rows] = _lengths(contaminants, pool, room, tokenizer, arm.seed)
+        key = f"{rows} {experiment.copies!r} {experiment.placement!r} {experiment.corpus.tokens}"
         if key not in found:
-            found[key] = _outlook(one, measured[rows], tokenizer)
+            found[key] = _injection_estimate(arm, measured[rows], tokenizer)
     return tuple(found.values())
 
 
-def _text_room(every: Sequence[ArmExperiment], context: int, tokenizer: Any | None) -> int:
+def _text_room(arms: Sequence[ArmExperiment], context: int, tokenizer: Any | None) -> int:
     """Return how many tokens of a window a text may take, in every arm."""
-    placements = separated_placements(arm.experiment.placement for arm in every)
+    placements = separated_placements(arm.experiment.placement for arm in arms)
     if tokenizer is None:
         return context - (_SEPARATORS if placements else 0)
     return text_room(context, placements, tokenizer)
@@ -124,7 +129,7 @@ def _lengths(
     total, members, longest = 0.0, 0, 0
     for contaminant in contaminants:
         try:
-            rows = load_examples(sampled(contaminant), seed=seed).examples
+            rows = load_examples(sample(contaminant), seed=seed).examples
         except Unreachable as error:
             return _unknown(note=str(error))
         except InputError as error:
@@ -151,10 +156,10 @@ def _unknown(*, note: str = "", problem: str = "") -> _Lengths:
     return _Lengths(mean=None, longest=0, measured=False, note=note, problem=problem)
 
 
-def sampled(contaminant: Contaminant) -> Contaminant:
-    """Return a contaminant that makes no more rows than a sample of them needs.
+def sample(contaminant: Contaminant) -> Contaminant:
+    """Return a contaminant that generates no more rows than a sample needs.
 
-    Files are read whole, since only so is it known whether their rows suffice.
+    Files are read whole, because only then is it known whether they have enough rows.
     """
     if not get_dataset(contaminant.dataset).endless:
         return contaminant
@@ -162,27 +167,29 @@ def sampled(contaminant: Contaminant) -> Contaminant:
     return contaminant.model_copy(update=fewer)
 
 
-def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Outlook:
-    arm = one.experiment
-    members = sum(contaminant.members for contaminant in arm.contaminants)
-    copies, spread, counts = expected_counts(arm.copies, members)
-    separators = _SEPARATORS if arm.placement.separated_by != "none" else 0
+def _injection_estimate(
+    arm: ArmExperiment, lengths: _Lengths, tokenizer: Any | None
+) -> InjectionEstimate:
+    experiment = arm.experiment
+    members = sum(contaminant.members for contaminant in experiment.contaminants)
+    copies, spread, counts = expected_counts(experiment.copies, members)
+    separators = _SEPARATORS if experiment.placement.separated_by != "none" else 0
     if tokenizer is not None:
-        separators = separators_for(arm.placement, tokenizer).tokens
+        separators = separators_for(experiment.placement, tokenizer).tokens
     tokens = disk = None
     note, problem = lengths.note, lengths.problem
     if lengths.mean is not None:
         tokens = copies * (lengths.mean + separators)
         width = 2 if tokenizer is None or len(tokenizer) <= 1 << 16 else 4
         disk = copies * BYTES_A_COPY + members * (lengths.mean + separators) * width
-        problem = _no_room(one, tokens, lengths.longest + separators)
-    if isinstance(arm.corpus.imported, DescribedImport):
-        problem = _described_problem(arm.corpus.imported, arm) or problem
+        problem = _no_room(arm, tokens, lengths.longest + separators)
+    if isinstance(experiment.corpus.imported, IndexOnlyImport):
+        problem = _described_problem(experiment.corpus.imported, experiment) or problem
         note = note or "the corpus is only described: this can be planned and not run"
-    return Outlook(
-        label=one.label,
-        copies_rule=arm.copies.label(),
-        placement=arm.placement.label(),
+    return InjectionEstimate(
+        label=arm.label,
+        copies_rule=experiment.copies.label(),
+        placement=experiment.placement.label(),
         members=members,
         copies=copies,
         spread=spread,
@@ -190,50 +197,50 @@ def _outlook(one: ArmExperiment, lengths: _Lengths, tokenizer: Any | None) -> Ou
         tokens=tokens,
         text_tokens=None
         if lengths.mean is None
-        else lengths.mean * sum(one.members + one.nonmembers for one in arm.contaminants),
+        else lengths.mean * sum(one.members + one.nonmembers for one in experiment.contaminants),
         measured=lengths.measured,
-        stream=arm.corpus.tokens,
+        stream=experiment.corpus.tokens,
         disk_bytes=disk,
-        seconds=copies / COPIES_A_SECOND + _ordered(arm) / WINDOWS_A_SECOND,
+        seconds=copies / COPIES_A_SECOND + _ordered_windows(experiment) / WINDOWS_A_SECOND,
         note=note,
         problem=problem,
     )
 
 
-def _ordered(arm: Experiment) -> int:
-    """Return how many windows are put in order to plan an arm."""
-    windows = arm.corpus.tokens // arm.train.context
-    return windows if arm.placement.timed and windows <= EXACT else 0
+def _ordered_windows(experiment: Experiment) -> int:
+    """Return how many windows must be put in order to plan an experiment."""
+    windows = experiment.corpus.tokens // experiment.train.context
+    return windows if experiment.placement.timed and windows <= EXACT else 0
 
 
-def _no_room(one: ArmExperiment, tokens: float, longest: int) -> str:
-    """Say what will be refused when the plan is made, as far as it can be foreseen."""
-    arm = one.experiment
-    share = arm.placement.between[1] - arm.placement.between[0]
-    room = arm.corpus.tokens * share
+def _no_room(arm: ArmExperiment, tokens: float, longest: int) -> str:
+    """Return why the plan will be refused, as far as this is known now; empty otherwise."""
+    experiment = arm.experiment
+    share = experiment.placement.between[1] - experiment.placement.between[0]
+    room = experiment.corpus.tokens * share
     if tokens > room:
         return (
             f"the copies need about {tokens:,.0f} tokens and have room for {room:,.0f}: raise "
             "corpus.tokens, or lower the copies or the number of members"
         )
-    if arm.placement.contained and longest > arm.train.context:
+    if experiment.placement.contained and longest > experiment.train.context:
         return (
             f"the longest example takes about {longest:,} tokens and must lie inside one window "
-            f"of {arm.train.context:,}: set pool.long_examples to truncate or drop, or raise "
-            "train.context"
+            f"of {experiment.train.context:,}: set pool.long_examples to truncate or drop, or "
+            "raise train.context"
         )
     return ""
 
 
-def _described_problem(described: DescribedImport, arm: Experiment) -> str:
-    """Say what stands in the way of a corpus that is known by its index alone."""
+def _described_problem(described: IndexOnlyImport, experiment: Experiment) -> str:
+    """Return why a corpus that is known by its index alone cannot be used; empty otherwise."""
     source = described.source()
-    if source.n_tokens < arm.corpus.tokens:
+    if source.n_tokens < experiment.corpus.tokens:
         return (
             f"the corpus described holds {source.n_tokens:,} tokens, fewer than the "
-            f"{arm.corpus.tokens:,} asked for"
+            f"{experiment.corpus.tokens:,} asked for"
         )
-    if arm.placement.policy == "document" and not source.knows_documents:
+    if experiment.placement.policy == "document" and not source.knows_documents:
         return (
             "the description does not say where documents start, so no copy can be put between "
             "two: give `documents`, or use another policy"
@@ -248,16 +255,16 @@ def expected_counts(copies: Copies, members: int) -> tuple[float, float, tuple[f
         copies: the rule.
         members: how many members there are.
     """
-    by_count = [0.0] * (COUNTED_TO + 1)
+    by_count = [0.0] * (MAX_COUNT + 1)
     if copies.poisson is not None:
         rate = copies.poisson
-        for count in range(COUNTED_TO):
+        for count in range(MAX_COUNT):
             by_count[count] = members * math.exp(-rate) * rate**count / math.factorial(count)
-        by_count[COUNTED_TO] = members - sum(by_count)
+        by_count[MAX_COUNT] = members - sum(by_count)
         return members * rate, math.sqrt(members * rate), tuple(by_count)
     levels = (copies.fixed,) if copies.fixed is not None else copies.levels or ()
     total = 0.0
     for level in levels:
-        by_count[min(level, COUNTED_TO)] += members / len(levels)
+        by_count[min(level, MAX_COUNT)] += members / len(levels)
         total += level * members / len(levels)
     return total, 0.0, tuple(by_count)

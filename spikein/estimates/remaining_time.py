@@ -1,21 +1,49 @@
-"""How long a run still takes, by what its finished steps took.
+"""Estimates of the time that a step and a run still take, from what was measured so far.
 
-A step's work is its operations where they are known, else its tokens, else 1. Of each kind of step
-the seconds a unit of work are those of the steps finished so far, or, before there are any,
-those that the step's own estimate gives. Kinds that nobody knows anything about yet count with
-the mean of the finished steps; while half of what is left is of that sort, nothing is said.
+The work of a step is its operations where they are known, else its tokens, else 1. The seconds per
+unit of work are measured on the finished steps of the same kind; before there are any, the step's
+own estimate counts. Steps of a kind without any measurement count with the mean of the finished
+steps; while more than half of the remaining steps are of such kinds, there is no estimate.
 """
 
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from spikein.pipeline.graph import Step
 
-_LEAST_KNOWN = 0.5
+_MAX_UNKNOWN = 0.5
+_MIN_SECONDS = 1.0
+
+
+class StepPace:
+    """Estimates the time that a step still takes, from its progress since its first report.
+
+    Not from its beginning: a model is loaded first, and a resumed step begins in the middle.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._first: tuple[float, float] | None = None
+
+    def seconds_left(self, done: float, total: float | None) -> float | None:
+        """Take a report of the progress; return the seconds left, None while there is no estimate.
+
+        Args:
+            done: units of work done.
+            total: units of work in all; None where nobody knows.
+        """
+        now = self._clock()
+        if self._first is None or done < self._first[1]:
+            self._first = (now, done)
+        since, before = self._first
+        if not total or done <= before or now - since < _MIN_SECONDS:
+            return None
+        return (total - done) * (now - since) / (done - before)
 
 
 class Forecast:
-    """Foretells the time that the steps of a run still take."""
+    """Estimates the time that the steps of a run still take."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._left = {step.name: step for step in steps}
@@ -24,7 +52,7 @@ class Forecast:
         self._finished = 0
 
     def finished(self, name: str, seconds: float, *, built: bool) -> None:
-        """Take over what a step took; one that another run built teaches nothing."""
+        """Record the time of a step; the time of a step that another run built is not used."""
         step = self._left.pop(name, None)
         if step is None or not built:
             return
@@ -33,27 +61,27 @@ class Forecast:
         self._seconds[step.kind] += seconds
 
     def seconds_left(self, *, running: str | None = None, spent: float = 0.0) -> float | None:
-        """Return the seconds that all steps still take; None while nobody can know.
+        """Return the seconds that all steps still take; None while there is no estimate.
 
         Args:
             running: the step that is being built.
-            spent: for how many seconds it has been.
+            spent: the seconds since its build began.
         """
-        known, guessed = 0.0, 0
+        known, unknown = 0.0, 0
         for name, step in self._left.items():
-            seconds = self._of(step)
+            seconds = self._step_seconds(step)
             if seconds is None:
-                guessed += 1
+                unknown += 1
             else:
                 known += max(seconds - spent, 0.0) if name == running else seconds
         if not self._left:
             return 0.0
-        if guessed > _LEAST_KNOWN * len(self._left):
+        if unknown > _MAX_UNKNOWN * len(self._left):
             return None
         mean = sum(self._seconds.values()) / self._finished if self._finished else 0.0
-        return known + guessed * mean
+        return known + unknown * mean
 
-    def _of(self, step: Step) -> float | None:
+    def _step_seconds(self, step: Step) -> float | None:
         if self._work[step.kind]:
             return _work(step) * self._seconds[step.kind] / self._work[step.kind]
         return step.cost.seconds if step.cost else None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spikein.config.sweep import ArmExperiment
-from spikein.estimates.injection import Outlook
+from spikein.estimates.injection import InjectionEstimate
 from spikein.pipeline.graph import Step
 from train.models.model_sizes import Sizes, known_sizes
 from train.models.shapes import flops_per_token
@@ -30,9 +30,9 @@ _FORWARD = 1 / 3
 """Share of the operations of training that a forward pass takes."""
 
 
-def measured_rate(every: Sequence[ArmExperiment]) -> "tuple[Sizes, TrainingRate] | None":
+def measured_rate(arms: Sequence[ArmExperiment]) -> "tuple[Sizes, TrainingRate] | None":
     """Measure how fast this machine trains the first arm's model; None where it has no sizes."""
-    experiment = every[0].experiment
+    experiment = arms[0].experiment
     sizes = known_sizes(experiment.model)
     if sizes is None:
         return None
@@ -46,7 +46,7 @@ def step_seconds(
     *,
     sizes: Sizes,
     rate: "TrainingRate",
-    injection: Sequence[Outlook],
+    injection: Sequence[InjectionEstimate],
     context: int,
 ) -> float | None:
     """Return the seconds that a step will take; None where nobody can say.

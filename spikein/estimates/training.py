@@ -56,7 +56,7 @@ class Hardware:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class TrainingEstimate:
     """What one kind of training run takes; `runs` of them differ in seeds or rates alone."""
 
     what: str
@@ -81,17 +81,19 @@ class Estimate:
         return self.states[stage].total + activations
 
 
-def estimates(every: Sequence[ArmExperiment], hardware: Hardware) -> tuple[Estimate, ...]:
+def training_estimates(
+    arms: Sequence[ArmExperiment], hardware: Hardware
+) -> tuple[TrainingEstimate, ...]:
     """Return what the training runs of an experiment take, equal ones counted together.
 
     Args:
-        every: its arms.
+        arms: its arms.
         hardware: the GPUs.
     """
-    found: dict[str, Estimate] = {}
+    found: dict[str, TrainingEstimate] = {}
     bases = set()
     clean = set()
-    for arm in every:
+    for arm in arms:
         experiment = arm.experiment
         base = experiment.base
         if base is not None:
@@ -116,7 +118,7 @@ def estimates(every: Sequence[ArmExperiment], hardware: Hardware) -> tuple[Estim
     return tuple(found.values())
 
 
-def _count(found: dict[str, Estimate], one: Estimate) -> None:
+def _count(found: dict[str, TrainingEstimate], one: TrainingEstimate) -> None:
     key = repr(one)
     seen = found.get(key)
     found[key] = one if seen is None else replace(seen, runs=seen.runs + 1)
@@ -128,14 +130,14 @@ def _estimate(
     settings: TrainSettings,
     stream: int,
     hardware: Hardware,
-) -> Estimate:
+) -> TrainingEstimate:
     n_windows = stream // settings.context
     steps = step_count(settings, n_windows)
     tokens = settings.epochs * n_windows * settings.context
     sizes = known_sizes(experiment.model)
     windows = -(-settings.batch_windows // hardware.gpus)
     if sizes is None:
-        return Estimate(
+        return TrainingEstimate(
             what=what,
             runs=1,
             windows=windows,
@@ -154,7 +156,7 @@ def _estimate(
     # As many windows at once as fit where the states leave most room, the rest accumulated.
     fitting = execution.device_windows or max(1, min(windows, int(free // cost.activations)))
     cost = _cost(sizes, settings, steps, tokens, fitting, execution, hardware)
-    return Estimate(
+    return TrainingEstimate(
         what=what,
         runs=1,
         windows=fitting,
@@ -200,10 +202,10 @@ def _unknown(experiment: Experiment) -> str:
     model = experiment.model
     if model.pretrained is not None:
         return (
-            f"the sizes of {model.pretrained} are not known here, so that neither operations nor "
-            "memory can be told; give a local folder with its config.json"
+            f"the sizes of {model.pretrained} are not known here, so operations and memory are not "
+            "estimated; give a local folder with its config.json"
         )
     return (
         f"the vocabulary of the tokenizer {model.tokenizer} is not known before it is loaded, so "
-        "that neither operations nor memory can be told"
+        "operations and memory are not estimated"
     )

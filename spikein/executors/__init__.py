@@ -1,77 +1,27 @@
-"""Where steps run: the protocol of an executor, what it reports, and the executors by name."""
+"""Where steps run: the protocol of an executor, and the executors by name.
 
-from dataclasses import dataclass
-from typing import Protocol
+An executor of one's own imports everything it needs from here: `start_graph`, `build_step`,
+`Outcome` and `RunReport`. It is chosen by `spikein run FILE --executor FILE.py:NAME`, or by its
+name where an installed package offers it under the entry point group `spikein.executors`.
+"""
 
-from inject.errors import InputError, did_you_mean
-from spikein.pipeline.graph import Graph, Step
-from spikein.progress import Progress
-from spikein.store.artifact import Artifact, verified
-from spikein.store.store import Store
+from spikein.executors.graph_run import GraphRun, start_graph
+from spikein.executors.in_process import InProcess
+from spikein.executors.protocol import Executor, Outcome, RunReport, run_graph
+from spikein.executors.registry import ExecutorList, ExecutorRow, get_executor, list_executors
+from spikein.executors.step_build import build_step
 
-NAMES = ("in-process",)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What became of one step."""
-
-    step: Step
-    artifact: Artifact
-    built: bool
-    """False when the store (or another process) had it."""
-    seconds: float
-    """Wall clock of this run, waiting included; 0 for what the store held."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunReport:
-    """What became of all steps that the goals needed, in the order of the graph."""
-
-    outcomes: tuple[Outcome, ...]
-    seconds: float
-
-    def artifact(self, step: Step) -> Artifact:
-        """Return the artifact of a step of the graph, verified.
-
-        Raises:
-            KeyError: when the step was neither stored nor needed.
-            StoreError: when it was damaged meanwhile, naming the file.
-        """
-        for outcome in self.outcomes:
-            if outcome.step.digest == step.digest:
-                return verified(outcome.artifact)
-        raise KeyError(step.name)
-
-    @property
-    def built(self) -> int:
-        """How many steps this run built."""
-        return sum(outcome.built for outcome in self.outcomes)
-
-
-class Executor(Protocol):
-    """Runs a graph against a store."""
-
-    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
-        """Make every goal; what the store holds is not made again.
-
-        Raises:
-            Exception: what a step raised, with a note that names the step. What was finished
-                before stays in the store.
-        """
-        ...
-
-
-def get_executor(name: str) -> Executor:
-    """Return the executor called `name`.
-
-    Raises:
-        InputError: when there is none of that name.
-    """
-    if name == "in-process":
-        from spikein.executors.in_process import InProcess
-
-        return InProcess()
-    raise InputError(
-        f"no executor is called {name!r}.{did_you_mean(name, NAMES)}", allowed=", ".join(NAMES)
-    )
+__all__ = [
+    "Executor",
+    "ExecutorList",
+    "ExecutorRow",
+    "GraphRun",
+    "InProcess",
+    "Outcome",
+    "RunReport",
+    "build_step",
+    "get_executor",
+    "list_executors",
+    "run_graph",
+    "start_graph",
+]

@@ -4,26 +4,31 @@ base → corpus, examples, plan → audit → model → token statistics → sco
 every step whose identity they share: one corpus, one base model, one pool a seed.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from inject.digest import canonical
 from inject.settings import Placement
+from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
-from spikein.config.sweep import ArmExperiment, arms
+from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
 from spikein.pipeline.steps.evidence import TWIN, EvidenceSources
-from spikein.pipeline.steps.ground import audit_step, examples_step, plan_step
+from spikein.pipeline.steps.examples import examples_step
+from spikein.pipeline.steps.plan import plan_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
 from spikein.pipeline.steps.scores import asked_settings, scores_step
 from spikein.pipeline.steps.statistics import frequency_step
-from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_step, gains_step
+from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_step, accuracy_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.pipeline.steps.variants import variants_step
 from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, twin_arms, twins_of
+from train.hardware import Hardware, this_machine
 
 _AGAINST_THE_TWIN = (
     "reference compares with the clean twin, which nobody has who audits a model of others: read "
@@ -61,7 +66,7 @@ class ArmNodes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assembly:
+class ExperimentGraph:
     """An experiment as a graph."""
 
     experiment: Experiment
@@ -69,22 +74,29 @@ class Assembly:
     arms: tuple[ArmSteps, ...]
     """What the results are drawn from, base models included."""
     results: Step
-    gains: Step | None
+    accuracy_gain: Step | None
     """What the arms' task accuracy gained; None where no dataset has closed answers."""
     trajectory: Step | None
     """Detection along training; None where no arm keeps models along the way."""
     graph: Graph
     notes: tuple[str, ...]
-    """What was left out, and why."""
+    """What was left out, and why; and names that may be taken for another file."""
 
 
-def assemble(experiment: Experiment) -> Assembly:
+def build_graph(checked: CheckedExperiment, *, hardware: Hardware | None = None) -> ExperimentGraph:
     """Build the graph of an experiment; reads the content of its sources to name the steps.
+
+    Args:
+        checked: the experiment.
+        hardware: of the machine that will run the steps; None for this one. It decides the number
+            formats that `auto` stands for: they are part of what a step is, and the step computes
+            in them on whatever machine it runs.
 
     Raises:
         InputError: for a source that cannot be read or reached.
     """
-    every = arms(experiment)
+    experiment = checked.experiment
+    every = [_with_formats(arm, hardware or this_machine()) for arm in checked.arms]
     memory: dict[str, Any] = {}
     shared = _Shared(
         tokens=_corpus_tokens(every),
@@ -106,12 +118,12 @@ def assemble(experiment: Experiment) -> Assembly:
     found += _base_arms(nodes)
     found += twin_arms([(node.arm, node.examples, node.reported) for node in nodes])
     results = results_step(found, experiment.analysis, label=experiment.name)
-    gains = _gains(nodes, experiment)
+    accuracy_gain = _accuracy_gain(nodes, experiment)
     along = [one for node in nodes for one in node.checkpoints]
     trajectory = (
         trajectory_step(along, experiment.analysis, label=experiment.name) if along else None
     )
-    goals = [results, *(step for step in (gains, trajectory) if step)]
+    goals = [results, *(step for step in (accuracy_gain, trajectory) if step)]
     # What the page and the run's folder are filled from must be there, too.
     goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
@@ -124,15 +136,15 @@ def assemble(experiment: Experiment) -> Assembly:
                 step,
                 *(step.inputs[name] for name in ("audit", "plan") if name in step.inputs),
             ]
-    return Assembly(
+    return ExperimentGraph(
         experiment=experiment,
         nodes=nodes,
         arms=tuple(found),
         results=results,
-        gains=gains,
+        accuracy_gain=accuracy_gain,
         trajectory=trajectory,
         graph=Graph(goals=tuple(goals)),
-        notes=_notes(nodes),
+        notes=(*checked.notes, *_notes(nodes)),
     )
 
 
@@ -228,7 +240,7 @@ def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step 
     return accuracy_step(model, examples, experiment.contaminants, experiment.detect)
 
 
-def _gains(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
+def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
     arms = [
         AccuracySteps(
             axes=node.arm.labels,
@@ -241,10 +253,28 @@ def _gains(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
         for node in nodes
         if node.accuracy is not None
     ]
-    return gains_step(arms, experiment.analysis, label=experiment.name) if arms else None
+    return accuracy_gain_step(arms, experiment.analysis, label=experiment.name) if arms else None
 
 
-def _corpus_tokens(every: list[ArmExperiment]) -> int:
+def _with_formats(arm: ArmExperiment, hardware: Hardware) -> ArmExperiment:
+    """Return an arm with the number formats that `auto` stands for in their place."""
+    experiment = arm.experiment
+    train, base, detect = experiment.train, experiment.base, experiment.detect
+    found: dict[str, Any] = {
+        "train": train.model_copy(
+            update={"precision": hardware.training_precision(train.precision)}
+        ),
+        "detect": detect.model_copy(
+            update={"dtype": hardware.scoring_format(detect.dtype, device=detect.device)}
+        ),
+    }
+    if base is not None:
+        precision = hardware.training_precision(base.precision)
+        found["base"] = base.model_copy(update={"precision": precision})
+    return replace(arm, experiment=experiment.model_copy(update=found))
+
+
+def _corpus_tokens(every: Sequence[ArmExperiment]) -> int:
     """Return how long the clean corpus is: the longest stream, and the base model's after it."""
     streams = max(arm.experiment.corpus.tokens for arm in every)
     base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in every)

@@ -245,7 +245,7 @@ def _planned(
         same = store.equal(step.kind, step.recipe.content_key(read))
         return Planned(step=step, state="same" if same else "build", artifact=same)
     return Planned(
-        step=step, state="maybe" if store.has_kin(step.recipe) else "build", artifact=None
+        step=step, state="maybe" if store.could_reuse(step.recipe) else "build", artifact=None
     )
 
 

@@ -1,30 +1,31 @@
 """Twins as nodes of the graph: the clean twin, the retrained model, shadow models.
 
-A twin is an arm with another cast: the same corpus, start, settings, order of windows and seed.
-Doses are dealt before anybody is left out, so whoever is spiked in the retrained model has the
-copies, and but for recorded re-draws the anchors, of the arm. Each pair of shadow models deals
-doses anew: were they those of the arm, LiRA's scores would tell the dose that a member has there,
-and the rows by copies would compare doses in place of sides. A stream without copies does not
-depend on how copies would be dealt and placed, so arms that differ in nothing else share one clean
-twin. Shadow models are trained where a detector reads them.
+A twin is an arm with other members: the same corpus, start, settings, order of windows and seed.
+Copy counts are drawn before anybody is left out, so whoever is spiked in the retrained model has
+the copies, and but for recorded re-draws the anchors, of the arm. Each pair of shadow models has a
+draw of copy counts of its own: with those of the arm, LiRA's scores would reveal how many copies a
+member has there, and the rows by copies would compare counts in place of sides. A stream without
+copies does not depend on how copies would be drawn and placed, so arms that differ in nothing else
+share one clean twin. Shadow models are trained where a detector reads them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from inject.examples.twin_membership import Cast
+from inject.examples.twin_membership import TwinMembership
 from inject.settings import Copies, Placement
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
+from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.evidence import TWIN, EvidenceSources, Role, Shadow
-from spikein.pipeline.steps.ground import Dealing, audit_step, plan_step
+from spikein.pipeline.steps.examples import twin_membership_step
+from spikein.pipeline.steps.plan import CopyCountDraw, plan_step
 from spikein.pipeline.steps.results import ArmSteps
 from spikein.pipeline.steps.scores import scores_step
 from spikein.pipeline.steps.training import ModelNode, arm_step
-from spikein.pipeline.steps.twin_membership import cast_step
 
 RETRAINED = "retrained"
 
@@ -33,7 +34,7 @@ RETRAINED = "retrained"
 class Twin:
     """One model beside an arm."""
 
-    cast: Step
+    membership: Step
     """The examples, with the sides that hold for this model."""
     plan: Step
     audit: Step
@@ -57,7 +58,8 @@ class TwinNodes:
     def shadow_models(self) -> tuple[Shadow, ...]:
         """The shadow models, each with the examples as it saw them."""
         return tuple(
-            Shadow(model=ModelNode(step=one.trained), examples=one.cast) for one in self.shadows
+            Shadow(model=ModelNode(step=one.trained), membership=one.membership)
+            for one in self.shadows
         )
 
 
@@ -83,21 +85,21 @@ def twins_of(
     asked = experiment.twins
 
     def twin(
-        cast: Cast,
+        membership: TwinMembership,
         settings: Experiment,
-        dealing: Dealing | None,
+        count_draw: CopyCountDraw | None,
         *,
         plan_label: str,
         label: str,
     ) -> Twin:
-        seen = cast_step(examples, cast, seed=seed)
+        seen = twin_membership_step(examples, membership, seed=seed)
         plan = plan_step(
             settings,
             corpus,
             seen,
-            variants if cast.kind == "retrained" else None,
+            variants if membership.kind == "retrained" else None,
             seed=seed,
-            dealing=dealing,
+            count_draw=count_draw,
             label=plan_label,
         )
         audit = audit_step(settings, corpus, seen, plan)
@@ -111,17 +113,19 @@ def twins_of(
             seed=seed,
             label=label,
         )
-        return Twin(cast=seen, plan=plan, audit=audit, trained=trained)
+        return Twin(membership=seen, plan=plan, audit=audit, trained=trained)
 
-    def with_copies(cast: Cast) -> Twin:
-        dealing = Dealing(pool=examples, deal=0 if cast.number is None else cast.number // 2 + 1)
+    def with_copies(membership: TwinMembership) -> Twin:
+        count_draw = CopyCountDraw(
+            pool=examples, number=0 if membership.number is None else membership.number // 2 + 1
+        )
         copies = f"{experiment.copies.label()}-{experiment.placement.label()}-seed{seed}"
         return twin(
-            cast,
+            membership,
             experiment,
-            dealing,
-            plan_label=f"{cast.label()}-{copies}",
-            label=f"{cast.label()}-{arm.label}",
+            count_draw,
+            plan_label=f"{membership.label()}-{copies}",
+            label=f"{membership.label()}-{arm.label}",
         )
 
     clean = None
@@ -129,13 +133,16 @@ def twins_of(
         nothing = {"copies": Copies(fixed=1), "placement": Placement(), "variants": Variants()}
         empty = experiment.model_copy(update=nothing)
         name = f"{TWIN}-seed{seed}"
-        clean = twin(Cast(kind="clean"), empty, None, plan_label=name, label=name)
+        clean = twin(TwinMembership(kind="clean"), empty, None, plan_label=name, label=name)
     share = asked.retrained
     return TwinNodes(
         clean=clean,
-        retrained=None if share is None else with_copies(Cast(kind="retrained", share=share)),
+        retrained=None
+        if share is None
+        else with_copies(TwinMembership(kind="retrained", share=share)),
         shadows=tuple(
-            with_copies(Cast(kind="shadow", number=number)) for number in range(asked.shadows)
+            with_copies(TwinMembership(kind="shadow", number=number))
+            for number in range(asked.shadows)
         ),
     )
 

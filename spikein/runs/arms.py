@@ -1,6 +1,8 @@
-"""The arms of a finished run, found through the artifacts that its folder names.
+"""The arms of a finished run, and their corpora, found through the artifacts its folder names.
 
-The experiment's sources need not be there any more: nothing but the store is read.
+The experiment's sources need not be there any more: only the store is read. The one exception is
+an imported corpus, whose token files stay where they are: they are looked for where the run's
+experiment says they are, then where they lay at the import; in both places their content decides.
 """
 
 from collections.abc import Iterator
@@ -8,9 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from inject.errors import InputError
+from inject.corpus.build import Corpus
+from inject.errors import InputError, SpikeinError
+from inject.formats.importing import token_files
+from spikein.config.load import read_experiment
 from spikein.pipeline.steps.artifact_parts import EXPOSURES
 from spikein.runs.folder import linked_artifacts
+from spikein.runs.version_check import require_current_version
 from spikein.store.artifact import Artifact, open_artifact, require_current, verified
 from spikein.store.manifest import SHORT, StoreError
 from spikein.store.store import short_digest
@@ -37,37 +43,58 @@ def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
         store: the store's folder; None for the one that the run remembers.
 
     Raises:
-        InputError: an artifact is gone or damaged; says which file, and what mends it.
+        InputError: an earlier version made the run; or an artifact is missing or damaged: says
+            which file, and what mends it.
     """
+    require_current_version(folder, store)
     links = {short_digest(path): path for path in linked_artifacts(folder, store)}
     found = []
     for path in links.values():
         if path.parent.name != "model":
             continue
-        artifact = _opened(path, folder)
+        artifact = _open(path, folder)
         if "plan" in artifact.manifest.inputs:
             found.append(_arm(artifact, links, folder))
     return sorted(found, key=lambda arm: arm.label)
 
 
-def verified_of(run_folder: Path, path: Path) -> Artifact:
+def open_run_corpus(folder: Path, corpus: Path) -> Corpus:
+    """Open a corpus that a run was made from.
+
+    Args:
+        folder: the run's.
+        corpus: the corpus's.
+
+    Raises:
+        InputError: as `Corpus.open`.
+    """
+    try:
+        outside = token_files(
+            read_experiment(folder / "experiment.yaml").experiment.corpus.imported
+        )
+        return Corpus.open(corpus, outside=outside)
+    except SpikeinError:
+        return Corpus.open(corpus)
+
+
+def _verify(run_folder: Path, path: Path) -> Artifact:
     """Return an artifact that a run folder links to, verified.
 
     Raises:
         InputError: it is gone or damaged; says which file, and the command that mends it.
     """
-    artifact = _opened(path, run_folder)
-    with _mended_by(run_folder):
+    artifact = _open(path, run_folder)
+    with _mended_by_running(run_folder):
         return verified(artifact)
 
 
-def _opened(path: Path, run_folder: Path) -> Artifact:
-    with _mended_by(run_folder):
+def _open(path: Path, run_folder: Path) -> Artifact:
+    with _mended_by_running(run_folder):
         return open_artifact(path)
 
 
 @contextmanager
-def _mended_by(run_folder: Path) -> Iterator[None]:
+def _mended_by_running(run_folder: Path) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
@@ -78,30 +105,17 @@ def _mended_by(run_folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _require_readable(artifact: Artifact, run_folder: Path) -> None:
-    """Refuse what an earlier version wrote: its files would look damaged, and are not."""
-    if artifact.manifest.earlier:
-        raise InputError(
-            "the run was made by an earlier version of spikein, whose artifacts this one cannot "
-            "read",
-            where=str(run_folder),
-            hint=f"Its page and tables stay as they were made ({run_folder / 'report.html'}). "
-            f"To audit or export it, run it again: spikein run {run_folder / 'experiment.yaml'}",
-        )
-
-
 def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
-    _require_readable(artifact, folder)
     inputs: dict[str, Artifact] = {}
     given = artifact.manifest.inputs
     for name in ("corpus", "examples", "plan", *(["audit"] if "audit" in given else [])):
         short = given[name][:SHORT]
         if short not in links:
             raise InputError(f"the run does not rest on its {name} {short}", where=str(folder))
-        inputs[name] = verified_of(folder, links[short])
+        inputs[name] = _verify(folder, links[short])
     # By digest: the examples of a retrained model are a cast, which has examples of its own.
     known = {one.digest: one.manifest for one in inputs.values()}
-    with _mended_by(folder):
+    with _mended_by_running(folder):
         verified(artifact, EXPOSURES.files)
         for one in (*inputs.values(), artifact):
             named = one.manifest.inputs.items()

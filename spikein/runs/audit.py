@@ -1,14 +1,14 @@
-"""Looking again at what a finished run trained on: its audits, and other rules for its background.
+"""The audits of a finished run, and its background searched again by other rules.
 
 The background is read back from the corpus, document by document: its tokens are decoded, so the
 sources need not be there any more. Nothing is written.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.page.streams import stream_audits
 from inject.corpus.background.document import Document
 from inject.corpus.build import corpus_tokenizer
 from inject.corpus.decoding import decoded, pieces
@@ -17,17 +17,15 @@ from inject.examples.example import read_examples
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
 from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
-from inject.stream.audit import AuditReport, read_audit
-from inject.stream.exposures import FedCopies, fed_copies, read_exposures
-from spikein.runs.arms import RunArm, run_arms
-from spikein.runs.corpus import open_run_corpus
+from inject.stream.audit import AuditReport
+from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
+from spikein.runs.arms import RunArm, open_run_corpus, run_arms
 from spikein.store.manifest import SHORT
-from spikein.store.store import short_digest
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looked:
-    """What a comparison of a background with examples found."""
+class BackgroundComparison:
+    """The result of comparing a background with examples."""
 
     corpus: str
     """The corpus's folder."""
@@ -41,20 +39,20 @@ class RunAudit:
 
     streams: dict[str, AuditReport]
     """By arm, or by all arms that share the stream."""
-    fed: dict[str, FedCopies]
+    fed: dict[str, CopyOutcomes]
     """What became of the copies of each model that was fed any, by its label."""
-    dropped: list[Looked]
+    dropped: list[BackgroundComparison]
     """What was left out of each corpus when it was built."""
-    again: list[Looked]
-    """What the rules asked for now find in each corpus."""
+    repeated: list[BackgroundComparison]
+    """What the given rules find in each corpus now."""
 
     @property
     def clean(self) -> bool:
-        """Whether every stream passed, no copy was altered, and the rules of now find nothing."""
+        """Whether every stream passed, no copy was altered, and the given rules find nothing."""
         return (
             all(one.passed for one in self.streams.values())
             and not any(one.altered for one in self.fed.values())
-            and not any(one.overlaps for one in self.again)
+            and not any(one.overlaps for one in self.repeated)
         )
 
 
@@ -65,13 +63,13 @@ def audit_run(
     store: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> RunAudit:
-    """Return the audits of a run; with `rules`, compare its background with its examples again.
+    """Return the audits of a run; with `rules`, compare its background with its examples anew.
 
     Args:
         folder: the run's folder.
         rules: what counts as an overlap; None reads what is there alone.
         store: the store's folder; None for the one that the run remembers.
-        progress: told tokens done, and tokens in all.
+        progress: called with the tokens done, and the tokens in all.
 
     Raises:
         InputError: the run has no arm, or an artifact is gone.
@@ -86,65 +84,47 @@ def audit_run(
         audited.append((arm.label, arm.audit))
     corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
     dropped = [
-        Looked(corpus=path.name, overlaps=found[0], facts=found[1])
+        BackgroundComparison(corpus=path.name, overlaps=found[0], facts=found[1])
         for path in corpora
         if (found := read_overlaps(path)) is not None
     ]
-    again = []
+    repeated = []
     if rules is not None:
-        again = [_looked(folder, path, users, rules, progress) for path, users in corpora.items()]
+        repeated = [
+            _compare_background(folder, path, users, rules, progress)
+            for path, users in corpora.items()
+        ]
     return RunAudit(
         streams=stream_audits(audited),
         fed=_fed(arms),
         dropped=dropped,
-        again=again,
+        repeated=repeated,
     )
 
 
-def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
-    """Return the audit of every stream once, by the models that were trained on it.
-
-    The one reading of a run's audits: the page and `spikein audit` both show what it returns.
-    No stream takes another's place: where the models' labels agree, the audit's digest tells
-    the streams apart.
-
-    Args:
-        models: the label of each trained model, and the folder of its stream's audit.
-    """
-    users: dict[Path, list[str]] = {}
-    for label, path in models:
-        users.setdefault(path, []).append(label)
-    names = {path: "; ".join(dict.fromkeys(labels)) for path, labels in users.items()}
-    shared = Counter(names.values())
-    return {
-        name if shared[name] == 1 else f"{name} (audit {short_digest(path)})": read_audit(path)
-        for path, name in names.items()
-    }
-
-
-def _fed(arms: list[RunArm]) -> dict[str, FedCopies]:
+def _fed(arms: list[RunArm]) -> dict[str, CopyOutcomes]:
     found = {}
     for arm in arms:
-        copies = fed_copies(read_exposures(arm.model))
+        copies = copy_outcomes(read_exposures(arm.model))
         if copies.planned:
             label = f"{arm.label} ({arm.model.name[-SHORT:]})" if arm.label in found else arm.label
             found[label] = copies
     return found
 
 
-def _looked(
+def _compare_background(
     folder: Path,
     path: Path,
     users: list[RunArm],
     rules: OverlapSettings,
     progress: Callable[[int, int], None] | None,
-) -> Looked:
+) -> BackgroundComparison:
     pools = {arm.examples for arm in users}
     examples = {one.example_id: one for pool in pools for one in read_examples(pool)}
     audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
     for document in _documents(folder, path, progress):
         audit(document)
-    return Looked(corpus=path.name, overlaps=audit.found, facts=audit.facts())
+    return BackgroundComparison(corpus=path.name, overlaps=audit.found, facts=audit.facts())
 
 
 def _documents(

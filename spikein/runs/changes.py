@@ -4,17 +4,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from spikein.runs.folder import Published
+from inject.errors import InputError
+from spikein.config.yaml_document import read_document
+from spikein.config.yaml_text import flow_text
 from spikein.runs.record import RunRecord, read_record
+from spikein.runs.replacement import PublishedRun
 
 MAX_CHANGES = 8
 _ABSENT = "absent"
 
 
-def changes(published: Published, file: str) -> list[str]:
-    """Return how results differ from those that their run folder held before; nothing if not.
+def result_changes(published: PublishedRun, file: str) -> list[str]:
+    """Return how results differ from those that the run folder held before; [] where they do not.
 
     Args:
         published: the run folder.
@@ -23,13 +24,13 @@ def changes(published: Published, file: str) -> list[str]:
     earlier = None if published.earlier is None else read_record(published.earlier)
     if published.earlier is None or earlier is None:
         return []
-    told = describe_changes(
+    differences = describe_changes(
         changed_settings(published.earlier / file, published.folder / file),
         changed_kinds(earlier, published.record),
     )
     when = earlier.finished.removesuffix("+00:00").replace("T", " ")
     return [
-        f"Other results than those of {when} UTC: {told}",
+        f"Other results than those of {when} UTC: {differences}",
         f"Those are kept in {published.earlier}.",
     ]
 
@@ -63,15 +64,15 @@ def describe_changes(settings: list[str], kinds: list[str]) -> str:
             "No setting differs; data, code or libraries do, which made other artifacts of "
             f"{', '.join(kinds)}."
         )
-    told = "; ".join(settings[:MAX_CHANGES])
+    shown = "; ".join(settings[:MAX_CHANGES])
     more = len(settings) - MAX_CHANGES
-    return told + (f"; and {more} more." if more > 0 else ".")
+    return shown + (f"; and {more} more." if more > 0 else ".")
 
 
 def _read(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return read_document(path).values
+    except InputError:
         return {}
 
 
@@ -84,5 +85,4 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
         for number, below in enumerate(value):
             yield from _flat(below, f"{prefix}.{number}")
     else:
-        text = yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True)
-        yield prefix, text.strip().removesuffix("...").strip()
+        yield prefix, flow_text(value)

@@ -10,23 +10,20 @@ from pathlib import Path
 from inject.corpus.build import corpus_tokenizer
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import read_examples
-from inject.formats import ExportFacts, Format, RowKind, export_view
+from inject.formats import ExportFacts, ExportSettings, export_view
 from inject.plan.plan import Plan, read_plan
 from inject.stream.view import clean_view
-from spikein.runs.arms import RunArm, run_arms
-from spikein.runs.corpus import open_run_corpus
+from spikein.runs.arms import RunArm, open_run_corpus, run_arms
 from spikein.store.filesystem import disk_full, free_space
 
 
 def export_run(
     folder: Path,
     out: Path,
+    settings: ExportSettings,
     *,
-    format: Format,
     arm: str | None = None,
-    rows: RowKind = "documents",
     clean: bool = False,
-    show_protected: bool = False,
     store: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ExportFacts:
@@ -35,13 +32,11 @@ def export_run(
     Args:
         folder: the run's folder.
         out: a new folder.
-        format: of the files.
+        settings: what is written.
         arm: the arm's label; may be left out where all arms share the stream.
-        rows: whether a row is a document or a window.
         clean: export the clean twin: the same length, without any copy.
-        show_protected: export although there are copies of protected examples.
         store: the store's folder; None for the one that the run remembers.
-        progress: told tokens done, and tokens in all.
+        progress: called with the tokens done, and the tokens in all.
 
     Raises:
         InputError: no such arm, or several and none chosen; an artifact is gone; as `export_view`.
@@ -58,13 +53,11 @@ def export_run(
     try:
         return export_view(
             view,
-            format,
             out,
+            settings,
             tokenizer=tokenizer,
             copies=None if clean else plan.copies,
-            rows=rows,
             protected=frozenset() if clean else _protected(chosen.examples, plan),
-            show_protected=show_protected,
             progress=None if progress is None else lambda done: progress(done, budget),
         )
     except Exception as error:

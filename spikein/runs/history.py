@@ -1,8 +1,8 @@
-"""What a new publication of a run keeps of the folder that it replaces.
+"""What stays of a run folder when a new one replaces it: files of the user, and earlier results.
 
 Files that spikein did not write stay under their names. Results that differ from the new ones go
 to `history/<when>-<digest8>/`, a run folder of its own: page, tables, links and record. Files are
-hard-linked, so keeping costs no space and both folders are whole at any moment.
+hard-linked: this costs no space, and both folders are whole at any moment.
 """
 
 import os
@@ -24,32 +24,32 @@ ARTIFACTS = "artifacts"
 _TABLES = (
     "metrics", "differences", "scores", "examples", "exposures", "accuracy", "trajectory", "fading",
 )  # fmt: skip
-BEFORE_RECORDS = ("report.html", "experiment.yaml", *(f"{name}.parquet" for name in _TABLES))
-"""What spikein wrote into run folders when they had no record; and figures and links."""
+FILES_BEFORE_RECORDS = ("report.html", "experiment.yaml", *(f"{name}.parquet" for name in _TABLES))
+"""What spikein wrote into run folders before they had a record, besides figures and links."""
 
 
-class _Kept(NamedTuple):
-    """A file of the user in the new folder."""
+class _LinkedFile(NamedTuple):
+    """A file of the user, linked into the new folder."""
 
     inode: int
     path: Path
 
 
-class Foreign:
-    """The files of a run folder that are not ours, carried over to the one that replaces it."""
+class UserFiles:
+    """The files of a run folder that spikein did not write; they stay when it is replaced."""
 
     def __init__(self, ours: frozenset[str]) -> None:
         self._ours = ours
         self._shared = {str(parent) for name in ours for parent in Path(name).parents}
-        self._kept: dict[str, _Kept] = {}
+        self._linked: dict[str, _LinkedFile] = {}
 
     @property
-    def kept(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
         """Their names in the new folder."""
-        return frozenset(kept.path.as_posix() for kept in self._kept.values())
+        return frozenset(linked.path.as_posix() for linked in self._linked.values())
 
-    def carry(self, old: Path, new: Path) -> None:
-        """Link them into `new` before it takes `old`'s place; what cannot be linked waits."""
+    def link_all(self, old: Path, new: Path) -> None:
+        """Link them into `new` before it takes the place of `old`; `move_rest` moves the others."""
         made: list[Path] = []
         for path, name in self._files(old):
             target = _free(new / name)
@@ -65,28 +65,28 @@ class Foreign:
                     os.link(path, target, follow_symlinks=False)
                 else:
                     continue
-                self._kept[name] = _Kept(path.lstat().st_ino, target.relative_to(new))
+                self._linked[name] = _LinkedFile(path.lstat().st_ino, target.relative_to(new))
         # Last, since a folder of the user may be read-only.
         for folder in reversed(made):
             with suppress(OSError):
                 shutil.copystat(old / folder, new / folder)
 
-    def rescue(self, old: Path, final: Path) -> None:
-        """Move what came into `old` since, or could not be linked.
+    def move_rest(self, old: Path, final: Path) -> None:
+        """Move the files that were put into `old` since, or could not be linked.
 
         Raises:
             OSError: when something cannot be moved.
         """
         for path, name in list(self._files(old)):
-            kept = self._kept.get(name)
+            linked = self._linked.get(name)
             if path.is_dir() and not path.is_symlink():
                 (final / name).mkdir(parents=True, exist_ok=True)
-            elif kept is None or kept.inode != path.lstat().st_ino:
+            elif linked is None or linked.inode != path.lstat().st_ino:
                 _make_parents(final, name)
-                os.replace(path, final / kept.path if kept else _free(final / name))
+                os.replace(path, final / linked.path if linked else _free(final / name))
 
     def _files(self, folder: Path) -> Iterator[tuple[Path, str]]:
-        """Yield files, links and folders that hold nothing, that are not ours."""
+        """Yield files, links and empty folders that are not ours."""
         for path, folders, files in os.walk(folder):
             for entry in (*files, *folders):
                 found = Path(path) / entry
@@ -99,19 +99,19 @@ class Foreign:
                 yield found, name
 
 
-def keep_results(old: Path, new: Path, *, earlier: RunRecord, record: RunRecord) -> str | None:
-    """Keep the results of `old` in the history of `new`, unless they are the same.
+def archive_results(old: Path, new: Path, *, earlier: RunRecord, record: RunRecord) -> str | None:
+    """Put the results of `old` into the history of `new`, unless they are equal to its own.
 
     Args:
         old: the run folder as it is.
-        new: the hidden folder beside it that will take its place; its files are carried already.
+        new: the hidden folder that will take its place; it has the files of the user already.
         earlier: the record of `old`.
         record: the record of `new`.
 
     Returns:
-        The path of the kept results, relative to the run folder; None where nothing was to keep.
+        The path of the archived results, relative to the run folder; None where they are equal.
     """
-    for entry, kept in entries(new, damaged=True):
+    for entry, kept in earlier_results(new, damaged=True):
         if kept.artifacts == record.artifacts and kept.finished == record.finished:
             delete_tree(entry)
     if earlier.artifacts == record.artifacts:
@@ -133,12 +133,12 @@ def keep_results(old: Path, new: Path, *, earlier: RunRecord, record: RunRecord)
     return name
 
 
-def entries(folder: Path, *, damaged: bool = False) -> list[tuple[Path, RunRecord]]:
+def earlier_results(folder: Path, *, damaged: bool = False) -> list[tuple[Path, RunRecord]]:
     """Return the earlier results that a run folder keeps, the oldest first.
 
     Args:
         folder: the run's folder.
-        damaged: pass over those whose record cannot be read.
+        damaged: skip those whose record cannot be read.
 
     Raises:
         InputError: when a record cannot be read.

@@ -120,7 +120,7 @@ def write_record(folder: Path, record: RunRecord) -> None:
     write_text(folder / RECORD, text + "\n")
 
 
-def resolved_places(folder: Path, record: RunRecord) -> tuple[Path | None, Path]:
+def resolve_places(folder: Path, record: RunRecord) -> tuple[Path | None, Path]:
     """Return the store and the starting folder of a run, wherever it was moved since.
 
     The places relative to the run folder count where the store is found there (nothing was moved,

@@ -1,9 +1,11 @@
-"""The store's register of the run folders that were made from it: `<store>/.runs/`, a file each.
+"""The run folders of a store, and which artifacts they need: what garbage collection must keep.
 
-`spikein gc` keeps what these folders rest on wherever they lie. An entry also lists the run's
-artifacts, so that a folder that was moved away, or lies on a disk that is not mounted, loses
-nothing. An entry is written before its run folder is visible: a kill in between leaves an entry
-without a folder, which keeps too much and never too little.
+The store's register (`<store>/.runs/`, a file for each run folder) lists the run folders that were
+made from it, wherever they lie, and their artifacts. An entry is written before its run folder is
+visible: a kill in between leaves an entry without a folder, which keeps too much and never too
+little. A registered folder that is missing was moved, deleted, or is not mounted: nobody can know,
+so its artifacts are kept until the user says that it was deleted. While other runs rest on all of
+them there is nothing to ask: the entry stays until those runs are deleted, too.
 """
 
 import json
@@ -12,8 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inject.digest import digest
+from inject.errors import InputError
 from inject.files import write_text
+from spikein.runs.folder import is_run, referenced_artifacts, run_folders
+from spikein.runs.record import holds_any, read_record
+from spikein.store.filesystem import disk_full
 from spikein.store.manifest import StoreError
+from spikein.store.store import short_digest
 
 REGISTER = ".runs"
 
@@ -33,7 +40,7 @@ class RegisteredRun:
 
 
 def register_run(store: Path, folder: Path, *, id: str, artifacts: Iterable[str]) -> None:
-    """Write down that a run folder rests on artifacts of the store.
+    """Record that a run folder rests on artifacts of the store.
 
     Args:
         store: the store's folder.
@@ -73,6 +80,98 @@ def registered_runs(store: Path) -> list[RegisteredRun]:
             ) from None
         found.append(run)
     return sorted(found, key=lambda run: (str(run.path), run.id))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roots:
+    """The run folders of a store."""
+
+    live: dict[Path, frozenset[str]]
+    """Run folder → `kind/label-digest12` of what it rests on."""
+    ids: dict[Path, str]
+    """Run folder → its id; empty where it has no record."""
+    missing: tuple[RegisteredRun, ...]
+    """Registered folders that are not at their place, and need artifacts that no other needs."""
+    obsolete: tuple[RegisteredRun, ...]
+    """Entries of folders that were found at another place, or whose artifacts are all deleted."""
+
+    @property
+    def known(self) -> bool:
+        """Whether any run of the store is known at all."""
+        return bool(self.live or self.missing)
+
+    def needed(self, *, forget: frozenset[Path] = frozenset()) -> set[str]:
+        """Return the short digests that must stay.
+
+        Args:
+            forget: missing folders that were deleted.
+        """
+        names = {name for found in self.live.values() for name in found}
+        names |= {name for run in self.missing if run.path not in forget for name in run.artifacts}
+        return {short_digest(Path(name)) for name in names}
+
+
+def find_roots(store: Path, runs_root: Path) -> Roots:
+    """Find the run folders that were made from a store.
+
+    Args:
+        store: the store's folder.
+        runs_root: a folder of runs to look in besides those that the store knows.
+
+    Raises:
+        InputError: when the register cannot be read, or the record of a folder that is not in it,
+            or that of earlier results.
+    """
+    live: dict[Path, frozenset[str]] = {}
+    ids: dict[Path, str] = {}
+    absent = []
+    for run in registered_runs(store):
+        if not is_run(run.path):
+            absent.append(run)
+            continue
+        try:
+            record = read_record(run.path)
+        except InputError:
+            # Its entry in the register lists the artifacts.
+            found = frozenset(run.artifacts)
+        else:
+            if (record.id if record else "") != run.id:
+                absent.append(run)
+                continue
+            found = frozenset(referenced_artifacts(run.path))
+        ids[run.path] = run.id
+        live[run.path] = live.get(run.path, frozenset()) | found
+    for folder in run_folders(runs_root):
+        real = folder.resolve()
+        if real in live:
+            continue
+        found = frozenset(referenced_artifacts(folder))
+        if holds_any(store, found):
+            record = read_record(folder)
+            live[real], ids[real] = found, record.id if record else ""
+    known = {id for id in ids.values() if id}
+    kept = {name for found in live.values() for name in found}
+    # A copy of a run folder has its id, too, and may rest on other artifacts since.
+    missing = tuple(run for run in absent if holds_any(store, set(run.artifacts) - kept))
+    obsolete = tuple(
+        run
+        for run in absent
+        if run not in missing and (run.id in known or not holds_any(store, run.artifacts))
+    )
+    return Roots(live=live, ids=ids, missing=missing, obsolete=obsolete)
+
+
+def update_register(store: Path, roots: Roots, *, forget: frozenset[Path]) -> None:
+    """Write the register anew: each folder at its present place, obsolete entries removed."""
+    for folder, artifacts in roots.live.items():
+        try:
+            register_run(store, folder, id=roots.ids[folder], artifacts=artifacts)
+        except OSError as error:
+            # Left for the next time: the collection is about to free space.
+            if not disk_full(error):
+                raise
+    for run in (*roots.obsolete, *(run for run in roots.missing if run.path in forget)):
+        run.entry.unlink(missing_ok=True)
 
 
 def _entry(store: Path, id: str, path: str) -> Path:

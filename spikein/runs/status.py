@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.errors import InputError
-from spikein.runs.folder import finished, linked_artifacts, run_folders
-from spikein.runs.history import entries
+from spikein.runs.folder import finish_time, linked_artifacts, run_folders
+from spikein.runs.history import earlier_results
+from spikein.runs.version_check import earlier_version_note
 from spikein.store.artifact import open_artifact, verified
 from spikein.store.manifest import StoreError
 
@@ -51,11 +52,11 @@ def _row(folder: Path) -> RunRow:
     problems = [row.problem for row in artifacts if row.problem]
     return RunRow(
         name=folder.name,
-        finished=f"{finished(folder):%Y-%m-%d %H:%M:%S}",
+        finished=f"{finish_time(folder):%Y-%m-%d %H:%M:%S}",
         linked=len(artifacts),
         whole=len(artifacts) - len(problems),
-        problem=problems[0] if problems else None,
-        earlier=len(entries(folder)),
+        problem=problems[0] if problems else earlier_version_note(folder),
+        earlier=len(earlier_results(folder)),
     )
 
 

@@ -39,7 +39,7 @@ class ContentIndex:
                     continue
         return None
 
-    def has_kin(self, folders: Iterable[Path], recipe: Recipe) -> bool:
+    def could_reuse(self, folders: Iterable[Path], recipe: Recipe) -> bool:
         """Return whether one differs from the recipe in nothing but what its inputs are."""
         wanted = _kin(recipe.identity())
         return any(

@@ -75,14 +75,14 @@ def mark_use(leases: Path) -> FileLock:
     Args:
         leases: the store's folder of locks; the caller holds the lock that keeps `gc` out.
     """
-    living_uses(leases)
+    active_uses(leases)
     lock = FileLock(leases / f"use-{os.getpid()}-{secrets.token_hex(4)}.lock")
     lock.acquire(timeout=0)
     write_mark(lock)
     return lock
 
 
-def living_uses(leases: Path) -> list[Path]:
+def active_uses(leases: Path) -> list[Path]:
     """Return the marks of processes that use a store; those of dead ones are removed."""
     alive = []
     for path in sorted(leases.glob("use-*.lock")):

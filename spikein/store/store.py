@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,12 +22,13 @@ from filelock import FileLock, Timeout
 
 from inject.errors import InputError
 from inject.files import fsync
+from inject.hub.offline import require_resolved
 from spikein.store.adoption import ContentIndex, link_files
 from spikein.store.artifact import Artifact, open_artifact, require_current, verified
 from spikein.store.environment import environment
 from spikein.store.filesystem import delete_tree, disk_full, free_space, settle, unwritable
 from spikein.store.folder_check import CHANGE_STORE, writing
-from spikein.store.lock_marks import clear_mark, living_uses, mark_use, read_mark, write_mark
+from spikein.store.lock_marks import active_uses, clear_mark, mark_use, read_mark, write_mark
 from spikein.store.manifest import (
     SHORT,
     ContentRead,
@@ -38,7 +39,7 @@ from spikein.store.manifest import (
     content_digest,
     file_records,
 )
-from spikein.store.verification import require_strong, require_structure
+from spikein.store.verification import require_sha256, require_structure
 
 Notice = Callable[[str], None]
 
@@ -47,12 +48,26 @@ _ARTIFACT_NAME = re.compile(rf"(?P<label>.+)-(?P<short>[0-9a-f]{{{SHORT}}})")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Obtained:
+class ArtifactRules:
+    """How an artifact is kept, beside its identity."""
+
+    volatile: tuple[str, ...] = ()
+    """Patterns of files that may differ between builds."""
+    protected: bool = False
+    """The artifact holds texts that must not be shared."""
+    reads: Mapping[str, Reading] = field(default_factory=dict)
+    """Input name to what is read of it, where that is less than everything."""
+    facets: Mapping[str, Callable[[Path], str]] = field(default_factory=dict)
+    """Parts of the content that later steps may read alone: name to the digest of the part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildResult:
     """An artifact, and whether this call built it."""
 
     artifact: Artifact
     built: bool
-    adopted: Artifact | None = None
+    same_as: Artifact | None = None
     """The artifact whose files this call took over, as everything it read was the same."""
     seconds: float
     """How long this call took, waiting included."""
@@ -90,9 +105,9 @@ class Store:
         """Return a whole artifact that was made of the same content in the same way, or None."""
         return self._index.equal(self._folders(kind, "*"), content_key)
 
-    def has_kin(self, recipe: Recipe) -> bool:
+    def could_reuse(self, recipe: Recipe) -> bool:
         """Return whether an artifact differs from the recipe in nothing but its inputs."""
-        return self._index.has_kin(self._folders(recipe.kind, "*"), recipe)
+        return self._index.could_reuse(self._folders(recipe.kind, "*"), recipe)
 
     def artifacts(self) -> Iterator[Path]:
         """Yield the folder of every artifact, finished or damaged, in the order of names."""
@@ -104,51 +119,47 @@ class Store:
         build: Callable[[Path], None],
         *,
         label: str,
-        volatile: tuple[str, ...] = (),
-        protected: bool = False,
-        notice: Notice | None = None,
         inputs: Mapping[str, Artifact] | None = None,
-        reads: Mapping[str, Reading] | None = None,
-        facets: Mapping[str, Callable[[Path], str]] | None = None,
-    ) -> Obtained:
+        rules: ArtifactRules | None = None,
+        notice: Notice | None = None,
+    ) -> BuildResult:
         """Return the artifact of `recipe`, verified, building it if nobody has a whole one.
 
         Args:
             recipe: its identity.
             build: writes the files into the (empty, existing) folder it is given.
             label: for people; made safe as a folder name.
-            volatile: patterns of files that may differ between builds.
-            protected: the artifact holds texts that must not be shared.
-            notice: told when this call has to wait for another process, and what was damaged.
             inputs: the artifacts it is made of.
-            reads: what is read of an input, where that is less than everything.
-            facets: parts of the content that later steps may read alone: name to their digest.
+            rules: how it is kept.
+            notice: called with a message when this call has to wait for another process, and when
+                something was damaged.
 
         Raises:
             StoreError: when the disk is full or the store cannot be written; nothing is left.
+            SpikeinError: when the recipe leaves a commit of the hub open, as a plan's may.
         """
+        require_resolved(recipe.settings, where=recipe.kind)
         started = time.monotonic()
         name = f"{recipe.kind}/{safe_label(label)}-{recipe.digest[:SHORT]}"
         given = {key: one.manifest for key, one in (inputs or {}).items()}
-        adopted = None
+        rules = rules or ArtifactRules()
+        same_as = None
         artifact = self._whole(recipe, given, None)
         if artifact is not None:
-            return Obtained(artifact=artifact, built=False, seconds=time.monotonic() - started)
+            return BuildResult(artifact=artifact, built=False, seconds=time.monotonic() - started)
         read = {
-            key: one.content_read((reads or {}).get(key, Reading())) for key, one in given.items()
+            key: one.content_read(rules.reads.get(key, Reading())) for key, one in given.items()
         }
         with self._writing(name), self._lease(recipe.digest, name, notice):
             artifact = self._whole(recipe, given, notice or (lambda _: None))
             built = artifact is None
-            if artifact is None and (adopted := self.equal(recipe.kind, recipe.content_key(read))):
+            if artifact is None and (same_as := self.equal(recipe.kind, recipe.content_key(read))):
                 built = False
-                artifact = self._adopt(recipe, adopted, name, label, read, protected)
+                artifact = self._reuse(recipe, same_as, name, label, read, rules)
             if artifact is None:
-                artifact = self._build(
-                    recipe, build, name, label, volatile, protected, read, facets or {}
-                )
-        return Obtained(
-            artifact=artifact, built=built, adopted=adopted, seconds=time.monotonic() - started
+                artifact = self._build(recipe, build, name, label, read, rules)
+        return BuildResult(
+            artifact=artifact, built=built, same_as=same_as, seconds=time.monotonic() - started
         )
 
     def unfinished(self, recipe: Recipe) -> Path:
@@ -162,7 +173,7 @@ class Store:
             StoreError: naming the first file that is missing, changed, or not in the manifest.
         """
         require_structure(artifact.path, artifact.manifest)
-        require_strong(artifact.path, artifact.manifest)
+        require_sha256(artifact.path, artifact.manifest)
 
     def remove(self, folder: Path, *, digest12: str) -> bool:
         """Delete one artifact, all at once to a reader's eye; False if it is being built."""
@@ -193,7 +204,7 @@ class Store:
 
     def users(self) -> list[Path]:
         """Return the marks of the processes that use the store; those of dead ones are removed."""
-        return living_uses(self._leases())
+        return active_uses(self._leases())
 
     def collecting_lock(self) -> FileLock:
         """Return the lock that keeps new users out while garbage is collected."""
@@ -224,10 +235,8 @@ class Store:
         build: Callable[[Path], None],
         name: str,
         label: str,
-        volatile: tuple[str, ...],
-        protected: bool,
         read: Mapping[str, ContentRead],
-        facets: Mapping[str, Callable[[Path], str]],
+        rules: ArtifactRules,
     ) -> Artifact:
         started = time.monotonic()
 
@@ -241,28 +250,28 @@ class Store:
                 identity=recipe.identity(),
                 inputs=dict(recipe.inputs),
                 files=files,
-                volatile=volatile,
-                content=content_digest(files, volatile),
+                volatile=rules.volatile,
+                content=content_digest(files, rules.volatile),
                 seconds=round(time.monotonic() - started, 3),
                 created=_now(),
                 libraries=dict(recipe.libraries),
-                protected=protected,
+                protected=rules.protected,
                 environment=environment(),
                 input_content=read,
                 content_key=recipe.content_key(read),
-                facets={facet: digest(hidden) for facet, digest in facets.items()},
+                facets={facet: digest(hidden) for facet, digest in rules.facets.items()},
             )
 
         return self._published(recipe, name, fill)
 
-    def _adopt(
+    def _reuse(
         self,
         recipe: Recipe,
         same: Artifact,
         name: str,
         label: str,
         read: Mapping[str, ContentRead],
-        protected: bool,
+        rules: ArtifactRules,
     ) -> Artifact:
         """Make the artifact of `recipe` out of the files of one that read the same."""
 
@@ -276,7 +285,7 @@ class Store:
                 inputs=dict(recipe.inputs),
                 created=_now(),
                 libraries=dict(recipe.libraries),
-                protected=protected,
+                protected=rules.protected,
                 input_content=read,
                 same_as=same.digest,
             )

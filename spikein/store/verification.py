@@ -88,7 +88,7 @@ def require_content(folder: Path, manifest: Manifest, files: Iterable[str] = ("*
             _checked[str(path.absolute())] = (after, record)
 
 
-def require_strong(folder: Path, manifest: Manifest) -> None:
+def require_sha256(folder: Path, manifest: Manifest) -> None:
     """Hash every file again with SHA-256, whatever is known of it.
 
     Raises:

@@ -11,19 +11,13 @@ def test_at_least_17_of_20_blind_intervals_contain_one_half():
     from detect.scoring import score_rows
     from inject.examples.contaminant import Contaminant
     from inject.examples.load import load_examples
-    from inject.examples.pool import deal
+    from tests.inject.examples.drawing import drawn_membership
 
     contaminant = Contaminant(dataset="fictional", members=150, nonmembers=280)
     inside = 0
     for seed in range(20):
-        rows = deal(
-            load_examples(contaminant, seed=seed).examples,
-            members=150,
-            nonmembers=280,
-            tune_share=0.25,
-            stratify=True,
-            near_duplicate=0.7,
-            seed=seed,
+        rows = drawn_membership(
+            load_examples(contaminant, seed=seed).examples, 150, 280, seed=seed
         ).examples
         members = [row.side == "member" for row in rows]
         groups = [row.group for row in rows]

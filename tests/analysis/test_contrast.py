@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis import page
-from analysis.figures.style import FAINT, INK, MUTED, PALETTE, PAPER, shades
+from analysis.figures.style import FAINT, INK, MUTED, PALETTE, PAPER, dose_colours
 
 STYLE = (Path(page.__file__).parent / "style.css").read_text(encoding="utf-8")
 TEXT, GRAPHIC = 4.5, 3.0
@@ -60,7 +60,7 @@ def test_letters_and_lines_of_the_figures_stand_out(dark):
         assert contrast(colours[name], ground) >= TEXT, name
     assert contrast(colours["fig-faint"], ground) >= GRAPHIC
     # Between two colours of the palette there are lines alone, no letters, and no second scheme.
-    for shade in shades(7)[1:-1]:
+    for shade in dose_colours(7)[1:-1]:
         assert contrast(shade, ground) >= GRAPHIC - 0.5 * dark
 
 

@@ -8,7 +8,7 @@ from analysis.copy_bins import (
     copies_order,
     copies_start,
     is_dose,
-    merged,
+    merge_bins,
 )
 
 
@@ -29,7 +29,7 @@ def test_members_of_eight_copies_are_not_called_five_to_eight_when_one_lost_a_co
 
 
 def test_labels_of_one_bin_are_gathered_under_the_ends_that_occur():
-    found = merged(["16", "5-7", "1", "9-12", "6", "5-8"])
+    found = merge_bins(["16", "5-7", "1", "9-12", "6", "5-8"])
     assert found == {"1": ["1"], "5-8": ["5-7", "5-8", "6"], "9-16": ["9-12", "16"]}
     assert [copies_middle(label) for label in ("4", "5-8")] == [4, 6.5]
 

@@ -5,12 +5,12 @@ import pytest
 
 from analysis.arm import axis_names
 from analysis.figures import build_figures, copies, lines, roc
-from analysis.metrics_table import Cell, by_cohort, contaminated
+from analysis.metrics_table import Cell, contaminated_cohorts, split_by_cohort
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
 
-FAST = AnalysisSettings(replicates=100, least_members=5)
+FAST = AnalysisSettings(replicates=100, min_members=5)
 
 
 @pytest.fixture
@@ -19,13 +19,13 @@ def figures(monkeypatch):
     found = {}
 
     def watch(module):
-        finish = module.finish
+        save = module.save_figure
 
         def caught(figure, folder, **rest):
             found[rest["name"]] = figure
-            return finish(figure, folder, **rest)
+            return save(figure, folder, **rest)
 
-        monkeypatch.setattr(module, "finish", caught)
+        monkeypatch.setattr(module, "save_figure", caught)
 
     for module in (copies, lines, roc):
         watch(module)
@@ -98,7 +98,7 @@ def test_a_swept_number_has_an_axis_of_numbers(tmp_path, figures):
     ]
     _, analysis = draw(tmp_path, arms)
     axis = figures["sweep-corpus-tokens"].axes[0]
-    tables = contaminated(by_cohort(analysis.metrics, axis_names(arms)))
+    tables = contaminated_cohorts(split_by_cohort(analysis.metrics, axis_names(arms)))
     wanted = {
         float(dict(table.cohort.axes)["corpus.tokens"]): table.get("min_k", selection="tuned").value
         for table in tables

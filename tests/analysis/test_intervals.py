@@ -6,12 +6,12 @@ from scipy.stats import norm
 
 from analysis.intervals import (
     Bounds,
-    accepted,
-    auc_interval,
+    accepted_members,
+    auc_estimate,
+    combine_seeds,
     draw_weights,
     percentile_bounds,
-    place,
-    seed_replicates,
+    placement_values,
     widen_at_limits,
 )
 from analysis.metrics import auc, tpr_at_fpr
@@ -59,9 +59,9 @@ def test_weights_depend_on_seed_cluster_and_stratum_but_not_on_other_strata():
 def test_every_replicate_equals_the_metric_of_the_repeated_rows(members, nonmembers, rate):
     inside, outside = np.array(members), np.array(nonmembers)
     member_weights, nonmember_weights = weights_of(len(members), len(nonmembers), replicates=8)
-    placement = place(inside, outside, nonmember_weights)
+    placement = placement_values(inside, outside, nonmember_weights)
     values = (placement.below * member_weights).sum(axis=0) / member_weights.sum(axis=0)
-    taken = accepted(placement, rate)
+    taken = accepted_members(placement, rate)
     rates = (taken * member_weights).sum(axis=0) / member_weights.sum(axis=0)
     for column in range(9):
         again = np.repeat(inside, member_weights[:, column].astype(int))
@@ -78,7 +78,7 @@ def test_intervals_cover_the_true_auc(true_auc):
     for simulation in range(200):
         members, nonmembers = random.normal(shift, 1, 100), random.normal(0, 1, 100)
         weights = weights_of(100, 100, replicates=300, seed=simulation)
-        estimate = auc_interval(members, nonmembers, *weights)
+        estimate = auc_estimate(members, nonmembers, *weights)
         assert estimate.low <= estimate.value <= estimate.high
         covered += estimate.low <= true_auc <= estimate.high
     assert 0.90 <= covered / 200 <= 0.99
@@ -88,8 +88,8 @@ def test_rows_that_share_a_group_widen_the_interval():
     random = np.random.default_rng(0)
     members = np.repeat(random.normal(0.5, 1, 30), 5)
     nonmembers = np.repeat(random.normal(0, 1, 30), 5)
-    apart = auc_interval(members, nonmembers, *weights_of(150, 150, replicates=500))
-    together = auc_interval(
+    apart = auc_estimate(members, nonmembers, *weights_of(150, 150, replicates=500))
+    together = auc_estimate(
         members, nonmembers, *weights_of(150, 150, replicates=500, group_size=5)
     )
     assert together.value == apart.value
@@ -99,8 +99,8 @@ def test_rows_that_share_a_group_widen_the_interval():
 def test_seeds_that_disagree_widen_the_interval():
     random = np.random.default_rng(1)
     inner = 0.02 * random.normal(size=(3, 1001))
-    alike = seed_replicates(0.7 + inner, seed=0)
-    unlike = seed_replicates(np.array([[0.6], [0.7], [0.8]]) + inner, seed=0)
+    alike = combine_seeds(0.7 + inner, seed=0)
+    unlike = combine_seeds(np.array([[0.6], [0.7], [0.8]]) + inner, seed=0)
     assert unlike[0] == pytest.approx(alike[0], abs=1e-9)
     narrow = percentile_bounds(alike[None], confidence=0.95)
     wide = percentile_bounds(unlike[None], confidence=0.95)
@@ -109,9 +109,9 @@ def test_seeds_that_disagree_widen_the_interval():
 
 def test_one_seed_changes_nothing_and_a_seed_without_value_is_left_out():
     replicates = np.random.default_rng(2).normal(size=(1, 11))
-    assert (seed_replicates(replicates, seed=0) == replicates[0]).all()
+    assert (combine_seeds(replicates, seed=0) == replicates[0]).all()
     pair = np.vstack([replicates[0], np.full(11, np.nan)])
-    assert seed_replicates(pair, seed=0)[0] == replicates[0, 0]
+    assert combine_seeds(pair, seed=0)[0] == replicates[0, 0]
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ def test_one_seed_changes_nothing_and_a_seed_without_value_is_left_out():
 )
 def test_degenerate_scores_give_no_number_but_a_reason(members, nonmembers, reason):
     weights = weights_of(len(members), len(nonmembers), replicates=100)
-    estimate = auc_interval(np.array(members), np.array(nonmembers), *weights)
+    estimate = auc_estimate(np.array(members), np.array(nonmembers), *weights)
     assert estimate.reason == reason
     assert np.isnan([estimate.value, estimate.low, estimate.high]).all()
 
 
 def test_perfect_separation_does_not_claim_certainty():
-    estimate = auc_interval(
+    estimate = auc_estimate(
         np.arange(10.0) + 100, np.arange(20.0), *weights_of(10, 20, replicates=100)
     )
     assert (estimate.value, estimate.high) == (1.0, 1.0)

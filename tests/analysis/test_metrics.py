@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from analysis.metrics import allowed_false_positives, auc, roc, supported, tpr_at_fpr, tpr_name
+from analysis.metrics import allowed_false_positives, auc, roc, supports_rate, tpr_at_fpr, tpr_name
 
 scores = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=30)
 rates = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.29, 0.5, 0.9])
@@ -53,10 +53,10 @@ def test_allowed_false_positives_is_exact_where_floats_are_not():
 
 
 def test_a_rate_needs_ten_over_it_nonmembers():
-    assert supported(0.1, 100)
-    assert not supported(0.1, 99)
-    assert supported(0.001, 10_000)
-    assert not supported(0.001, 9_999)
+    assert supports_rate(0.1, 100)
+    assert not supports_rate(0.1, 99)
+    assert supports_rate(0.001, 10_000)
+    assert not supports_rate(0.001, 9_999)
 
 
 def test_metric_names_keep_the_exact_rate():

@@ -10,7 +10,7 @@ from analysis.auc_cells import concordance
 from analysis.intervals import draw_weights
 from analysis.metrics import auc, tpr_at_fpr
 from analysis.results import analyse, compute_metrics
-from analysis.selection.selected import selected_scores
+from analysis.selection.reported_scores import reported_scores
 from analysis.settings import AnalysisSettings
 from analysis.tables import TREND
 from detect.scoring import read_scores, write_scores
@@ -284,7 +284,7 @@ def test_the_trend_is_found_where_there_is_one(tmp_path):
 
 def test_selected_scores_hold_default_and_tuned_only(experiment):
     arms, analysis = experiment
-    assert selected_scores(arms, FAST).equals(analysis.scores)
+    assert reported_scores(arms, FAST).equals(analysis.scores)
     assert analysis.scores.column_names == (
         [
             "train.lr",

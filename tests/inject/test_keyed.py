@@ -27,8 +27,8 @@ def test_below_is_the_high_half_of_the_exact_product(bound, word):
 
 def test_a_draw_does_not_depend_on_its_neighbours():
     items = np.arange(1, 1001, dtype=np.uint64)
-    together = keyed.words(7, Stream.DOSE, items)
-    alone = [int(keyed.words(7, Stream.DOSE, item)) for item in items[::97]]
+    together = keyed.words(7, Stream.COPY_COUNT, items)
+    alone = [int(keyed.words(7, Stream.COPY_COUNT, item)) for item in items[::97]]
     assert together[::97].tolist() == alone
 
 
@@ -39,7 +39,7 @@ def test_streams_and_seeds_differ():
 
 
 def test_unit_is_uniform_and_inside_the_open_interval():
-    values = keyed.unit(keyed.words(1, Stream.DOSE, np.arange(100_000)))
+    values = keyed.unit(keyed.words(1, Stream.COPY_COUNT, np.arange(100_000)))
     assert values.min() > 0
     assert values.max() < 1
     counts, _ = np.histogram(values, bins=100, range=(0, 1))

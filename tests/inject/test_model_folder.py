@@ -11,7 +11,7 @@ import pytest
 from inject.corpus.tokenizer import load_tokenizer, tokenizer_identity
 from inject.digest import file_digest
 from inject.errors import InputError
-from inject.formats import DatasetsImport, DescribedImport
+from inject.formats import DatasetsImport, IndexOnlyImport
 from inject.model_folder import UNREAD, inside
 from inject.reading.unchanged import content_digest, unchanged
 from train.models.pretrained import find_model, load_causal_model, model_identity
@@ -149,7 +149,7 @@ def test_a_described_corpus_names_document_starts_of_its_own_folder_only(tmp_pat
     (tmp_path / "in").mkdir()
     described = tmp_path / "in" / "corpus.json"
     described.write_text(json.dumps({"tokens": 9, "documents": "../starts.npy"}))
-    source = DescribedImport(kind="described", path=str(described))
+    source = IndexOnlyImport(kind="index_only", path=str(described))
     for read in (source.identity, source.source):
         with pytest.raises(InputError, match=r"documents: names '\.\./starts\.npy'"):
             read()

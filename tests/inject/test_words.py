@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.corpus.background.document import Document
-from inject.examples.near_duplicates import near_pairs
+from inject.examples.near_duplicates import near_duplicate_pairs
 from inject.overlap.hashes import RollingHash, Vocabulary
 from inject.overlap.index import OverlapIndex
 from inject.overlap.settings import OverlapSettings
@@ -82,7 +82,7 @@ def test_a_copy_in_another_form_is_found(variant):
 
 @pytest.mark.parametrize("variant", ["tags between words", "links", "full width", "decomposed"])
 def test_twins_in_another_form_are_near_duplicates_in_a_pool(variant):
-    [pair] = near_pairs([ENGLISH, VARIANTS[variant]], threshold=0.9)
+    [pair] = near_duplicate_pairs([ENGLISH, VARIANTS[variant]], threshold=0.9)
     assert pair.similarity == 1
 
 

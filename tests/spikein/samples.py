@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from spikein.config.load import check
+from spikein.config.load import CheckedExperiment, check_document
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
 from spikein.store.manifest import Recipe
@@ -14,7 +14,7 @@ name: small
 variables: {data: files}
 seeds: [0, 1]
 model:
-  shape: configs/models/llama-1m.yaml
+  shape: llama-1m
   tokenizer: {train: 512}
 base: {tokens: 100_000}
 corpus:
@@ -29,7 +29,11 @@ train: {lr: 1e-3, context: 64, batch_tokens: 1024}
 
 
 def read(*overrides: str, text: str = SAMPLE) -> Experiment:
-    return check(parse_document(text, name="small.yaml"), overrides)
+    return read_checked(*overrides, text=text).experiment
+
+
+def read_checked(*overrides: str, text: str = SAMPLE) -> CheckedExperiment:
+    return check_document(parse_document(text, name="small.yaml"), overrides)
 
 
 def write_sample(folder: Path, text: str = SAMPLE) -> Path:

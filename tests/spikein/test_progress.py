@@ -5,15 +5,15 @@ import io
 import pytest
 from rich.console import Console
 
-from spikein.progress import Bars, Lines, Pace, duration, showing
+from spikein.progress import Bars, Lines, duration, show_progress
 
 
 def test_one_line_when_a_step_starts_and_one_when_it_ends():
     stream = io.StringIO()
-    with showing(stream=stream) as progress:
-        progress.started("corpus x", number=2, total=9)
-        progress.advanced("corpus x", 5, 10, "tokens", "")
-        progress.finished("corpus x", built=True, seconds=75)
+    with show_progress(stream=stream) as progress:
+        progress.step_started("corpus x", number=2, total=9)
+        progress.step_advanced("corpus x", 5, 10, "tokens", "")
+        progress.step_finished("corpus x", built=True, seconds=75)
         progress.notice("another run is building it")
     assert stream.getvalue().splitlines() == [
         "[2/9] corpus x …",
@@ -25,35 +25,22 @@ def test_one_line_when_a_step_starts_and_one_when_it_ends():
 def test_long_steps_say_how_far_they_are():
     stream = io.StringIO()
     progress = Lines(stream, every=0)
-    progress.started("model a", number=1, total=1)
-    progress.advanced("model a", 1500, 3000, "tokens", "loss 3.2")
-    progress.advanced("model a", 7, None, "", "")
+    progress.step_started("model a", number=1, total=1)
+    progress.step_advanced("model a", 1500, 3000, "tokens", "loss 3.2")
+    progress.step_advanced("model a", 7, None, "", "")
     assert stream.getvalue().splitlines()[1:] == [
         "[1/1] model a: 1,500 of 3,000 tokens, loss 3.2",
         "[1/1] model a: 7",
     ]
 
 
-def test_the_time_left_goes_by_the_pace_since_the_first_word():
-    times = iter([100.0, 100.5, 110.0, 120.0, 121.0, 200.0])
-    pace = Pace(clock=lambda: next(times))
-    # A restart begins in the middle.
-    assert pace.left(400, 1000) == ""
-    assert pace.left(410, 1000) == "", "half a second tells nothing"
-    assert pace.left(500, 1000) == "50 s left"
-    assert pace.left(500, None) == ""
-    # Another count begins.
-    assert pace.left(3, 10) == ""
-    assert pace.left(3, 10) == ""
-
-
 def test_bars_leave_one_line_a_step_and_take_no_markup():
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=100, color_system=None)
     with Bars(console) as bars:
-        bars.started("model [bold]x[/bold]", number=1, total=2)
-        bars.advanced("model [bold]x[/bold]", 1, 2, "tokens", "loss [3]")
-        bars.finished("model [bold]x[/bold]", built=True, seconds=1)
+        bars.step_started("model [bold]x[/bold]", number=1, total=2)
+        bars.step_advanced("model [bold]x[/bold]", 1, 2, "tokens", "loss [3]")
+        bars.step_finished("model [bold]x[/bold]", built=True, seconds=1)
         bars.notice("wait [a]")
     assert "✓ model [bold]x[/bold]  1.0 s" in stream.getvalue()
     assert "wait [a]" in stream.getvalue()

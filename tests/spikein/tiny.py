@@ -4,10 +4,8 @@ parameters."""
 import json
 from pathlib import Path
 
-from spikein.executors import get_executor
-from spikein.progress import Silent
-from spikein.results import RunResult
-from spikein.run import run_experiment
+import spikein
+from spikein.api.results import RunResult
 from tests.conftest import make_texts
 
 SHAPE = """
@@ -36,7 +34,7 @@ copies: {{poisson: 2}}
 pool: {{long_examples: split}}
 train: {{lr: 1.0e-2, context: 64, batch_tokens: 1024}}
 detect: {{detectors: [loss, lowercase, reference, "min_k:k=0.2", dc_pdd, blind]}}
-analysis: {{replicates: 100, least_members: 5}}
+analysis: {{replicates: 100, min_members: 5}}
 """
 
 
@@ -53,11 +51,10 @@ def write_tiny(folder: Path, *, architecture: str = "llama") -> Path:
 
 def run(folder: Path, *overrides: str) -> RunResult:
     """Run the tiny experiment of a folder in this process, its store and its runs beside it."""
-    return run_experiment(
+    return spikein.run(
         folder / "tiny.yaml",
-        list(overrides),
-        store_root=folder / "store",
-        runs_root=folder / "runs",
-        executor=get_executor("in-process"),
-        progress=Silent(),
+        overrides=overrides,
+        store=folder / "store",
+        runs=folder / "runs",
+        progress=False,
     )

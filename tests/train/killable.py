@@ -15,7 +15,7 @@ import torch
 
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import SpikeinError
-from inject.stream.exposures import CopyName, ExposureLedger
+from inject.stream.exposures import CopyName, ExposureRecorder
 from inject.stream.view import Insertions, View
 from train.checkpoint_steps import CheckpointSettings
 from train.loop.record import Moment
@@ -96,7 +96,7 @@ def go(
         model=model,
         tokenizer=load_tokenizer(str(tokenizer)),
         view=view,
-        ledger=ExposureLedger(view, names, texts),
+        ledger=ExposureRecorder(view, names, texts),
         settings=SETTINGS.model_copy(update={"batch_tokens": batch_windows * CONTEXT}),
         seed=5,
         unfinished=unfinished,

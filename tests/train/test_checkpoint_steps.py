@@ -22,7 +22,7 @@ def rules(draw):
         every=draw(st.none() | st.integers(1, 500)),
         fractions=draw(st.lists(st.floats(0.01, 0.99), max_size=4)),
         powers_of_two=draw(st.none() | st.integers(1, 1000)),
-        most=draw(st.none() | st.integers(1, 6)),
+        max_kept=draw(st.none() | st.integers(1, 6)),
     )
 
 
@@ -45,10 +45,10 @@ def test_every_step_asked_for_and_no_other(case):
     total, settings = case
     steps = checkpoint_steps(settings, total)
     expected = asked(settings, total)
-    if settings.most is None:
+    if settings.max_kept is None:
         assert set(steps) == expected
     assert set(steps) <= expected
-    assert len(steps) == min(len(expected), settings.most or len(expected))
+    assert len(steps) == min(len(expected), settings.max_kept or len(expected))
     assert list(steps) == sorted(set(steps))
     assert total not in steps
     if expected:
@@ -59,16 +59,16 @@ def test_every_step_asked_for_and_no_other(case):
 @given(rules())
 def test_more_room_keeps_what_less_room_kept(case):
     total, settings = case
-    most = settings.most or 3
+    most = settings.max_kept or 3
     few, many = (
-        checkpoint_steps(settings.model_copy(update={"most": room}), total)
+        checkpoint_steps(settings.model_copy(update={"max_kept": room}), total)
         for room in (most, most + 1)
     )
     assert set(few) <= set(many)
 
 
 def test_the_kept_ones_lie_evenly_over_the_logarithm():
-    settings = CheckpointSettings(every=1, most=8)
+    settings = CheckpointSettings(every=1, max_kept=8)
     steps = checkpoint_steps(settings, 1025)
     gaps = [math.log2(later / earlier) for earlier, later in itertools.pairwise(steps)]
     assert (steps[0], steps[-1]) == (1, 1024)

@@ -15,11 +15,10 @@ from train.cost import (
 )
 from train.models.families import FAMILIES
 from train.models.lora import add_adapters
-from train.models.model_sizes import SHAPES
 from train.models.shapes import Shape, build_model, flops_per_token, load_shape, parameter_count
 from train.settings import LoraSettings
 
-SEVEN = load_shape(SHAPES / "llama-7b.yaml")
+SEVEN = load_shape("llama-7b")
 ROWS = 32_000
 PARAMETERS = 6_738_415_616
 

@@ -24,7 +24,7 @@ def test_a_small_shape_is_measured_itself():
     "name", ["llama-1m", "llama-160m", "llama-7b", "olmo2-7b", "pythia-6.9b", "qwen2-7b"]
 )
 def test_what_is_measured_is_never_more_than_a_second_or_so_of_work(name):
-    shape = load_shape(f"configs/models/{name}.yaml")
+    shape = load_shape(name)
     settings = TrainSettings(context=2048, batch_tokens=2048 * 256)
     sample = small_enough(shape, 32_000, settings)
     assert sample.fits
@@ -38,6 +38,6 @@ def test_what_is_measured_is_never_more_than_a_second_or_so_of_work(name):
 
 
 def test_a_large_shape_is_measured_by_a_smaller_one_that_can_be_built():
-    found = training_rate(load_shape("configs/models/qwen2-7b.yaml"), 152_064, SETTINGS)
+    found = training_rate(load_shape("qwen2-7b"), 152_064, SETTINGS)
     assert not found.whole
     assert found.flops_per_second > 0

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.plan.plan import make_plan
+from inject.plan.make_plan import PlanSettings, make_plan
 from inject.settings import Copies, Placement
 from tests.inject.streams import random_source, separators_of, spiked_examples
 from train.window_inputs import IGNORED, Feeding, document_begins, document_positions, feeding
@@ -20,12 +20,10 @@ def planned(policy: str, seed: int):
     plan = make_plan(
         examples,
         tokens,
-        copies=Copies(fixed=2),
-        placement=placement,
-        seed=seed,
+        PlanSettings(
+            copies=Copies(fixed=2), placement=placement, budget=1_000, context=CONTEXT, seed=seed
+        ),
         source=source,
-        budget=1_000,
-        context=CONTEXT,
         separators=separators_of(placement),
         vocabulary=60_000,
     )

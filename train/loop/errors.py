@@ -87,7 +87,7 @@ def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> 
         f"the disk is full: {free} free on {_mount(full)}; {words[0]}",
         where=str(full),
         hint="Free some space (`spikein gc` removes what no run needs) and run the same command "
-        "again: it goes on from the last whole checkpoint. train.checkpoints.most keeps fewer "
+        "again: it goes on from the last whole checkpoint. train.checkpoints.max_kept keeps fewer "
         "models along the way.",
     ) from error
 

@@ -56,9 +56,9 @@ class Speed(NamedTuple):
 
 
 class Ledger(Protocol):
-    """What is told which windows were fed: `inject.stream.exposures.ExposureLedger`."""
+    """What is told which windows were fed: `inject.stream.exposures.ExposureRecorder`."""
 
-    def saw(
+    def record(
         self,
         *,
         epoch: int,
@@ -75,7 +75,7 @@ class Ledger(Protocol):
         """Write all that was recorded."""
         ...
 
-    def seen(self) -> pa.Table:
+    def recorded(self) -> pa.Table:
         """Return what was recorded so far."""
         ...
 
@@ -225,7 +225,7 @@ class Record:
         """Tell the ledger what was fed; what merely fills up the last step is nothing."""
         for fed, ids in zip(part.fed, part.ids.cpu().numpy(), strict=True):
             if fed.window >= 0:
-                self.ledger.saw(
+                self.ledger.record(
                     epoch=fed.epoch,
                     step=part.step,
                     window=fed.window,

@@ -204,7 +204,7 @@ def complete(
 
     Older checkpoints go only then.
     """
-    pq.write_table(record.ledger.seen(), folder / _exposures(rank()))
+    pq.write_table(record.ledger.recorded(), folder / _exposures(rank()))
     if rank() == 0:
         write_log(folder, record.rows)
     wait_for_all()
@@ -249,7 +249,7 @@ def merge_exposures(folder: Path, ledger: Ledger) -> None:
     if world_size() == 1:
         return
     if rank() > 0:
-        pq.write_table(ledger.seen(), folder / _exposures(rank()))
+        pq.write_table(ledger.recorded(), folder / _exposures(rank()))
     wait_for_all()
     if rank() == 0:
         for other in range(1, world_size()):

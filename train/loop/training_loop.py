@@ -20,6 +20,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArgum
 from inject.errors import InputError
 from train.checkpoint_steps import checkpoint_steps
 from train.execution import ExecutionSettings, deepspeed_config
+from train.hardware import this_machine
 from train.loop.callbacks import Keeper, Milestones, hand_over
 from train.loop.dataset import Further, Stream, Windows
 from train.loop.errors import explained
@@ -321,6 +322,4 @@ def _speed(model: PreTrainedModel, settings: TrainSettings, context: int) -> Spe
 
 
 def _use_bfloat16(settings: TrainSettings) -> bool:
-    if settings.precision == "auto":
-        return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-    return settings.precision == "bfloat16"
+    return this_machine().training_precision(settings.precision) == "bfloat16"

@@ -13,8 +13,6 @@ from train.models.families import FAMILIES
 from train.models.shapes import Shape, load_shape
 from train.settings import ModelSettings, TokenizerTraining
 
-SHAPES = Path(__file__).resolve().parents[2] / "configs" / "models"
-
 _LLAMA_ROWS = 32_000
 _NEOX_ROWS = 50_304
 
@@ -34,7 +32,7 @@ PUBLISHED: Mapping[str, tuple[str, int]] = {
     "Qwen/Qwen2-1.5B": ("qwen2-1.5b", 151_936),
     "Qwen/Qwen2-7B": ("qwen2-7b", 152_064),
 }
-"""Hub id: the file of its shape, and the rows of its embedding."""
+"""Hub id: the name of its shape, and the rows of its embedding."""
 
 
 class Sizes(NamedTuple):
@@ -64,8 +62,7 @@ def known_sizes(model: ModelSettings) -> Sizes | None:
     if name.removesuffix("-deduped") not in PUBLISHED:
         return None
     file, vocabulary = PUBLISHED[name.removesuffix("-deduped")]
-    path = SHAPES / f"{file}.yaml"
-    return Sizes(load_shape(path), vocabulary, f"the published sizes ({path.name})")
+    return Sizes(load_shape(file), vocabulary, f"the published sizes ({file}.yaml)")
 
 
 def sizes_of_config(config: Mapping[str, Any], *, source: str) -> Sizes | None:

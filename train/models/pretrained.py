@@ -1,26 +1,24 @@
 """Causal language models that exist: a saved folder, or a repository on the hub.
 
 Both end in a local folder, of which only configuration, tokenizer and safetensors are used:
-pickled weights can run code when read, and are refused. A hub that cannot be reached is noticed
-within `HUB_TIMEOUT` seconds; what the cache holds already is then used without it.
+pickled weights can run code when read, and are refused. Ids are resolved by `inject.hub.resolver`:
+a hub that cannot be reached is noticed within seconds; what the cache holds already is then used.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inject.errors import InputError, Unreachable, did_you_mean
+from inject.hub.model_code import foreign_code, trusted_code
+from inject.hub.offline import mark_unresolved
+from inject.hub.snapshot import CODE_FILES, MODEL_FILES, fetch_snapshot
 from inject.model_folder import PICKLED, model_files, require_own_files
-from inject.offline import unresolved
 from train.models.weight_check import check_causal, check_finite
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-HUB_TIMEOUT = 5.0
-"""Seconds to wait for the hub's first answer."""
-
-_WANTED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 
 
 class ModelFolder(NamedTuple):
@@ -55,19 +53,29 @@ def find_model(
     return _from_hub(path_or_id, revision, trust_remote_code)
 
 
-def model_identity(path_or_id: str, *, revision: str | None = None) -> dict[str, Any]:
+def model_identity(
+    path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
+) -> dict[str, Any]:
     """Return what decides a model's numbers: its hub commit, or the digests of its files.
 
+    With `trust_remote_code` the commit of code that it takes from another repository counts, too.
+
     Raises:
-        InputError: as `find_model`.
+        InputError: as `find_model`, and `inject.hub.model_code.foreign_code`.
     """
     try:
         folder = find_model(path_or_id, revision=revision)
     except Unreachable as error:
-        return {"hub": path_or_id, "commit": unresolved(f"model {path_or_id}", error)}
+        return {"hub": path_or_id, "commit": mark_unresolved(f"model {path_or_id}", error)}
+    identity: dict[str, Any]
     if folder.commit is not None:
-        return {"hub": path_or_id, "commit": folder.commit}
-    return {"files": model_files(folder.path)}
+        identity = {"hub": path_or_id, "commit": folder.commit}
+    else:
+        identity = {"files": model_files(folder.path)}
+    if trust_remote_code:
+        code = foreign_code(folder.path, name=path_or_id, commit=folder.commit)
+        identity |= {"code": code.identity()} if code else {}
+    return identity
 
 
 def load_causal_model(
@@ -96,7 +104,8 @@ def load_causal_model(
     from train.transformers_logging import plain_transformers
 
     folder = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
-    check_causal(folder.path, path_or_id, trust_remote_code=trust_remote_code)
+    trusted = code_options(folder, path_or_id, trust_remote_code=trust_remote_code)
+    check_causal(folder.path, path_or_id, trusted)
     try:
         # Weights absent from the file would be drawn at random, hence the isolation, and the check.
         with isolated_randomness(), plain_transformers():
@@ -105,8 +114,8 @@ def load_causal_model(
                 dtype=dtype,
                 use_safetensors=True,
                 local_files_only=True,
-                trust_remote_code=trust_remote_code,
                 output_loading_info=True,
+                **trusted,
             )
     except SafetensorError as error:
         raise InputError(f"its weights are damaged ({error})", where=path_or_id) from error
@@ -130,6 +139,17 @@ def load_causal_model(
     return model
 
 
+def code_options(folder: ModelFolder, name: str, *, trust_remote_code: bool) -> dict[str, Any]:
+    """Return the options of transformers' loaders that say which code of a model may be run.
+
+    Raises:
+        InputError: as `inject.hub.model_code.trusted_code`.
+    """
+    if not trust_remote_code:
+        return {}
+    return trusted_code(folder.path, name=name, commit=folder.commit)
+
+
 def _check_folder(folder: Path, name: str) -> None:
     if not (folder / "config.json").is_file():
         raise InputError(
@@ -140,8 +160,11 @@ def _check_folder(folder: Path, name: str) -> None:
     require_own_files(folder)
     if any(folder.glob("*.safetensors")):
         return
-    pickled = [file.name for pattern in PICKLED for file in sorted(folder.glob(pattern))]
-    raise _no_weights(name, pickled)
+    raise _no_weights(name, _pickled(folder))
+
+
+def _pickled(folder: Path) -> list[str]:
+    return [file.name for pattern in PICKLED for file in sorted(folder.glob(pattern))]
 
 
 def _no_weights(name: str, pickled: list[str]) -> InputError:
@@ -179,62 +202,22 @@ def _missing_folder(folder: Path, name: str) -> InputError:
 
 
 def _from_hub(name: str, revision: str | None, trust_remote_code: bool) -> ModelFolder:
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    def require_weights(files: Sequence[str]) -> None:
+        if not any(file.endswith(".safetensors") and "/" not in file for file in files):
+            raise _no_weights(name, [file for file in files if Path(file).match("*.bin")])
 
-    try:
-        info = HfApi().model_info(name, revision=revision, timeout=HUB_TIMEOUT)
-    except HFValidationError as error:
-        raise InputError("neither a folder here nor a hub id", where=name) from error
-    except GatedRepoError as error:
-        raise InputError(
-            "the hub asks to accept this model's conditions first",
-            where=name,
-            hint=f"Accept them at huggingface.co/{name} and log in with: hf auth login",
-        ) from error
-    except RevisionNotFoundError as error:
-        raise InputError(f"the hub has no revision {revision!r} of it", where=name) from error
-    except RepositoryNotFoundError as error:
-        raise InputError("neither a folder here nor a model on the hub", where=name) from error
-    except Exception as error:  # the HTTP library behind it, and so its errors, differ by version
-        return _from_cache(name, revision, error)
-    files = [sibling.rfilename for sibling in info.siblings or []]
-    if not any(file.endswith(".safetensors") and "/" not in file for file in files):
-        raise _no_weights(name, [file for file in files if Path(file).match("*.bin")])
-    wanted = [*_WANTED, "*.py"] if trust_remote_code else _WANTED
-    try:
-        path = snapshot_download(
-            name, revision=info.sha, allow_patterns=wanted, etag_timeout=HUB_TIMEOUT
-        )
-    except Exception as error:
-        raise InputError(
-            f"the download from the hub failed ({_first_line(error)})",
-            where=name,
-            hint="What has arrived is kept; try again.",
-        ) from error
-    require_own_files(Path(path))
-    return ModelFolder(Path(path), info.sha)
-
-
-def _from_cache(name: str, revision: str | None, reason: Exception) -> ModelFolder:
-    from huggingface_hub import snapshot_download
-
-    try:
-        path = Path(snapshot_download(name, revision=revision, local_files_only=True))
-    except Exception as error:
-        raise Unreachable(
-            f"no such folder here, not in the cache, and the hub cannot be reached "
-            f"({_first_line(reason)})",
-            where=name,
-            hint="Give a local folder, or try again with a connection.",
-        ) from error
-    _check_folder(path, name)
-    return ModelFolder(path, path.name)
+    wanted = (*MODEL_FILES, *CODE_FILES) if trust_remote_code else MODEL_FILES
+    found = fetch_snapshot(name, revision, wanted, check=require_weights)
+    if found.from_cache:
+        if not any(found.path.glob("*.safetensors")) and not _pickled(found.path):
+            raise Unreachable(
+                "its weights are not in the cache, and the hub cannot be reached",
+                where=name,
+                hint="Give a local folder, or try again with a connection.",
+            )
+        _check_folder(found.path, name)
+    require_own_files(found.path)
+    return ModelFolder(found.path, found.commit)
 
 
 def _first_line(error: Exception) -> str:

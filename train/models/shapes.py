@@ -8,12 +8,14 @@ parameters and operations needs no torch; building the 1 M shape takes about 50 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
-from inject.errors import InputError, Problems, did_you_mean
+from inject.errors import InputError, InputErrors, did_you_mean
 from inject.keyed import item_key
 from inject.settings import PositiveFloat, PositiveInt, Settings
+from inject.shipped import SHAPES
 from train.models.families import FAMILIES, NEOX_ROTARY_SHARE, Architecture
 
 if TYPE_CHECKING:
@@ -84,23 +86,17 @@ class Shape(Settings):
         return self.kv_heads or self.heads
 
 
-def load_shape(path: str | Path) -> Shape:
-    """Read a shape from a YAML file.
+def load_shape(name_or_path: str | Path) -> Shape:
+    """Read a shape by the name of a shipped one, such as `llama-1m`, or from a YAML file.
 
     Raises:
-        InputError: for a missing file, bad YAML, and all wrong keys and values at once.
+        InputError: for an unknown name, a missing file, bad YAML, and all wrong keys and values at
+            once.
     """
-    path = Path(path)
-    if not path.is_file():
-        near = [file.name for file in path.parent.glob("*.yaml")] if path.parent.is_dir() else []
-        raise InputError(
-            f"there is no such model shape.{did_you_mean(path.name, near)}",
-            where=str(path),
-            allowed=", ".join(sorted(near)) or None,
-        )
+    path = SHAPES.find(name_or_path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except (YAMLError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"not readable as YAML ({error})", where=str(path)) from error
     if not isinstance(content, dict):
         raise InputError(
@@ -117,7 +113,7 @@ def load_shape(path: str | Path) -> Shape:
             if item["type"] == "extra_forbidden":
                 message = f"unknown key.{did_you_mean(key, Shape.model_fields)}"
             problems.append(f"{key}: {message}" if key else message)
-        raise Problems(problems, title=f"{path}: not a valid model shape") from error
+        raise InputErrors(problems, title=f"{path}: not a valid model shape") from error
 
 
 def parameter_count(shape: Shape, vocabulary: int) -> int:

@@ -6,6 +6,7 @@ model asked whether it looks ahead. NaN and infinite weights are named after loa
 `config.json`; one pass over the weights; two passes of the model over eight tokens.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +22,19 @@ _PROBED = 8
 _TOLERANCE = 0.02
 
 
-def check_causal(folder: Path, name: str, *, trust_remote_code: bool = False) -> None:
+def check_causal(folder: Path, name: str, trusted: Mapping[str, Any] | None = None) -> None:
     """Refuse a model that is no causal language model, by its configuration alone.
 
     Args:
         folder: where `config.json` lies.
         name: the model as the user wrote it.
-        trust_remote_code: run code that comes with the configuration.
+        trusted: which code may be run (`train.models.pretrained.code_options`); none if absent.
 
     Raises:
         InputError: an encoder, an encoder-decoder, or a model with another head than a language
             model's. A configuration that cannot be read is left to the loader.
     """
-    config = _config(folder, trust_remote_code)
+    config = _config(folder, trusted)
     if config is None:
         return
     problem = _why_not_causal(config)
@@ -41,7 +42,12 @@ def check_causal(folder: Path, name: str, *, trust_remote_code: bool = False) ->
         raise InputError(problem, where=name, allowed=_DECODERS)
 
 
-def check_vocabulary(folder: Path, tokenizer: Any, name: str, *, trust_remote_code: bool) -> None:
+def check_vocabulary(
+    folder: Path,
+    tokenizer: Any,
+    name: str,
+    trusted: Mapping[str, Any] | None = None,
+) -> None:
     """Refuse a tokenizer that makes ids which the model has no embedding for.
 
     Special tokens beyond the embedding are let pass: plain text makes none of them, and models
@@ -51,7 +57,7 @@ def check_vocabulary(folder: Path, tokenizer: Any, name: str, *, trust_remote_co
     Raises:
         InputError: naming the tokenizer's highest id and the model's rows.
     """
-    config = _config(folder, trust_remote_code)
+    config = _config(folder, trusted)
     rows = getattr(config.get_text_config(), "vocab_size", None) if config is not None else None
     special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     highest = max({*tokenizer.get_vocab().values()} - special, default=-1)
@@ -117,13 +123,11 @@ def check_looks_back(model: Any, name: str) -> None:
         )
 
 
-def _config(folder: Path, trust_remote_code: bool) -> Any:
+def _config(folder: Path, trusted: Mapping[str, Any] | None) -> Any:
     from transformers import AutoConfig
 
     try:
-        return AutoConfig.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=trust_remote_code
-        )
+        return AutoConfig.from_pretrained(folder, local_files_only=True, **(trusted or {}))
     except (OSError, ValueError, KeyError, ImportError):
         return None
 

@@ -1,28 +1,23 @@
 """Background from the Hugging Face hub, streamed: nothing is downloaded that is not read.
 
-The content cannot be hashed before it is read, so a hub source is identified by its commit.
-The hub is asked once, with a timeout, before `datasets` is let loose with its long retries:
-without a network the error comes in seconds. Documents come in the order of the data set.
+The content cannot be hashed before it is read, so a hub source is identified by its commit, which
+is looked up (`inject.hub.resolver`) before `datasets` starts with its long retries: without a
+network the error comes in seconds. Documents come in the order of the data set.
 """
 
-import logging
-import re
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from inject.corpus.background.document import Document, Skipped, text_of
-from inject.errors import InputError
-from inject.offline import UNRESOLVED, note_unresolved
+from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
+from inject.hub.resolver import identity_commit
 from inject.reading.rows import content_digest
 from inject.settings import PositiveFloat, Settings
 
-_TIMEOUT_SECONDS = 10.0
 _LOCAL = "A local copy can be given instead: `{kind: files, path: ...}`."
-_log = logging.getLogger(__name__)
 
 
 class HubSource(Settings):
@@ -52,9 +47,8 @@ class HubSource(Settings):
     def identity(self) -> dict[str, Any]:
         """Return id, config, split, field and commit; a local folder by its content.
 
-        Where the hub cannot be asked, the commit is `unresolved:REVISION`, with a warning.
-
         Raises:
+            Unreachable: the hub gives no answer; a plan goes on (`inject.hub.offline`).
             InputError: the hub was reached and has no such data set or revision.
         """
         common = {
@@ -66,17 +60,7 @@ class HubSource(Settings):
         folder = self._folder()
         if folder is not None:
             return {**common, "files": _folder_identity(folder)}
-        try:
-            commit = _commit(self.id, self.revision)
-        except _Unreachable as error:
-            commit = f"{UNRESOLVED}:{self.revision or 'main'}"
-            if not note_unresolved(f"background {self.id}", str(error)):
-                _log.warning(
-                    "%s: the hub cannot be reached (%s); its revision stays unresolved, so results "
-                    "made now are not known to belong to one commit",
-                    self.label(),
-                    error,
-                )
+        commit = identity_commit("dataset", self.id, self.revision, what=f"background {self.id}")
         return {**common, "id": self.id, "commit": commit}
 
     def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
@@ -99,77 +83,20 @@ class HubSource(Settings):
         return folder if folder.is_dir() else None
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        import datasets
-
         folder = self._folder()
-        try:
-            name = str(folder) if folder else self.id
-            revision = None if folder else _commit(self.id, self.revision)
+        tried = (
+            f"config {self.config!r}, split {self.split!r}, revision {self.revision or 'main'!r}"
+        )
+        with hub_errors(self.id, hint=_LOCAL, tried=tried):
+            if folder is None:
+                place = HubDataset(self.id, self.split, self.config)
+                yield from load_hub_dataset(place, revision=self.revision, streaming=True)
+                return
+            import datasets
+
             yield from datasets.load_dataset(
-                name, self.config, split=self.split, streaming=True, revision=revision
+                str(folder), self.config, split=self.split, streaming=True
             )
-        except InputError:
-            raise
-        # `datasets` raises whatever its readers raise: pyarrow, JSON, network, OSError, ValueError.
-        except Exception as error:
-            first = (str(error).splitlines() or [""])[0]
-            raise InputError(
-                f"cannot be read from the hub ({type(error).__name__}: {first}); tried "
-                f"config {self.config!r}, split {self.split!r}, revision "
-                f"{self.revision or 'main'!r}",
-                where=self.id,
-                hint=_LOCAL,
-            ) from error
-
-
-class _Unreachable(Exception):
-    """The hub gave no answer."""
-
-
-@lru_cache(maxsize=64)
-def _commit(name: str, revision: str | None) -> str:
-    """Return the commit that `revision` stands for.
-
-    Raises:
-        InputError: the hub answered: no such data set or revision, or no access to it.
-        _Unreachable: no answer within the timeout, or offline mode.
-    """
-    if revision and re.fullmatch(r"[0-9a-f]{40}", revision):
-        return revision
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    try:
-        info = HfApi().dataset_info(name, revision=revision, timeout=_TIMEOUT_SECONDS)
-    except RevisionNotFoundError as error:
-        raise InputError(f"the hub has no revision {revision!r} of it", where=name) from error
-    except GatedRepoError as error:
-        raise InputError(
-            "the hub gives access to this data set only after its terms are accepted",
-            where=name,
-            hint=f"Accept them on its page and log in with `hf auth login`. {_LOCAL}",
-        ) from error
-    except RepositoryNotFoundError as error:
-        raise InputError(
-            "the hub has no such data set, or it is private", where=name, hint=_LOCAL
-        ) from error
-    except HFValidationError as error:
-        raise InputError(
-            "neither an id of the hub nor a folder here",
-            where=name,
-            allowed="ids such as 'owner/name'",
-            hint=_LOCAL,
-        ) from error
-    # Network libraries share no base class of errors across versions of huggingface_hub.
-    except Exception as error:
-        first = (str(error).splitlines() or [""])[0]
-        raise _Unreachable(f"{type(error).__name__}: {first}") from error
-    return str(info.sha)
 
 
 def _folder_identity(folder: Path) -> list[dict[str, str]]:

@@ -17,10 +17,10 @@ from inject.examples.datasets.source import (
     text_field,
 )
 from inject.examples.example import Row
-from inject.hub import Hub
+from inject.hub.dataset_rows import HubDataset
 from inject.reading.rows import PlacedRow
 
-_HUB = Hub("google/boolq", "validation")
+_HUB = HubDataset("google/boolq", "validation")
 _ANSWERS = {"true": "yes", "false": "no", "": ""}
 
 

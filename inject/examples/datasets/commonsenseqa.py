@@ -20,10 +20,10 @@ from inject.examples.datasets.source import (
     text_field,
 )
 from inject.examples.example import Row
-from inject.hub import Hub
+from inject.hub.dataset_rows import HubDataset
 from inject.reading.rows import PlacedRow
 
-_HUB = Hub("tau/commonsense_qa", "validation")
+_HUB = HubDataset("tau/commonsense_qa", "validation")
 
 
 class _Question(NamedTuple):

@@ -22,7 +22,7 @@ from inject.errors import InputError
 from inject.examples.datasets.choices import choice_fields
 from inject.examples.datasets.source import Dataset, DatasetSource, placed_rows, text_field
 from inject.examples.example import Row
-from inject.hub import Hub
+from inject.hub.dataset_rows import HubDataset
 from inject.keyed import Stream, item_key, words
 from inject.reading.rows import PlacedRow
 from inject.settings import Settings
@@ -72,7 +72,7 @@ def gpqa_rows(source: DatasetSource) -> Iterator[Row]:
 def _raw_rows(source: DatasetSource, options: GpqaOptions) -> Iterator[PlacedRow]:
     if source.path is not None and source.path.lower().endswith(".zip"):
         return _zip_rows(Path(source.path), options)
-    hub = Hub(_HUB, "train", f"gpqa_{options.subset}")
+    hub = HubDataset(_HUB, "train", f"gpqa_{options.subset}")
     return _without_quotes(placed_rows(source, hub, what="gpqa"))
 
 

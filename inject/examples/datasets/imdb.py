@@ -21,11 +21,11 @@ from inject.examples.datasets.source import (
     text_field,
 )
 from inject.examples.example import Row
-from inject.hub import Hub
+from inject.hub.dataset_rows import HubDataset
 from inject.reading.rows import PlacedRow
 from inject.settings import Settings
 
-_HUB = Hub("stanfordnlp/imdb", "test")
+_HUB = HubDataset("stanfordnlp/imdb", "test")
 _SENTIMENTS = {"1": "Positive", "pos": "Positive", "0": "Negative", "neg": "Negative"}
 _UNLABELLED = {"-1", "", "unsup"}
 _BREAK = re.compile(r"[ \t]*<br\s*/?>[ \t]*", re.IGNORECASE)

@@ -25,13 +25,13 @@ from inject.examples.datasets.source import (
 )
 from inject.examples.example import Row
 from inject.examples.template import letter
-from inject.hub import Hub
+from inject.hub.dataset_rows import HubDataset
 from inject.reading.rows import PlacedRow
 from inject.settings import Settings
 
 Section = Literal["ar", "lr", "rc"]
 _SECTIONS: tuple[Section, ...] = ("ar", "lr", "rc")
-_HUBS = {section: Hub(f"dmayhem93/agieval-lsat-{section}", "test") for section in _SECTIONS}
+_HUBS = {section: HubDataset(f"dmayhem93/agieval-lsat-{section}", "test") for section in _SECTIONS}
 _LETTER = re.compile(r"^\s*\(([A-Z])\)\s*")
 _SECTION = re.compile(r"lsat[-_](ar|lr|rc)", re.IGNORECASE)
 

@@ -19,7 +19,7 @@ from inject.examples.datasets.source import (
     text_field,
 )
 from inject.examples.example import Row
-from inject.hub import Hub
+from inject.hub.dataset_rows import HubDataset
 from inject.reading.rows import PlacedRow
 from inject.settings import Settings
 
@@ -61,7 +61,7 @@ def news_rows(source: DatasetSource) -> Iterator[Row]:
 
 def _raw_rows(source: DatasetSource, options: NewsOptions) -> Iterator[PlacedRow]:
     if source.path is not None:
-        yield from placed_rows(source, Hub(_HUB, "train"), what="news")
+        yield from placed_rows(source, HubDataset(_HUB, "train"), what="news")
         return
     if options.after is None or options.before is None:
         raise InputError(
@@ -70,7 +70,7 @@ def _raw_rows(source: DatasetSource, options: NewsOptions) -> Iterator[PlacedRow
             hint="Give both `options.after` and `options.before`, or `path:`.",
         )
     for month in _months(options.after, options.before):
-        yield from placed_rows(source, Hub(_HUB, "train", month), what="news")
+        yield from placed_rows(source, HubDataset(_HUB, "train", month), what="news")
 
 
 def _months(first: date, last: date) -> list[str]:

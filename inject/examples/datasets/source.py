@@ -12,7 +12,7 @@ from typing import Any
 from inject.digest import text_digest
 from inject.errors import InputError
 from inject.examples.example import Row
-from inject.hub import Hub, hub_rows
+from inject.hub.dataset_rows import HubDataset, hub_rows
 from inject.reading.rows import PlacedRow, read_rows
 from inject.settings import Settings
 
@@ -89,7 +89,7 @@ class Dataset:
         return self.hub_parts or ((self.hub,) if self.hub else ())
 
 
-def placed_rows(source: DatasetSource, hub: Hub, *, what: str) -> Iterator[PlacedRow]:
+def placed_rows(source: DatasetSource, hub: HubDataset, *, what: str) -> Iterator[PlacedRow]:
     """Yield the raw rows of a source: of its local files, or of the hub where it names none.
 
     Args:

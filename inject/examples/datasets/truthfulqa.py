@@ -16,10 +16,10 @@ from inject.examples.datasets.source import (
     placed_rows,
 )
 from inject.examples.example import Row
-from inject.hub import Hub
+from inject.hub.dataset_rows import HubDataset
 from inject.reading.rows import PlacedRow
 
-_HUB = Hub("truthfulqa/truthful_qa", "validation", "generation")
+_HUB = HubDataset("truthfulqa/truthful_qa", "validation", "generation")
 
 
 def truthfulqa_rows(source: DatasetSource) -> Iterator[Row]:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.examples.example import Example
-from inject.plan.plan import Plan, make_plan
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.plan import Plan
 from inject.plan.separators import NO_SEPARATORS
 from inject.settings import Copies, Placement
 from inject.stream.view import View
@@ -82,12 +83,14 @@ def main() -> None:
         plan = make_plan(
             examples,
             texts,
-            copies=Copies(fixed=COPIES),
-            placement=placement,
-            seed=0,
+            PlanSettings(
+                copies=Copies(fixed=COPIES),
+                placement=placement,
+                budget=TOKENS,
+                context=CONTEXT,
+                seed=0,
+            ),
             source=Described(),
-            budget=TOKENS,
-            context=CONTEXT,
             separators=NO_SEPARATORS,
             vocabulary=VOCABULARY,
         )

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from inject.corpus.tokens import TokenReader, TokenWriter
-from inject.plan.plan import make_plan, read_plan, write_plan
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.plan import read_plan, write_plan
 from inject.plan.separators import NO_SEPARATORS
 from inject.settings import Copies, Placement, Policy
 from inject.stream.order import window_order
@@ -54,12 +55,14 @@ def measure(*, tokens: int = 200_000_000, policy: Policy = "splice", rounds: int
         plan = make_plan(
             examples,
             texts,
-            copies=Copies(fixed=COPIES),
-            placement=Placement(policy=policy),
-            seed=0,
+            PlanSettings(
+                copies=Copies(fixed=COPIES),
+                placement=Placement(policy=policy),
+                budget=tokens,
+                context=CONTEXT,
+                seed=0,
+            ),
             source=source,
-            budget=tokens,
-            context=CONTEXT,
             separators=NO_SEPARATORS,
             vocabulary=VOCABULARY,
         )

@@ -4,19 +4,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
 from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.task_progress import task_progress
 
 if TYPE_CHECKING:
     from inject.overlap.settings import OverlapSettings
-    from inject.stream.exposures import FedCopies
-    from spikein.runs.audit import Looked
+    from inject.stream.exposures import CopyOutcomes
+    from spikein.runs.audit import BackgroundComparison
 
-FOUND = 2
+EXIT_FOUND = 2
 
 
 def audit(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's name or folder.")],
+    run: RunName,
     ngram: Annotated[
         int | None,
         typer.Option(
@@ -47,7 +48,7 @@ def audit(
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Say what the audits of a run found, and search its background by other rules.
+    """Show what the audits of a run found, and search its background by other rules.
 
     Exits with 2 where a stream failed its audit, a model was fed an altered copy, or a rule finds
     something. Nothing is written.
@@ -60,21 +61,13 @@ def audit(
 
       spikein audit runs/quickstart --ngram 7 --near-duplicate 0.4
     """
-    from spikein.progress import showing
     from spikein.runs.audit import audit_run
     from spikein.runs.folder import find_run
 
     folder = find_run(runs, run)
     rules = _rules(ngram, share, near_duplicate)
-    with showing() as progress:
-        if rules is not None:
-            progress.started("audit", number=1, total=1)
-        found = audit_run(
-            folder,
-            rules=rules,
-            store=store,
-            progress=lambda done, total: progress.advanced("audit", done, total, "tokens", ""),
-        )
+    with task_progress("audit") as on_tokens:
+        found = audit_run(folder, rules=rules, store=store, progress=on_tokens)
     print_table(
         [
             Column("stream"),
@@ -97,16 +90,16 @@ def audit(
         ),
     )
     _print_fed(found.fed)
-    for looked in found.dropped:
-        _print_looked(looked, "When the corpus was built")
-    for looked in found.again:
-        _print_looked(looked, "Now")
+    for comparison in found.dropped:
+        _print_comparison(comparison, "When the corpus was built")
+    for comparison in found.repeated:
+        _print_comparison(comparison, "Now")
     if not found.clean:
         warn("Something was found.")
-        raise typer.Exit(FOUND)
+        raise typer.Exit(EXIT_FOUND)
     say("All streams passed." + (" The rules asked for find nothing." if rules else ""))
     if unchecked := max((len(one.facts.unchecked) for one in found.dropped), default=0):
-        warn(f"{unchecked:,} rows were not looked for in the background; they are named above.")
+        warn(f"{unchecked:,} rows were not searched for in the background; they are named above.")
 
 
 def _rules(
@@ -135,7 +128,7 @@ def _rules(
         ) from None
 
 
-def _print_fed(fed: "dict[str, FedCopies]") -> None:
+def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
     """Print what became of the copies of each model, and which were altered."""
     if not fed:
         return
@@ -170,17 +163,17 @@ def _print_fed(fed: "dict[str, FedCopies]") -> None:
             warn(f"{label} was fed {one.altered:,} copies with other tokens than planned: {names}")
 
 
-def _print_looked(looked: "Looked", when: str) -> None:
+def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
     """Print what one comparison of a background with the examples found."""
-    facts = looked.facts
+    facts = comparison.facts
     say("")
     say(
-        f"{when}: {facts.documents:,} documents of {looked.corpus} against {facts.examples:,} "
+        f"{when}: {facts.documents:,} documents of {comparison.corpus} against {facts.examples:,} "
         f"rows, by the rule: {facts.rules}. {facts.offending:,} overlap, {facts.dropped:,} "
         "were left out."
     )
     if facts.unchecked:
-        say(f"{len(facts.unchecked):,} rows have too few words and were not looked for:")
+        say(f"{len(facts.unchecked):,} rows have too few words and were not searched for:")
         print_table(
             [Column("dataset"), Column("row"), Column("example"), Column("words", right=True)],
             (
@@ -188,7 +181,7 @@ def _print_looked(looked: "Looked", when: str) -> None:
                 for one in facts.unchecked
             ),
         )
-    if looked.overlaps:
+    if comparison.overlaps:
         print_table(
             [
                 Column("document"),
@@ -211,6 +204,6 @@ def _print_looked(looked: "Looked", when: str) -> None:
                     f"{one.similarity:.2f}",
                     "(protected)" if one.text is None else " ".join(one.text.split())[:120],
                 )
-                for one in looked.overlaps
+                for one in comparison.overlaps
             ),
         )

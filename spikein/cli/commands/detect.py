@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from spikein.cli import completion
 from spikein.cli.detect_table import print_json, print_result
 from spikein.cli.output import warn
+from spikein.cli.task_progress import task_progress
 
 
 class LongText(StrEnum):
@@ -97,6 +99,7 @@ def detect(
             help="[cyan]all[/], or names with parameters such as "
             "[cyan]min_k:k=0.2,zlib[/] or [cyan]surp:entropy=2.0:k=40[/] (listed by `spikein "
             "detectors`); [cyan]FILE.py:NAME[/] for one of your own.",
+            autocompletion=completion.detectors,
         ),
     ] = "all",
     long: Annotated[
@@ -135,9 +138,7 @@ def detect(
     ] = None,
     trust_remote_code: Annotated[
         bool,
-        typer.Option(
-            "--trust-remote-code", help="Run code that the model's repository brings along."
-        ),
+        typer.Option("--trust-remote-code", help="Run the code that the model's repository holds."),
     ] = False,
     as_json: Annotated[
         bool,
@@ -160,9 +161,8 @@ def detect(
       spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
     """
     from detect.policy import ScoringPolicy
-    from detect.score_file.evidence import DetectFileRequest
+    from detect.score_file.request import DetectFileRequest
     from detect.score_file.score import detect_file
-    from spikein.progress import showing
 
     request = DetectFileRequest(
         model=model,
@@ -178,13 +178,8 @@ def detect(
         revision=revision,
         trust_remote_code=trust_remote_code,
     )
-    with showing() as progress:
-        name = f"detect {Path(examples).name}"
-        progress.started(name, number=1, total=1)
-        result = detect_file(
-            request,
-            lambda what, done, total: progress.advanced(name, done, total, "tokens", what),
-        )
+    with task_progress(f"detect {Path(examples).name}") as on_tokens:
+        result = detect_file(request, lambda what, done, total: on_tokens(done, total, what))
     for note in result.notes:
         warn(note)
     if as_json:

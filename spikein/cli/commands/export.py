@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
 from spikein.cli.output import say, warn
+from spikein.cli.task_progress import task_progress
 
 
 class ExportFormat(StrEnum):
@@ -27,7 +28,7 @@ class ExportRows(StrEnum):
 
 
 def export(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's name or folder.")],
+    run: RunName,
     format: Annotated[
         ExportFormat,
         typer.Option(
@@ -84,25 +85,22 @@ def export(
 
       spikein export quickstart --format datasets --rows windows --out exported
     """
-    from spikein.progress import showing
+    from inject.formats import ExportSettings
     from spikein.runs.export import export_run
     from spikein.runs.folder import find_run
     from spikein.store.filesystem import human_bytes
 
     folder = find_run(runs, run)
-    with showing() as progress:
-        name = f"export {format.value}"
-        progress.started(name, number=1, total=1)
+    settings = ExportSettings(format=format.value, rows=rows.value, show_protected=show_protected)
+    with task_progress(f"export {format.value}") as on_tokens:
         facts = export_run(
             folder,
             out,
-            format=format.value,
+            settings,
             arm=arm,
-            rows=rows.value,
             clean=clean,
-            show_protected=show_protected,
             store=store,
-            progress=lambda done, total: progress.advanced(name, done, total, "tokens", ""),
+            progress=on_tokens,
         )
     if facts.texts is not None and facts.texts.changed:
         warn(

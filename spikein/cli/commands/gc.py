@@ -10,7 +10,7 @@ from spikein.cli.options import RUNS, STORE, RunsFolder, StoreFolder
 from spikein.cli.output import Column, print_table, say, warn
 
 if TYPE_CHECKING:
-    from spikein.runs.roots import Roots
+    from spikein.runs.register import Roots
     from spikein.store.garbage import Collection
     from spikein.store.store import Store
 
@@ -81,7 +81,7 @@ def _collected(
     store: "Store", runs: Path, *, dry_run: bool, yes: bool, forget_missing: bool
 ) -> "Collection":
     """Show, ask and remove what no run needs."""
-    from spikein.runs.roots import find_roots, settle_register
+    from spikein.runs.register import find_roots, update_register
     from spikein.store.garbage import collect
 
     roots = find_roots(store.root, runs)
@@ -96,7 +96,7 @@ def _collected(
     def keep() -> set[str]:
         # Anew, now that nobody can publish: a run may have come since.
         now = find_roots(store.root, runs)
-        settle_register(store.root, now, forget=forget)
+        update_register(store.root, now, forget=forget)
         return now.needed(forget=forget)
 
     return collect(store, keep=keep, shown=shown)
@@ -121,17 +121,17 @@ def _check_known(roots: "Roots", store: Path) -> None:
 
 def _forgotten(roots: "Roots", *, yes: bool, forget_missing: bool) -> frozenset[Path]:
     """Tell which run folders are gone; return those that were deleted on purpose."""
-    if not roots.gone:
+    if not roots.missing:
         return frozenset()
     warn("These run folders are not where they were:")
-    for run in roots.gone:
+    for run in roots.missing:
         warn(f"  {run.path} ({len(run.artifacts)} artifacts)")
-    gone = frozenset(run.path for run in roots.gone)
+    missing = frozenset(run.path for run in roots.missing)
     if forget_missing:
-        return gone
+        return missing
     if not yes and sys.stdin.isatty():
-        said = "Were they deleted on purpose, so that what they rest on may go?"
-        return gone if typer.confirm(said) else frozenset()
+        question = "Were they deleted on purpose, so that what they rest on may go?"
+        return missing if typer.confirm(question) else frozenset()
     warn(
         "What they rest on is kept. If they were moved, give their new folder by --runs; if they "
         "were deleted, add --forget-missing."

@@ -5,13 +5,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.commands.check import refuse
 from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
-from spikein.cli.output import Column, count, print_table, say
+from spikein.cli.output import (
+    Column,
+    exit_if_refused,
+    print_notes,
+    print_table,
+    say,
+    short_number,
+    with_noun,
+)
 
 if TYPE_CHECKING:
-    from spikein.estimates.injection import Outlook
-    from spikein.results import PlanResult
+    from spikein.api.results import PlanResult
+    from spikein.estimates.injection import InjectionEstimate
 
 
 def plan(
@@ -37,21 +44,21 @@ def plan(
 
     [bold]Examples[/]
 
-      spikein plan configs/quickstart.yaml
+      spikein plan quickstart
 
       spikein plan my.yaml seeds=[0,1,2] corpus.tokens=2_000_000
 
-      spikein plan configs/paper/min-k-table3.yaml --gpu a100 --gpus 4
+      spikein plan min-k-table3 --gpu a100 --gpus 4
     """
+    from spikein.api.plan import plan as plan_experiment
     from spikein.cli.estimate_tables import print_estimates, print_unresolved
     from spikein.estimates.training import Hardware
     from spikein.progress import duration
-    from spikein.run import plan_experiment
     from spikein.store.filesystem import human_bytes
 
     hardware = Hardware(gpu=gpu.lower(), gpus=gpus, utilisation=mfu)
     result = plan_experiment(
-        file, overrides or [], store_root=store, hardware=hardware, measure=measure
+        file, overrides=overrides or (), store=store, hardware=hardware, measure=measure
     )
     print_table(
         [
@@ -69,8 +76,8 @@ def plan(
                 row.kind,
                 row.label,
                 row.state,
-                count(row.tokens),
-                count(row.flops),
+                short_number(row.tokens),
+                short_number(row.flops),
                 human_bytes(row.memory_bytes) if row.memory_bytes is not None else "",
                 human_bytes(row.disk_bytes) if row.disk_bytes is not None else "",
                 duration(row.seconds) if row.seconds is not None else "",
@@ -84,17 +91,18 @@ def plan(
     _print_injection(result.injection)
     print_estimates(result.training, hardware)
     print_unresolved(result.unresolved)
+    print_notes(result.notes)
     todo = [row for row in result.rows if not row.stored]
     seconds = _sum(row.seconds for row in todo)
     disk = _sum(row.disk_bytes for row in todo)
     parts = [
-        f"{result.name}: {result.arms} {'arm' if result.arms == 1 else 'arms'}, "
-        f"{len(result.rows)} steps, {len(todo)} to do",
+        f"{result.name}: {with_noun(result.arms, 'arm')}, {with_noun(len(result.rows), 'step')}, "
+        f"{len(todo)} to do",
         _time(result, seconds),
         f"about {human_bytes(disk)} on disk" if disk else "",
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
-    refuse(result.problems)
+    exit_if_refused(result.problems)
 
 
 def _time(result: "PlanResult", seconds: float) -> str:
@@ -117,7 +125,7 @@ def _time(result: "PlanResult", seconds: float) -> str:
     )
 
 
-def _print_injection(outlooks: "tuple[Outlook, ...]") -> None:
+def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
     """Print what the copies of each arm will amount to."""
     from spikein.progress import duration
     from spikein.store.filesystem import human_bytes
@@ -142,17 +150,18 @@ def _print_injection(outlooks: "tuple[Outlook, ...]") -> None:
                 f"{one.members:,}",
                 f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
                 ", ".join(f"{members:,.0f}" for members in one.counts),
-                "" if one.tokens is None else f"{'' if one.measured else '~'}{count(one.tokens)}",
+                ""
+                if one.tokens is None
+                else f"{'' if one.measured else '~'}{short_number(one.tokens)}",
                 "" if one.share is None else _percent(one.share),
                 "" if one.disk_bytes is None else human_bytes(one.disk_bytes),
                 duration(one.seconds),
             )
-            for one in outlooks
+            for one in estimates
         ),
     )
-    for note in dict.fromkeys(one.note for one in outlooks if one.note):
-        say(f"Note: {note}")
-    if any(one.tokens is not None and not one.measured for one in outlooks):
+    print_notes(one.note for one in estimates if one.note)
+    if any(one.tokens is not None and not one.measured for one in estimates):
         say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
 
 

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
 from spikein.cli.output import say
 
 
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's name or folder.")],
+    run: RunName,
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser as well.")
     ] = False,
@@ -46,7 +46,7 @@ def report(
 
       spikein report /shared/runs/quickstart --out quickstart.html
     """
-    from spikein.run import render_report
+    from spikein.api.report import render_report
     from spikein.runs.folder import find_run
 
     page = render_report(

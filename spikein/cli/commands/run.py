@@ -14,7 +14,13 @@ def run(
     store: StoreFolder = STORE,
     runs: RunsFolder = RUNS,
     executor: Annotated[
-        str, typer.Option("--executor", help="Where steps run: [cyan]in-process[/].")
+        str,
+        typer.Option(
+            "--executor",
+            metavar="NAME",
+            help="Where steps run: a name that [cyan]spikein executors[/] lists, or "
+            "[cyan]FILE.py:NAME[/].",
+        ),
     ] = "in-process",
 ) -> None:
     """Run an experiment and write its report.
@@ -24,26 +30,18 @@ def run(
 
     [bold]Examples[/]
 
-      spikein run configs/quickstart.yaml
+      spikein run quickstart
 
-      spikein run configs/real-small.yaml data=../shared/data
+      spikein run real-small data=../data
 
       spikein run my.yaml train.lr=1e-3 'copies={fixed: 8}' sweep=null
     """
-    from spikein.executors import get_executor
-    from spikein.progress import duration, showing
-    from spikein.run import run_experiment
+    from spikein.api.run import run as run_experiment
+    from spikein.progress import duration
 
-    chosen = get_executor(executor)
-    with showing() as progress:
-        result = run_experiment(
-            file,
-            overrides or [],
-            store_root=store,
-            runs_root=runs,
-            executor=chosen,
-            progress=progress,
-        )
+    result = run_experiment(
+        file, overrides=overrides or (), store=store, runs=runs, executor=executor
+    )
     for line in result.summary:
         say(line)
     say(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from spikein.cli import completion
 from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore
 from spikein.cli.output import Column, print_table, say
 
@@ -16,6 +17,7 @@ def status(
         typer.Argument(
             metavar="[RUN|FILE]",
             help="A run's name or folder, or an experiment file; all runs when left out.",
+            autocompletion=completion.runs,
             show_default=False,
         ),
     ] = None,
@@ -30,7 +32,7 @@ def status(
 
       spikein status quickstart
 
-      spikein status configs/quickstart.yaml
+      spikein status my-experiment.yaml
     """
     if run is None:
         _all(runs)
@@ -45,7 +47,7 @@ def _all(runs: Path) -> None:
 
     rows = run_rows(runs)
     if not rows:
-        say(f"No runs in {runs}/. Start with: spikein run configs/quickstart.yaml")
+        say(f"No runs in {runs}/. Start with: spikein run quickstart")
         return
     print_table(
         [
@@ -69,9 +71,9 @@ def _all(runs: Path) -> None:
 
 
 def _file(file: Path, store: Path) -> None:
-    from spikein.run import plan_experiment
+    from spikein.api.plan import plan
 
-    result = plan_experiment(file, [], store_root=store)
+    result = plan(file, store=store)
     kinds = list(dict.fromkeys(row.kind for row in result.rows))
     print_table(
         [Column("step", whole=True), Column("done", right=True), Column("of", right=True)],
@@ -90,7 +92,7 @@ def _file(file: Path, store: Path) -> None:
 
 def _one(name: str, runs: Path, store: Path | None) -> None:
     from spikein.runs.folder import find_run
-    from spikein.runs.history import entries
+    from spikein.runs.history import earlier_results
     from spikein.runs.status import artifact_rows
     from spikein.store.filesystem import human_bytes
 
@@ -107,6 +109,6 @@ def _one(name: str, runs: Path, store: Path | None) -> None:
             for row in artifact_rows(folder, store, read=True)
         ),
     )
-    for earlier, record in entries(folder):
+    for earlier, record in earlier_results(folder):
         say(f"Earlier results, finished {record.finished}: {earlier}")
     say(f"Report: {folder / 'report.html'}", style="bold")

@@ -6,6 +6,7 @@ text that the base has seen.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,13 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
 
     name = model.tokenizer or model.pretrained or ""
     revision = None if model.tokenizer else model.revision
-    identity = tokenizer_identity(name, revision=revision)
+    named_by = partial(
+        tokenizer_identity, name, revision=revision, trust_remote_code=model.trust_remote_code
+    )
+    identity = named_by()
 
     def copy(context: StepContext) -> None:
-        with unchanged(
-            "model.tokenizer", lambda: tokenizer_identity(name, revision=revision), identity
-        ):
+        with unchanged("model.tokenizer", named_by, identity):
             tokenizer = load_tokenizer(
                 name, revision=revision, trust_remote_code=model.trust_remote_code
             )
@@ -107,7 +109,7 @@ def corpus_step(
     Documents that overlap with a row of any contaminant, whether or not it will be drawn, are left
     out and listed. An imported corpus is read and checked instead; its files stay where they lie,
     and documents of it that overlap are skipped there. Where that is, is the step's execution
-    (`spikein.pipeline.steps.corpus_files`).
+    (`spikein.pipeline.steps.inputs`).
 
     Args:
         experiment: the experiment.

@@ -4,7 +4,6 @@ For each kind an entry of `PROVIDERS` says whether it can be met with what an ar
 steps, and an entry of `READERS` how the finished artifacts become what detectors are given.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -37,7 +36,7 @@ class Shadow(NamedTuple):
     """A shadow model, and the examples with the sides that hold for it."""
 
     model: ModelNode
-    examples: Step
+    membership: Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +142,11 @@ class _Shadows(Provider[Shadows]):
             found[f"shadow-{number:03d}"] = statistics_step(
                 shadow.model, sources.examples, view=TEXT, detect=sources.detect
             )
-            found[f"shadow-{number:03d}-examples"] = shadow.examples
+            found[f"membership-{number:03d}"] = shadow.membership
         return found
 
     def reads(self, name: str) -> Reading | None:
-        return UNSPLIT if name.endswith("-examples") else None
+        return UNSPLIT if name.startswith("membership-") else None
 
 
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
@@ -239,16 +238,16 @@ def _read_sides(needs: Sequence[Sides], work: Work) -> None:
 
 
 def _read_shadows(needs: Sequence[Shadows], work: Work) -> None:
-    def shadow(name: str) -> ShadowModel:
-        rows = read_examples(work.inputs[f"{name}-examples"].path)
+    def shadow(number: str) -> ShadowModel:
+        rows = read_examples(work.inputs[f"membership-{number}"].path)
         seen = {one.example_id for one in members(rows)}
         return ShadowModel(
-            statistics=work.statistics(name),
+            statistics=work.statistics(f"shadow-{number}"),
             inside=[row.example_id in seen for row in work.rows],
         )
 
-    names = sorted(name for name in work.inputs if re.fullmatch(r"shadow-\d+", name))
-    work.fields["shadows"] = [shadow(name) for name in names]
+    names = sorted(name for name in work.inputs if name.startswith("shadow-"))
+    work.fields["shadows"] = [shadow(name.removeprefix("shadow-")) for name in names]
 
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads

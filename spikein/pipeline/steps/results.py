@@ -20,10 +20,11 @@ from analysis.results import Analysis, analyse
 from analysis.settings import AnalysisSettings
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import NEVER, copies_seen, read_exposures
+from inject.stream.exposures import NEVER, read_exposures, seen_copy_counts
 from inject.variants.rendition import WHOLE, kind_of
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import RECORDS
+from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 
 FIGURES = "figures.json"
 
@@ -52,12 +53,9 @@ class Results:
 
 def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label: str) -> Step:
     """Analyse all arms of an experiment."""
-    inputs: dict[str, Step] = {}
-    for number, arm in enumerate(arms):
-        inputs[f"{number:04d}-scores"] = arm.scores
-        inputs[f"{number:04d}-examples"] = arm.examples
-        if arm.trained is not None:
-            inputs[f"{number:04d}-model"] = arm.trained
+    inputs = numbered_inputs(
+        [{"scores": arm.scores, "examples": arm.examples, "model": arm.trained} for arm in arms]
+    )
 
     def build(context: StepContext) -> None:
         found = open_arms(arms, context.inputs)
@@ -86,7 +84,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
-        reads={name: RECORDS for name in inputs if name.endswith("-model")},
+        reads=numbered_reads(inputs, "model", RECORDS),
         build=build,
     )
 
@@ -131,20 +129,20 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
     """Return the arms with the paths of their artifacts, by the names of `results_step`."""
     found = []
     for number, arm in enumerate(arms):
-        training: Path | None = None
+        folders = numbered_folders(inputs, number)
+        training = folders.get("model")
         copies: dict[str, int] | None = None
         variants: dict[str, str] = {}
-        if arm.trained is not None:
-            training = inputs[f"{number:04d}-model"].path
+        if training is not None:
             seen = read_exposures(training)
-            copies, variants = copies_seen(seen), _variants_seen(seen)
+            copies, variants = seen_copy_counts(seen), _variants_seen(seen)
         found.append(
             Arm(
                 axes=arm.axes,
                 seed=arm.seed,
                 model=arm.model,
-                scores=inputs[f"{number:04d}-scores"].path,
-                examples=inputs[f"{number:04d}-examples"].path,
+                scores=folders["scores"],
+                examples=folders["examples"],
                 copies=copies,
                 variants=variants,
                 defaults=dict(arm.scores.settings["defaults"]),

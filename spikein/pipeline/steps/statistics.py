@@ -17,7 +17,7 @@ from inject.reading.unchanged import unchanged
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import TEXTS, TOKENS
-from spikein.pipeline.steps.corpus_files import open_corpus
+from spikein.pipeline.steps.inputs import open_corpus
 from spikein.pipeline.steps.training import ModelNode
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
         settings={
             "view": view,
             "policy": policy.record(),
-            "dtype": detect.dtype,
+            "dtype": model.dtype_identity(detect.dtype),
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
@@ -75,7 +75,7 @@ def open_target(model: ModelNode, inputs: Mapping[str, Any], detect: DetectSetti
             revision=model.revision,
             trust_remote_code=model.trust_remote_code,
             device=detect.device,
-            dtype=detect.dtype,
+            dtype=model.dtype(detect.dtype),
         )
 
 

@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.figures.accuracy import draw_gains
+from analysis.figures.accuracy import draw_accuracy_gain
 from analysis.settings import AnalysisSettings
-from analysis.task_accuracy.accuracy_gain import gain_tables
+from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from detect.settings import DetectSettings
 from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import read_examples
 from inject.source_digest import root
-from inject.stream.exposures import copies_seen, read_exposures
+from inject.stream.exposures import read_exposures, seen_copy_counts
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
+from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
@@ -55,10 +56,8 @@ def accuracy_step(
     def build(context: StepContext) -> None:
         from detect.task_accuracy.scoring import task_accuracy
 
-        target = open_target(model, context.inputs, detect)
         rows = task_accuracy(
-            target.model,
-            target.tokenizer,
+            open_target(model, context.inputs, detect),
             read_examples(context.inputs["examples"].path),
             kinds=kinds,
             batch_tokens=detect.batch_tokens,
@@ -69,7 +68,11 @@ def accuracy_step(
     return Step(
         kind="accuracy",
         label=model.label,
-        settings={"kinds": kinds, "dtype": detect.dtype, **model.settings("model")},
+        settings={
+            "kinds": kinds,
+            "dtype": model.dtype_identity(detect.dtype),
+            **model.settings("model"),
+        },
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("torch", "transformers"),
         code=(root(build),),
@@ -78,15 +81,21 @@ def accuracy_step(
     )
 
 
-def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str) -> Step:
+def accuracy_gain_step(
+    arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, label: str
+) -> Step:
     """Compare members and non-members, before and after, over all arms of an experiment."""
-    inputs: dict[str, Step] = {}
-    for number, arm in enumerate(arms):
-        inputs[f"{number:04d}-after"] = arm.after
-        inputs[f"{number:04d}-examples"] = arm.examples
-        inputs[f"{number:04d}-model"] = arm.trained
-        if arm.before is not None:
-            inputs[f"{number:04d}-before"] = arm.before
+    inputs = numbered_inputs(
+        [
+            {
+                "after": arm.after,
+                "examples": arm.examples,
+                "model": arm.trained,
+                "before": arm.before,
+            }
+            for arm in arms
+        ]
+    )
 
     def build(context: StepContext) -> None:
         from analysis.task_accuracy.contamination import (
@@ -99,11 +108,11 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         table = accuracy_table(accuracy_cells(found, settings))
         write_accuracy_table(context.out, table)
         axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
-        figure = draw_gains(context.out / "figures", gain_tables(table, axes))
+        figure = draw_accuracy_gain(context.out / "figures", accuracy_gain_tables(table, axes))
         figures_record(context.out, [] if figure is None else [figure])
 
     return Step(
-        kind="gains",
+        kind="accuracy_gain",
         label=label,
         version=3,
         settings={
@@ -113,7 +122,7 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
-        reads={name: EXPOSURES for name in inputs if name.endswith("-model")},
+        reads=numbered_reads(inputs, "model", EXPOSURES),
         build=build,
     )
 
@@ -121,14 +130,12 @@ def gains_step(arms: Sequence[AccuracySteps], settings: AnalysisSettings, *, lab
 def _opened(arm: AccuracySteps, number: int, inputs: Mapping[str, Any]) -> Any:
     from analysis.task_accuracy.contamination import AccuracyArm
 
-    def path(name: str) -> Any:
-        return inputs[f"{number:04d}-{name}"].path
-
+    folders = numbered_folders(inputs, number)
     return AccuracyArm(
         axes=arm.axes,
         seed=arm.seed,
-        before=None if arm.before is None else path("before"),
-        after=path("after"),
-        examples=path("examples"),
-        copies=copies_seen(read_exposures(path("model"))),
+        before=folders.get("before"),
+        after=folders["after"],
+        examples=folders["examples"],
+        copies=seen_copy_counts(read_exposures(folders["model"])),
     )

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from detect.settings import Dtype
 from inject.model_folder import LOG_FILE
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
@@ -19,8 +20,8 @@ from inject.source_digest import root
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Cost, Step, StepContext
 from spikein.pipeline.steps.artifact_parts import PASSED, TOKENS, UNSPLIT
-from spikein.pipeline.steps.corpus_files import reading_corpus
-from spikein.pipeline.steps.ground import require_passed
+from spikein.pipeline.steps.audit import require_passed
+from spikein.pipeline.steps.inputs import reading_corpus
 from spikein.pipeline.steps.variants import renditions_folder, variants_of
 from train.checkpoint_steps import checkpoint_folder, checkpoint_steps
 from train.loop.schedule import step_count
@@ -72,13 +73,35 @@ class ModelNode:
             return {name: {**(self.identity or {}), **trusted}}
         return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
 
+    def dtype(self, asked: Dtype) -> Dtype:
+        """Return the number format to load the model in; `auto` for the checkpoint's own.
+
+        Args:
+            asked: of the graph, so `auto` only where an accelerator will score. What is trained
+                here has float32 weights.
+        """
+        return "float32" if asked == "auto" and self.step else asked
+
+    def dtype_identity(self, asked: Dtype) -> str:
+        """Return the number format of the model as a step's identity names it.
+
+        The checkpoint's own format follows from the checkpoint, whose identity is another part.
+        """
+        found = self.dtype(asked)
+        return "checkpoint" if found == "auto" else found
+
     def unchanged(self) -> AbstractContextManager[None]:
         """Load a pretrained model inside; it must still be the one that the step was named by."""
         if self.pretrained is None:
             return nullcontext()
         from train.models.pretrained import model_identity
 
-        taken = partial(model_identity, self.pretrained, revision=self.revision)
+        taken = partial(
+            model_identity,
+            self.pretrained,
+            revision=self.revision,
+            trust_remote_code=self.trust_remote_code,
+        )
         return unchanged(self.pretrained, taken, self.identity)
 
     def locate(self, inputs: Mapping[str, Any], name: str) -> str:
@@ -99,7 +122,11 @@ def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
             pretrained=model.pretrained,
             revision=model.revision,
             trust_remote_code=model.trust_remote_code,
-            identity=model_identity(model.pretrained, revision=model.revision),
+            identity=model_identity(
+                model.pretrained,
+                revision=model.revision,
+                trust_remote_code=model.trust_remote_code,
+            ),
         )
     if experiment.base is None:
         return None

@@ -14,14 +14,15 @@ import pyarrow.parquet as pq
 from analysis.figures import ReportFigure
 from analysis.figures.trajectory import trajectory_figures
 from analysis.settings import AnalysisSettings
-from analysis.trajectory.along_training import Checkpoint, Trajectory, trajectory
+from analysis.trajectory.checkpoints import Checkpoint, TrajectoryTables, trajectory_tables
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import Seen, read_exposures, seen_by
+from inject.stream.exposures import ExposureSoFar, exposure_until, read_exposures
 from inject.tables import read_parquet
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES
+from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record, recorded_figures
 from spikein.pipeline.steps.training import ModelNode, kept_steps, total_steps
 
@@ -96,14 +97,15 @@ def trajectory_step(
     checkpoints: Sequence[CheckpointSteps], settings: AnalysisSettings, *, label: str
 ) -> Step:
     """Compare all checkpoints of an experiment, and draw them."""
-    inputs: dict[str, Step] = {}
-    for number, one in enumerate(checkpoints):
-        inputs[f"{number:04d}-scores"] = one.scores
-        inputs[f"{number:04d}-examples"] = one.examples
-        inputs[f"{number:04d}-model"] = one.trained
+    inputs = numbered_inputs(
+        [
+            {"scores": one.scores, "examples": one.examples, "model": one.trained}
+            for one in checkpoints
+        ]
+    )
 
     def build(context: StepContext) -> None:
-        found = trajectory(
+        found = trajectory_tables(
             _opened(checkpoints, context.inputs),
             settings,
             progress=lambda done, total: context.report(done, total, unit="arms"),
@@ -127,7 +129,7 @@ def trajectory_step(
         inputs=inputs,
         libraries=("numpy", "matplotlib"),
         code=(root(build),),
-        reads={name: EXPOSURES for name in inputs if name.endswith("-model")},
+        reads=numbered_reads(inputs, "model", EXPOSURES),
         build=build,
     )
 
@@ -135,13 +137,13 @@ def trajectory_step(
 class Along(NamedTuple):
     """What `trajectory_step` wrote."""
 
-    tables: Trajectory
+    tables: TrajectoryTables
     figures: list[ReportFigure]
 
 
 def load_trajectory(folder: Path) -> Along:
     """Read a trajectory's artifact."""
-    tables = Trajectory(read_parquet(folder / PROGRESS), read_parquet(folder / FADING))
+    tables = TrajectoryTables(read_parquet(folder / PROGRESS), read_parquet(folder / FADING))
     return Along(tables, recorded_figures(folder))
 
 
@@ -149,10 +151,11 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
     exposures: dict[Path, Any] = {}
     found = []
     for number, one in enumerate(checkpoints):
-        path = inputs[f"{number:04d}-model"].path
+        folders = numbered_folders(inputs, number)
+        path = folders["model"]
         if path not in exposures:
             exposures[path] = read_exposures(path)
-        seen: dict[str, Seen] = seen_by(exposures[path], one.step)
+        seen: dict[str, ExposureSoFar] = exposure_until(exposures[path], one.step)
         found.append(
             Checkpoint(
                 axes=one.axes,
@@ -160,8 +163,8 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
                 step=one.step,
                 tokens=one.tokens,
                 batch_tokens=one.batch_tokens,
-                scores=inputs[f"{number:04d}-scores"].path,
-                examples=inputs[f"{number:04d}-examples"].path,
+                scores=folders["scores"],
+                examples=folders["examples"],
                 defaults=dict(one.scores.settings["defaults"]),
                 seen=seen,
             )

@@ -13,14 +13,14 @@ from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.source_digest import root
 from inject.stream.exposures import TextKey
-from inject.variants.paraphrase import Writer
+from inject.variants.paraphrase import TextGenerator
 from inject.variants.render import render_variants
 from inject.variants.rendition import WHOLE, Rendition, read_renditions, write_renditions
 from inject.variants.settings import ParaphraseVariant, Variants
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import UNSPLIT
-from spikein.pipeline.steps.example_tokens import example_tokens
+from spikein.pipeline.steps.inputs import example_tokens
 
 
 def variants_step(
@@ -63,12 +63,12 @@ def variants_step(
     )
 
 
-def open_writer(variant: ParaphraseVariant) -> Writer:
+def open_writer(variant: ParaphraseVariant) -> TextGenerator:
     """Open the model that writes paraphrases: on a server, or on this machine."""
     if variant.base_url is not None:
-        from inject.variants.server import ServerWriter
+        from inject.variants.server import ServerTextGenerator
 
-        return ServerWriter(variant)
+        return ServerTextGenerator(variant)
     from train.models.generation import LocalWriter
 
     return LocalWriter(variant)

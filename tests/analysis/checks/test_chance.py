@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from analysis.checks.chance import CHECKS, off_chance, reach, within_margin
-from analysis.intervals import auc_interval, draw_weights
+from analysis.checks.chance import CHECKS, cells_off_chance, possible_aucs, within_margin
+from analysis.intervals import auc_estimate, draw_weights
 from analysis.metrics_table import Cell
 from inject.keyed import Stream, generator, item_key
 
@@ -28,7 +28,7 @@ def check_of(seed: int, members: int, nonmembers: int, shift: float = 0.0) -> li
     )
     cells = []
     for column in scores.T:
-        found = auc_interval(
+        found = auc_estimate(
             column[:members], column[members:], weights[:members], weights[members:]
         )
         cells.append(
@@ -47,7 +47,7 @@ def check_of(seed: int, members: int, nonmembers: int, shift: float = 0.0) -> li
 
 def failures(members: int, nonmembers: int, count: int, shift: float = 0.0) -> int:
     return sum(
-        bool(off_chance(check_of(seed, members, nonmembers, shift))) for seed in range(count)
+        bool(cells_off_chance(check_of(seed, members, nonmembers, shift))) for seed in range(count)
     )
 
 
@@ -73,7 +73,9 @@ def test_a_bias_as_large_as_a_leak_makes_is_found():
 def test_many_rows_without_a_bias_pass_and_few_never_do():
     def passes(members: int, nonmembers: int) -> float:
         found = [check_of(seed, members, nonmembers) for seed in range(40)]
-        return np.mean([all(within_margin(reach(cell)) for cell in cells) for cells in found])
+        return np.mean(
+            [all(within_margin(possible_aucs(cell)) for cell in cells) for cells in found]
+        )
 
     assert passes(9, 9) == 0
     assert passes(1_500, 1_500) > 0.95
@@ -82,5 +84,5 @@ def test_many_rows_without_a_bias_pass_and_few_never_do():
 def test_a_bias_larger_than_the_margin_does_not_pass():
     """Members shifted by 0.45 standard deviations: an AUC of 0.62 that no page may call chance."""
     cells = [check_of(seed, 300, 300, shift=0.45) for seed in range(60)]
-    passed = [all(within_margin(reach(cell)) for cell in same) for same in cells]
+    passed = [all(within_margin(possible_aucs(cell)) for cell in same) for same in cells]
     assert np.mean(passed) <= 0.05

@@ -2,13 +2,13 @@ from dataclasses import replace
 
 from analysis.arm import Cohort
 from analysis.checks.validity import check_validity
-from analysis.metrics_table import Cell, Key, MetricsOf
+from analysis.metrics_table import Cell, CohortMetrics, Key
 from analysis.page.background import background_audit
 from analysis.summary import summary_sentences
 from analysis.tables import TREND
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Unchecked
-from inject.stream.exposures import CopyName, FedCopies
+from inject.stream.exposures import CopyName, CopyOutcomes
 
 
 def cell(value, half=0.05, setting="default"):
@@ -33,7 +33,7 @@ def table(model, axes=(), **cells):
         for dataset in ("all", "news"):
             for selection in ("default", "tuned"):
                 found[Key(dataset, detector, selection, copies, "all", metric)] = value
-    return MetricsOf(cohort=Cohort(tuple(axes), model), cells=found)
+    return CohortMetrics(cohort=Cohort(tuple(axes), model), cells=found)
 
 
 def verdicts(tables, audits=None):
@@ -61,7 +61,7 @@ def test_the_base_check_looks_at_every_setting_that_is_shown():
     base = table("base", loss=cell(0.5), min_k=cell(0.5))
     cells = dict(base.cells)
     cells[Key("all", "min_k", "tuned", "all", "all", "auc")] = cell(0.3, setting="k=0.9")
-    check = check_validity([MetricsOf(cohort=base.cohort, cells=cells)], {})[2]
+    check = check_validity([CohortMetrics(cohort=base.cohort, cells=cells)], {})[2]
     assert check.verdict == "failed"
     assert "the farthest is min_k (k=0.9), AUC 0.30 [0.25, 0.35]" in check.sentence
     assert any(row.label == "min_k (k=0.9)" for row in check.rows)
@@ -74,7 +74,7 @@ def test_each_dataset_alone_can_fail_the_check():
         for name in ("news", "books"):
             value = cell(0.9) if name == "books" else cell(0.5)
             cells[Key(name, "loss", selection, "all", "all", "auc")] = value
-    check = check_validity([MetricsOf(cohort=base.cohort, cells=cells)], {})[2]
+    check = check_validity([CohortMetrics(cohort=base.cohort, cells=cells)], {})[2]
     assert check.verdict == "failed"
     assert "books" in check.sentence
 
@@ -101,8 +101,8 @@ def test_nine_and_nine_rows_cannot_pass():
 
 def test_altered_copies_fail_and_missing_ones_are_told():
     name = CopyName("ab12", "news", 3, "whole")
-    good = FedCopies(planned=10, whole=7, altered=0, partly=1, never=2, first_altered=())
-    bad = FedCopies(planned=10, whole=9, altered=1, partly=0, never=0, first_altered=(name,))
+    good = CopyOutcomes(planned=10, whole=7, altered=0, partly=1, never=2, first_altered=())
+    bad = CopyOutcomes(planned=10, whole=9, altered=1, partly=0, never=0, first_altered=(name,))
     (check,) = [c for c in check_validity([], {}, {"a": good}) if c.name.startswith("What the")]
     assert check.verdict == "passed"
     assert "3 were never reached, or not to their end" in check.sentence

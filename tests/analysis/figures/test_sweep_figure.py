@@ -3,8 +3,8 @@
 import pytest
 
 from analysis.arm import Cohort
-from analysis.figures.sweep import draw_sweeps, numbers
-from analysis.metrics_table import MetricsOf, by_cohort, contaminated
+from analysis.figures.sweep import axis_values, draw_sweeps
+from analysis.metrics_table import CohortMetrics, contaminated_cohorts, split_by_cohort
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
@@ -28,7 +28,7 @@ def tables(tmp_path_factory):
         for mode in ("continue", "lora")
     ]
     metrics = analyse(arms, SETTINGS).metrics
-    return contaminated(by_cohort(metrics, ["train.lr", "train.mode"]))
+    return contaminated_cohorts(split_by_cohort(metrics, ["train.lr", "train.mode"]))
 
 
 def test_numeric_axes_alone_are_drawn(tables, tmp_path):
@@ -38,8 +38,8 @@ def test_numeric_axes_alone_are_drawn(tables, tmp_path):
     assert figure.title == "AUC against train.lr"
     assert "one training seed" in figure.caption
     assert figure.png.stat().st_size > 10_000
-    assert numbers(tables, "train.lr") == [1e-05, 0.0003, 0.003]
-    assert numbers(tables, "train.mode") == []
+    assert axis_values(tables, "train.lr") == [1e-05, 0.0003, 0.003]
+    assert axis_values(tables, "train.mode") == []
 
 
 def test_two_values_are_drawn_too(tables, tmp_path):
@@ -67,15 +67,15 @@ def test_what_the_figure_says_of_its_ends_is_what_the_metrics_say(tables, tmp_pa
 
 def cohorts(*values):
     return [
-        MetricsOf(cohort=Cohort((("train.lr", value),), "contaminated"), cells={})
+        CohortMetrics(cohort=Cohort((("train.lr", value),), "contaminated"), cells={})
         for value in values
     ]
 
 
 def test_words_that_python_takes_for_numbers_make_no_axis():
-    assert numbers(cohorts("0.1", "nan"), "train.lr") == []
-    assert numbers(cohorts("0.1", "inf"), "train.lr") == []
-    assert numbers(cohorts("-0.1", "0"), "train.lr") == [-0.1, 0.0]
+    assert axis_values(cohorts("0.1", "nan"), "train.lr") == []
+    assert axis_values(cohorts("0.1", "inf"), "train.lr") == []
+    assert axis_values(cohorts("-0.1", "0"), "train.lr") == [-0.1, 0.0]
 
 
 def test_a_decade_is_one_in_floats_too(tmp_path, monkeypatch):

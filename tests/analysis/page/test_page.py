@@ -16,7 +16,7 @@ from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.errors import SpikeinError
 from inject.examples.example import example_id, write_examples
-from inject.stream.exposures import FedCopies
+from inject.stream.exposures import CopyOutcomes
 from tests.analysis.synthetic import make_arm, make_examples
 from tests.pages import Page
 
@@ -225,7 +225,7 @@ def test_listings_leave_out_columns_that_say_nothing():
 
 
 def test_a_copy_that_was_not_read_is_explained():
-    copies = FedCopies(planned=320, whole=319, altered=0, partly=1, never=0, first_altered=())
+    copies = CopyOutcomes(planned=320, whole=319, altered=0, partly=1, never=0, first_altered=())
     stream = Stream(axes={}, model="contaminated", seed=0, tokens=1000, payload=520, copies=copies)
     first, second = stream_sentences([stream])
     assert "Of 320 planned copies 319 were read whole: 1 cut by the end of" in first

@@ -1,7 +1,7 @@
 """The rows of what the scores gained: which arms, which cells, in which order; and their figure."""
 
-from analysis.figures.accuracy import draw_gains
-from analysis.task_accuracy.accuracy_gain import gain_tables
+from analysis.figures.accuracy import draw_accuracy_gain
+from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.task_accuracy.contamination import MEAN, AccuracyCell, Quantity, accuracy_table
 
 ALL = [
@@ -40,7 +40,7 @@ def test_the_mean_stands_first_and_datasets_apart() -> None:
             *cells(["a", "b", MEAN], {"train.lr": "1e-3"}),
         ]
     )
-    plain, calibrated = gain_tables(table, ["train.lr"])
+    plain, calibrated = accuracy_gain_tables(table, ["train.lr"])
     assert (plain.scoring, calibrated.scoring) == ("plain", "calibrated")
     assert [(row.arm, row.dataset) for row in plain.rows] == [("lr 1e-4", MEAN), ("lr 1e-3", MEAN)]
     assert len(plain.by_dataset) == 4
@@ -52,7 +52,7 @@ def test_the_mean_stands_first_and_datasets_apart() -> None:
 
 def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
     after = [quantity for quantity in ALL if quantity.moment == "after"]
-    [plain, _] = gain_tables(accuracy_table(cells(["a"], {}, after)), [])
+    [plain, _] = accuracy_gain_tables(accuracy_table(cells(["a"], {}, after)), [])
     [row] = plain.rows
     assert (row.arm, row.dataset, plain.by_dataset) == ("", "a", ())
     assert row.changes == (None, None, None)
@@ -61,18 +61,22 @@ def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
 
 def test_the_figure_shows_every_arm_that_has_a_before(tmp_path) -> None:
     arms = [cells(["a", "b", MEAN], {"train.lr": lr}) for lr in ("1e-4", "1e-3")]
-    figure = draw_gains(tmp_path, gain_tables(accuracy_table([*arms[0], *arms[1]]), ["train.lr"]))
+    figure = draw_accuracy_gain(
+        tmp_path, accuracy_gain_tables(accuracy_table([*arms[0], *arms[1]]), ["train.lr"])
+    )
     assert figure is not None
     assert figure.png.stat().st_size > 10_000
     assert "20 members, 30 non-members, 2 training seeds" in figure.caption
     after = [quantity for quantity in ALL if quantity.moment == "after"]
-    nothing = gain_tables(accuracy_table(cells(["a"], {}, after)), [])
-    assert draw_gains(tmp_path / "none", nothing) is None
+    nothing = accuracy_gain_tables(accuracy_table(cells(["a"], {}, after)), [])
+    assert draw_accuracy_gain(tmp_path / "none", nothing) is None
 
 
 def test_the_caption_names_the_rows_of_every_arm(tmp_path) -> None:
     many = cells(["a"], {"train.lr": "1e-4"})
     few = [one._replace(n_members=17) for one in cells(["a"], {"train.lr": "1e-3"})]
-    figure = draw_gains(tmp_path, gain_tables(accuracy_table([*many, *few]), ["train.lr"]))
+    figure = draw_accuracy_gain(
+        tmp_path, accuracy_gain_tables(accuracy_table([*many, *few]), ["train.lr"])
+    )
     assert figure is not None
     assert "17 to 20 members, 30 non-members, 2 training seeds" in figure.caption

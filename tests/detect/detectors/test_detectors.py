@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detect.detector_settings import DetectorSetting, parse_detectors, with_grids
-from detect.detectors.min_k import MinKParameters, kept
+from detect.detectors.min_k import MinKParameters, selected_count
 from detect.detectors.surp import SurpParameters, strictly_below
 from detect.evidence import Evidence
 from detect.registry import get_detector
@@ -101,10 +101,10 @@ def test_min_k_takes_the_least_likely_tokens_and_the_last_one_too():
 
 
 def test_floor_of_n_times_k_is_exact():
-    assert kept(100, MinKParameters(k=Decimal("0.29"))) == 29
-    assert kept(100, MinKParameters(k=Decimal("0.57"))) == 57
+    assert selected_count(100, MinKParameters(k=Decimal("0.29"))) == 29
+    assert selected_count(100, MinKParameters(k=Decimal("0.57"))) == 57
     assert all(
-        kept(n, MinKParameters(k=Decimal(percent) / 100)) == max(1, n * percent // 100)
+        selected_count(n, MinKParameters(k=Decimal(percent) / 100)) == max(1, n * percent // 100)
         for n in range(1, 300)
         for percent in range(1, 101)
     )

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from detect.engine.target import make_target
 from detect.task_accuracy.answers import AccuracyRow, read_accuracy, write_accuracy
 from detect.task_accuracy.prompts import ask
 from detect.task_accuracy.scoring import NO_ANSWER, NO_QUESTION, task_accuracy
@@ -104,8 +105,7 @@ def test_answers_are_those_of_a_model_asked_one_by_one(
     rows = examples(6)
     told: list[tuple[int, int]] = []
     found = task_accuracy(
-        model,
-        tiny_tokenizer,
+        make_target(model, tiny_tokenizer, name="tiny"),
         rows,
         kinds=KINDS,
         batch_tokens=batch_tokens,
@@ -113,7 +113,6 @@ def test_answers_are_those_of_a_model_asked_one_by_one(
     )
     assert [one.example_id for one in found] == [one.example_id for one in rows]
     assert told[-1][0] == told[-1][1] > 0
-    model.eval()
     for row, example in zip(found, rows, strict=True):
         if example.dataset == "biographies":
             assert row.reason == NO_ANSWER
@@ -143,15 +142,43 @@ def test_padding_changes_no_answer_in_any_family(architecture: str, tiny_tokeniz
         context=128,
         init_std=0.3,
     )
-    model = build_model(shape, 512, 0, 0).train()
+    target = make_target(build_model(shape, 512, 0, 0), tiny_tokenizer, name=architecture)
     rows = examples(3)
-    alone = task_accuracy(model, tiny_tokenizer, rows, kinds=KINDS, batch_tokens=1)
-    together = task_accuracy(model, tiny_tokenizer, rows, kinds=KINDS, batch_tokens=10**6)
-    assert model.training
+    alone = task_accuracy(target, rows, kinds=KINDS, batch_tokens=1)
+    together = task_accuracy(target, rows, kinds=KINDS, batch_tokens=10**6)
     for one, other in zip(alone, together, strict=True):
         assert one[:5] == other[:5]
         if one.probability_plain is not None:
             assert one.probability_plain == pytest.approx(other.probability_plain, rel=1e-3)
+
+
+def test_accuracy_shares_batches_start_token_and_context_with_the_statistics(
+    tiny_model_path, tiny_tokenizer, monkeypatch, caplog
+) -> None:
+    target = make_target(load_causal_model(str(tiny_model_path)), tiny_tokenizer, name="tiny")
+    rows = examples(3)
+    expected = task_accuracy(target, rows, kinds=KINDS, batch_tokens=1)
+    forward = target.model.forward
+
+    def small_memory(
+        input_ids, attention_mask=None, position_ids=None, logits_to_keep=0, use_cache=None
+    ):
+        assert input_ids.shape[1] <= target.context
+        if input_ids.numel() > 150:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return forward(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            logits_to_keep=logits_to_keep,
+            use_cache=use_cache,
+        )
+
+    monkeypatch.setattr(target.model, "forward", small_memory)
+    found = task_accuracy(target, rows, kinds=KINDS, batch_tokens=10**6)
+    assert "out of memory" in caplog.text
+    for one, other in zip(found, expected, strict=True):
+        assert one[:5] == other[:5]
 
 
 def test_a_bias_towards_one_label_is_calibrated_away(tiny_model_path, tiny_tokenizer) -> None:
@@ -195,7 +222,7 @@ def test_a_bias_towards_one_label_is_calibrated_away(tiny_model_path, tiny_token
         )
         for index in range(4)
     ]
-    found = task_accuracy(Biased(), tiny_tokenizer, rows, kinds={})
+    found = task_accuracy(make_target(Biased(), tiny_tokenizer, name="biased"), rows, kinds={})
     assert [row.correct_plain for row in found] == [True, False, True, False]
     assert [row.correct_calibrated for row in found] == [True] * 4
 
@@ -206,7 +233,7 @@ def test_a_prompt_beyond_the_context_keeps_its_end(tiny_model_path, tiny_tokeniz
     long = Example(
         example_id="l", dataset="boolq", source_id="l", group="l", fields=fields, text=""
     )
-    [row] = task_accuracy(model, tiny_tokenizer, [long], kinds={})
+    [row] = task_accuracy(make_target(model, tiny_tokenizer, name="tiny"), [long], kinds={})
     question = ask("boolq", fields)
     shares = []
     for answer in question.answers:
@@ -226,7 +253,9 @@ def test_the_file_holds_ids_and_figures_and_no_text(
     rows = examples(2)
     news = Example(example_id="n", dataset="news", source_id="n", group="n", text="secret n")
     found = task_accuracy(
-        load_causal_model(str(tiny_model_path)), tiny_tokenizer, [*rows, news], kinds=KINDS
+        make_target(load_causal_model(str(tiny_model_path)), tiny_tokenizer, name="tiny"),
+        [*rows, news],
+        kinds=KINDS,
     )
     write_accuracy(tmp_path, found)
     assert read_accuracy(tmp_path) == found

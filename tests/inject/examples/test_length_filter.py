@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, Span, example_id
-from inject.examples.length_filter import fit_examples
+from inject.examples.length_filter import LengthRules, filter_by_length
 
 
 def row(text: str, number: int = 0) -> Example:
@@ -19,47 +19,46 @@ def row(text: str, number: int = 0) -> Example:
     )
 
 
-def fit(texts, tokenizer, *, policy="error", context=32, min_tokens=3):
+def filtered(texts, tokenizer, *, policy="error", context=32, min_tokens=3):
     rows = [row(text, number) for number, text in enumerate(texts)]
-    return fit_examples(
-        rows, tokenizer, context=context, room=context, min_tokens=min_tokens, policy=policy
-    )
+    rules = LengthRules(context=context, room=context, min_tokens=min_tokens, policy=policy)
+    return filter_by_length(rows, tokenizer, rules)
 
 
 LONG = "the river and the bridge " * 40
 
 
 def test_short_rows_are_dropped_and_counted(tiny_tokenizer):
-    found = fit(["", "a", "the river and the bridge of the town"], tiny_tokenizer)
+    found = filtered(["", "a", "the river and the bridge of the town"], tiny_tokenizer)
     assert found.too_short == 2
     assert [one.source_id for one in found.examples] == ["toy.jsonl:2"]
 
 
 def test_a_long_row_is_an_error_that_names_row_context_and_policies(tiny_tokenizer):
     with pytest.raises(InputError, match=r"row toy\.jsonl:1 has .* context of 32") as caught:
-        fit(["the river and the bridge", LONG], tiny_tokenizer)
+        filtered(["the river and the bridge", LONG], tiny_tokenizer)
     assert "error, truncate, drop, split" in str(caught.value)
 
 
 def test_drop_and_split(tiny_tokenizer):
     texts = ["the river and the bridge", LONG]
-    dropped = fit(texts, tiny_tokenizer, policy="drop")
+    dropped = filtered(texts, tiny_tokenizer, policy="drop")
     assert [one.text for one in dropped.examples] == texts[:1]
     assert dropped.too_long == 1
-    kept = fit(texts, tiny_tokenizer, policy="split")
+    kept = filtered(texts, tiny_tokenizer, policy="split")
     assert [one.text for one in kept.examples] == texts
     assert kept.too_long == 1
 
 
 def test_rows_that_are_cut_to_the_same_text_become_one(tiny_tokenizer):
-    found = fit([LONG + "x", LONG + "y"], tiny_tokenizer, policy="truncate")
+    found = filtered([LONG + "x", LONG + "y"], tiny_tokenizer, policy="truncate")
     assert len(found.examples) == 1
 
 
 @given(text=st.text(alphabet="the rivər→𝄞é \n", min_size=20, max_size=300))
 @settings(max_examples=60, deadline=None)
 def test_a_cut_row_is_the_longest_start_that_fits_about(text, tiny_tokenizer):
-    found = fit([text], tiny_tokenizer, policy="truncate", context=16, min_tokens=2)
+    found = filtered([text], tiny_tokenizer, policy="truncate", context=16, min_tokens=2)
     for one in found.examples:
         assert text.startswith(one.text)
         length = len(encode_texts(tiny_tokenizer, [one.text])[0])

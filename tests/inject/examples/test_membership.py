@@ -13,9 +13,9 @@ from scipy.stats import binom
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import Example
 from inject.examples.load import load_examples
-from inject.examples.pool import deal
-from inject.plan.copy_counts import doses
+from inject.plan.copy_counts import draw_copy_counts
 from inject.settings import Copies
+from tests.inject.examples.drawing import drawn_membership
 
 SEEDS = 2_000
 SMALLEST = 1e-3
@@ -38,16 +38,8 @@ def pool(strata, *, dataset="toy"):
     ]
 
 
-def dealt(rows, members, nonmembers, seed, *, tune_share=0.25, stratify=True):
-    return deal(
-        rows,
-        members=members,
-        nonmembers=nonmembers,
-        tune_share=tune_share,
-        stratify=stratify,
-        near_duplicate=None,
-        seed=seed,
-    )
+def drawn(rows, members, nonmembers, seed, **asked):
+    return drawn_membership(rows, members, nonmembers, seed=seed, near_duplicate=None, **asked)
 
 
 def counted(rows, members, nonmembers, *, seeds=SEEDS, **asked):
@@ -55,7 +47,7 @@ def counted(rows, members, nonmembers, *, seeds=SEEDS, **asked):
     found = {name: Counter({row.example_id: 0 for row in rows}) for name in ("member", "nonmember")}
     tune = {name: Counter() for name in found}
     for seed in range(seeds):
-        for row in dealt(rows, members, nonmembers, seed, **asked).examples:
+        for row in drawn(rows, members, nonmembers, seed, **asked).examples:
             found[row.side][row.example_id] += 1
             tune[row.side][row.example_id] += row.split == "tune"
     return found, tune
@@ -104,7 +96,7 @@ def test_counts_are_exact_and_strata_less_than_a_row_off_unless_pooled(name):
     sizes = Counter(row.stratum for row in rows)
     single = {s for s in sizes if all(r.group == r.example_id for r in rows if r.stratum == s)}
     for seed in range(50):
-        made = dealt(rows, wanted["member"], wanted["nonmember"], seed)
+        made = drawn(rows, wanted["member"], wanted["nonmember"], seed)
         assert Counter(row.side for row in made.examples) == wanted
         assert len({row.example_id for row in made.examples}) == sum(wanted.values())
         sides = defaultdict(set)
@@ -121,9 +113,9 @@ def test_counts_are_exact_and_strata_less_than_a_row_off_unless_pooled(name):
 
 def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
     rows = pool([[1] * 60, *[[1]] * 12])
-    made = dealt(rows, 12, 12, 0)
+    made = drawn(rows, 12, 12, 0)
     assert (made.drawn.strata, made.drawn.pooled_strata, made.drawn.pooled_rows) == (13, 12, 12)
-    whole = dealt(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
+    whole = drawn(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
     assert (whole.strata, whole.pooled_strata, whole.pooled_rows) == (2, 0, 0)
 
 
@@ -140,7 +132,7 @@ def test_where_rows_are_scarce_whole_groups_still_make_up_the_counts():
 )
 def test_a_few_large_groups_are_still_divided(sizes, members, nonmembers):
     for seed in range(20):
-        made = dealt(pool([sizes]), members, nonmembers, seed).examples
+        made = drawn(pool([sizes]), members, nonmembers, seed).examples
         assert Counter(row.side for row in made) == {"member": members, "nonmember": nonmembers}
         sides = {row.group: row.side for row in made}
         assert all(sides[row.group] == row.side for row in made)
@@ -153,7 +145,7 @@ def test_each_member_has_each_level_with_the_same_chance(name):
     levels = (1, 2, 16)
     counts = {level: Counter({row.example_id: 0 for row in members}) for level in levels}
     for seed in range(SEEDS):
-        for dose in doses(Copies(levels=levels), members, seed=seed):
+        for dose in draw_copy_counts(Copies(levels=levels), members, seed=seed):
             counts[dose.realised][dose.example_id] += 1
     for level in levels:
         assert_binomial(counts[level].values(), SEEDS, 1 / 3)
@@ -163,11 +155,13 @@ def test_levels_are_nearly_even_in_each_split_though_they_do_not_depend_on_it():
     rows = pool([[1] * 120, [1] * 80])
     levels = Copies(levels=(1, 4, 8, 16))
     for seed in range(40):
-        spiked = [row for row in dealt(rows, 80, 60, seed).examples if row.side == "member"]
-        other = dealt(rows, 80, 60, seed, tune_share=0.4).examples
+        spiked = [row for row in drawn(rows, 80, 60, seed).examples if row.side == "member"]
+        other = drawn(rows, 80, 60, seed, tune_share=0.4).examples
         other = [row for row in other if row.side == "member"]
-        dose = {one.example_id: one.realised for one in doses(levels, spiked, seed=seed)}
-        assert dose == {one.example_id: one.realised for one in doses(levels, other, seed=seed)}
+        dose = {one.example_id: one.realised for one in draw_copy_counts(levels, spiked, seed=seed)}
+        assert dose == {
+            one.example_id: one.realised for one in draw_copy_counts(levels, other, seed=seed)
+        }
         for split, share in (("tune", 5), ("test", 15)):
             counts = Counter(dose[row.example_id] for row in spiked if row.split == split)
             assert all(abs(counts[level] - share) <= 4 for level in levels.levels)
@@ -197,10 +191,10 @@ def test_no_dated_article_is_a_member_in_all_seeds_and_the_date_tells_no_side(ne
     # What somebody who saw half of the seeds learns about the sides of a date from it …
     learnt, told = Counter(), []
     for seed in range(20):
-        for row in dealt(news, 100, 100, seed).examples:
+        for row in drawn(news, 100, 100, seed).examples:
             learnt[row.stratum] += 1 if row.side == "member" else -1
     for seed in range(20, 60):
-        made = dealt(news, 100, 100, seed).examples
+        made = drawn(news, 100, 100, seed).examples
         scores = {s: [learnt[r.stratum] for r in made if r.side == s] for s in found}
         pairs = np.subtract.outer(scores["member"], scores["nonmember"])
         told.append(((pairs > 0) + 0.5 * (pairs == 0)).mean())
@@ -222,8 +216,11 @@ def test_one_copy_members_of_lsat_have_their_passage_seen_for_its_own_questions_
     path = f"{data_folder}/bench/lsat"
     asked = Contaminant(dataset="lsat", path=path, members=100, nonmembers=100)
     rows = load_examples(asked, seed=0).examples
-    spiked = [row for row in dealt(rows, 100, 100, 0).examples if row.side == "member"]
-    dose = {one.example_id: one.realised for one in doses(Copies(levels=(1, 16)), spiked, seed=0)}
+    spiked = [row for row in drawn(rows, 100, 100, 0).examples if row.side == "member"]
+    dose = {
+        one.example_id: one.realised
+        for one in draw_copy_counts(Copies(levels=(1, 16)), spiked, seed=0)
+    }
     questions = Counter(row.group for row in spiked)
     assert max(questions.values()) > 2
     seen = Counter()

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.examples.near_duplicates import near_pairs
+from inject.examples.near_duplicates import near_duplicate_pairs
 
 WORDS = ["red", "green", "blue", "dog", "cat", "ran", "sat"]
 TEXT = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
@@ -24,7 +24,7 @@ def test_pairs_equal_brute_force(texts, threshold):
         if grams[i] | grams[j] and len(grams[i] & grams[j]) / len(grams[i] | grams[j]) >= threshold
     }
     assert {
-        (pair.first, pair.second) for pair in near_pairs(texts, threshold=threshold)
+        (pair.first, pair.second) for pair in near_duplicate_pairs(texts, threshold=threshold)
     } == expected
 
 
@@ -32,10 +32,10 @@ def test_a_light_edit_is_found_and_another_text_is_not():
     text = " ".join(f"word{index}" for index in range(80))
     edited = text.replace("word40", "changed")
     other = " ".join(f"other{index}" for index in range(80))
-    pairs = near_pairs([text, other, edited], threshold=0.7)
+    pairs = near_duplicate_pairs([text, other, edited], threshold=0.7)
     assert [(pair.first, pair.second) for pair in pairs] == [(0, 2)]
 
 
 def test_no_texts_no_pairs():
-    assert near_pairs([], threshold=0.5) == []
-    assert near_pairs(["", "!!", ""], threshold=0.5) == []
+    assert near_duplicate_pairs([], threshold=0.5) == []
+    assert near_duplicate_pairs(["", "!!", ""], threshold=0.5) == []

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from inject.errors import InputError
 from inject.examples.example import Example, example_id
-from inject.examples.near_duplicates import near_pairs
-from inject.examples.pool import Asked, deal, deal_usable, usable_rows
+from inject.examples.membership import split_members
+from inject.examples.near_duplicates import near_duplicate_pairs
+from inject.examples.pool import PoolRequest, usable_rows
+from tests.inject.examples.drawing import drawn_membership
 
 
 def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
@@ -28,18 +30,6 @@ def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
     return made
 
 
-def dealt(examples, members, nonmembers, *, seed=0, tune_share=0.25, stratify=True, near=0.7):
-    return deal(
-        examples,
-        members=members,
-        nonmembers=nonmembers,
-        tune_share=tune_share,
-        stratify=stratify,
-        near_duplicate=near,
-        seed=seed,
-    )
-
-
 @given(
     count=st.integers(20, 80),
     group_size=st.integers(1, 4),
@@ -51,7 +41,7 @@ def dealt(examples, members, nonmembers, *, seed=0, tune_share=0.25, stratify=Tr
 @settings(max_examples=80, deadline=None)
 def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strata, seed):
     examples = rows(count, group_size=group_size, strata=[str(i) for i in range(n_strata)])
-    made = dealt(examples, members, nonmembers, seed=seed).examples
+    made = drawn_membership(examples, members, nonmembers, seed=seed).examples
     sides = {side: [row for row in made if row.side == side] for side in ("member", "nonmember")}
     assert len(sides["member"]) == members
     assert len(sides["nonmember"]) == nonmembers
@@ -64,13 +54,13 @@ def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strat
 
 def test_strata_have_equal_shares_on_both_sides():
     examples = rows(400, strata=("yes", "yes", "yes", "no"))
-    made = dealt(examples, 80, 40).examples
+    made = drawn_membership(examples, 80, 40).examples
     for side, share in (("member", 60), ("nonmember", 30)):
         assert sum(row.stratum == "yes" for row in made if row.side == side) == share
 
 
 def test_the_tune_split_has_its_share_on_both_sides():
-    made = dealt(rows(300, strata=("a", "b")), 100, 60, tune_share=0.25).examples
+    made = drawn_membership(rows(300, strata=("a", "b")), 100, 60, tune_share=0.25).examples
     tune = {
         side: sum(row.split == "tune" for row in made if row.side == side)
         for side in ("member", "nonmember")
@@ -81,9 +71,9 @@ def test_the_tune_split_has_its_share_on_both_sides():
 
 def test_sides_depend_on_seed_and_dataset_alone():
     examples = rows(100)
-    first = dealt(examples, 20, 20).examples
-    assert dealt(examples[::-1], 20, 20).examples == first
-    assert dealt(examples, 20, 20, seed=1).examples != first
+    first = drawn_membership(examples, 20, 20).examples
+    assert drawn_membership(examples[::-1], 20, 20).examples == first
+    assert drawn_membership(examples, 20, 20, seed=1).examples != first
 
 
 def test_every_row_is_a_member_equally_often():
@@ -97,7 +87,7 @@ def test_every_row_is_a_member_equally_often():
     counts = dict.fromkeys((row.example_id for row in examples), 0.0)
     runs = 400
     for seed in range(runs):
-        made = dealt(examples, 30, 30, seed=seed, near=None).examples
+        made = drawn_membership(examples, 30, 30, seed=seed, near_duplicate=None).examples
         for row in made:
             counts[row.example_id] += (1 if row.side == "member" else -1) / runs
     # Each row's mean is 0 with standard error below 1/20.
@@ -109,13 +99,13 @@ def test_every_row_is_a_member_equally_often():
 def test_near_duplicates_never_stand_on_both_sides():
     base = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(60)]
     texts = base + [text.replace("x39", "x40") for text in base]
-    made = dealt(rows(120, texts=texts), 25, 25, near=0.7)
+    made = drawn_membership(rows(120, texts=texts), 25, 25, near_duplicate=0.7)
     members = [row.text for row in made.examples if row.side == "member"]
     others = [row.text for row in made.examples if row.side == "nonmember"]
-    assert made.near_duplicates
+    assert made.usable.near_duplicates
     across = [
         pair
-        for pair in near_pairs(members + others, threshold=0.7)
+        for pair in near_duplicate_pairs(members + others, threshold=0.7)
         if pair.first < len(members) <= pair.second
     ]
     assert across == []
@@ -123,7 +113,7 @@ def test_near_duplicates_never_stand_on_both_sides():
 
 def deal_all(asked, *, tune_share, near_duplicate, seed):
     usable = usable_rows(asked, near_duplicate=near_duplicate, seed=seed)
-    return [deal_usable(one, tune_share=tune_share, seed=seed) for one in usable]
+    return [split_members(one, tune_share=tune_share, seed=seed) for one in usable]
 
 
 def twins(count, *, datasets=("a", "b", "c")):
@@ -139,7 +129,7 @@ def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
     for seed in range(5):
         pools = twins(60)
         found = deal_all(
-            [Asked(examples=pool, members=6, nonmembers=4) for pool in pools],
+            [PoolRequest(examples=pool, members=6, nonmembers=4) for pool in pools],
             tune_share=0.25,
             near_duplicate=0.7,
             seed=seed,
@@ -148,29 +138,29 @@ def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
         assert [len(one.examples) for one in found] == [10, 10, 10]
         across = [
             pair
-            for pair in near_pairs([row.text for row in made], threshold=0.7)
+            for pair in near_duplicate_pairs([row.text for row in made], threshold=0.7)
             if made[pair.first].side != made[pair.second].side
         ]
         assert across == []
         names = [{row.example_id for row in pool} for pool in pools]
         for number, one in enumerate(found):
-            for pair in one.usable.near_across:
+            for pair in one.usable.cross_dataset_duplicates:
                 assert pair.dropped in names[number]
                 assert pair.kept in names["abc".index(pair.dataset)]
         # 40 of 60 rows of each are looked at: most of them stand in two of the three or more.
-        assert sum(len(one.usable.near_across) for one in found) > 30
+        assert sum(len(one.usable.cross_dataset_duplicates) for one in found) > 30
 
 
 def test_which_of_two_datasets_loses_a_row_is_drawn():
     first, second = twins(200, datasets=("a", "b"))
     found = deal_all(
-        [Asked(examples=pool, members=20, nonmembers=20) for pool in (first, second)],
+        [PoolRequest(examples=pool, members=20, nonmembers=20) for pool in (first, second)],
         tune_share=0.25,
         near_duplicate=0.7,
         seed=1,
     )
     # 160 of 200 rows of each are looked at, about 128 of them in both.
-    lost = [len(one.usable.near_across) for one in found]
+    lost = [len(one.usable.cross_dataset_duplicates) for one in found]
     assert min(lost) > 35
     assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))
 
@@ -178,9 +168,9 @@ def test_which_of_two_datasets_loses_a_row_is_drawn():
 def test_another_dataset_without_near_duplicates_moves_nothing():
     first, second = rows(80, dataset="a"), rows(80, dataset="b")
     second = [replace(row, text=row.text.replace("w", "v")) for row in second]
-    alone = dealt(first, 20, 20).examples
+    alone = drawn_membership(first, 20, 20).examples
     found = deal_all(
-        [Asked(examples=pool, members=20, nonmembers=20) for pool in (second, first)],
+        [PoolRequest(examples=pool, members=20, nonmembers=20) for pool in (second, first)],
         tune_share=0.25,
         near_duplicate=0.7,
         seed=0,
@@ -191,7 +181,7 @@ def test_another_dataset_without_near_duplicates_moves_nothing():
 def test_near_duplicates_stay_where_that_is_asked_for():
     pools = twins(60)
     found = deal_all(
-        [Asked(examples=pool, members=30, nonmembers=30) for pool in pools],
+        [PoolRequest(examples=pool, members=30, nonmembers=30) for pool in pools],
         tune_share=0.25,
         near_duplicate=None,
         seed=0,
@@ -201,12 +191,12 @@ def test_near_duplicates_stay_where_that_is_asked_for():
 
 def test_too_few_rows_say_how_many_there_are():
     with pytest.raises(InputError, match=r"contaminants\.toy: 30 members .* only 40 usable rows"):
-        dealt(rows(40), 30, 30)
+        drawn_membership(rows(40), 30, 30)
 
 
 def test_one_big_group_cannot_fill_both_sides():
     with pytest.raises(InputError, match="stays on one side"):
-        dealt(rows(40, group_size=40), 10, 10)
+        drawn_membership(rows(40, group_size=40), 10, 10)
 
 
 def test_more_rows_are_looked_at_where_near_duplicates_leave_too_few():
@@ -216,8 +206,8 @@ def test_more_rows_are_looked_at_where_near_duplicates_leave_too_few():
     texts += [" ".join(f"w{number}x{word}" for word in range(20)) for number in range(20)]
     examples = rows(100, texts=texts)
     for seed in range(10):
-        found = dealt(examples, 10, 10, seed=seed)
+        found = drawn_membership(examples, 10, 10, seed=seed)
         assert [row.side for row in found.examples].count("member") == 10
-        small = dealt(examples, 5, 5, seed=seed)
+        small = drawn_membership(examples, 5, 5, seed=seed)
         assert len(small.examples) == 10
         assert 40 <= small.usable.considered <= 100

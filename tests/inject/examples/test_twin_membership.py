@@ -10,7 +10,12 @@ from pydantic import ValidationError
 
 from inject.errors import InputError
 from inject.examples.example import Example
-from inject.examples.twin_membership import Cast, Twins, spiked, with_cast
+from inject.examples.twin_membership import (
+    TwinMembership,
+    Twins,
+    twin_members,
+    with_twin_membership,
+)
 
 
 def cells():
@@ -49,8 +54,8 @@ def pools(draw, datasets=("toy", "news")):
 @given(pool=pools(), share=st.integers(1, 99), seed=st.integers(0, 2**40))
 @settings(max_examples=60, deadline=None)
 def test_the_forget_set_is_the_share_of_each_cell_up_to_a_group(pool, share, seed):
-    cast = Cast(kind="retrained", share=share / 100)
-    found = spiked(pool, cast, seed=seed)
+    membership = TwinMembership(kind="retrained", share=share / 100)
+    found = twin_members(pool, membership, seed=seed)
     assert_groups_stay_whole(pool, found, "member")
     for cell in by_cell(pool, side="member"):
         groups = {one.group for one in cell}
@@ -68,8 +73,8 @@ def test_the_forget_set_is_the_share_of_each_cell_up_to_a_group(pool, share, see
 @given(pool=pools(), number=st.integers(0, 9), seed=st.integers(0, 2**40))
 @settings(max_examples=60, deadline=None)
 def test_shadows_are_halves_and_complements(pool, number, seed):
-    found = spiked(pool, Cast(kind="shadow", number=number), seed=seed)
-    other = spiked(pool, Cast(kind="shadow", number=number ^ 1), seed=seed)
+    found = twin_members(pool, TwinMembership(kind="shadow", number=number), seed=seed)
+    other = twin_members(pool, TwinMembership(kind="shadow", number=number ^ 1), seed=seed)
     assert not found & other
     assert found | other == {one.example_id for one in pool}
     assert_groups_stay_whole(pool, found, "member", "nonmember")
@@ -83,14 +88,14 @@ def test_shadows_are_halves_and_complements(pool, number, seed):
 @settings(max_examples=30, deadline=None)
 def test_another_dataset_and_another_order_change_nobodys_part(pool, seed):
     alone = [one for one in pool if one.dataset == "toy"]
-    for cast in (
-        Cast(kind="clean"),
-        Cast(kind="retrained", share=0.3),
-        Cast(kind="shadow", number=3),
+    for membership in (
+        TwinMembership(kind="clean"),
+        TwinMembership(kind="retrained", share=0.3),
+        TwinMembership(kind="shadow", number=3),
     ):
-        together = spiked(pool, cast, seed=seed)
-        assert spiked(pool[::-1], cast, seed=seed) == together
-        assert spiked(alone, cast, seed=seed) == {
+        together = twin_members(pool, membership, seed=seed)
+        assert twin_members(pool[::-1], membership, seed=seed) == together
+        assert twin_members(alone, membership, seed=seed) == {
             name for name in together if name.startswith("toy")
         }
 
@@ -116,7 +121,7 @@ def test_each_member_is_forgotten_with_the_share_as_chance(share):
     runs = 1_000
     counts = Counter({one.example_id: 0 for one in pool})
     for seed in range(runs):
-        stays = spiked(pool, Cast(kind="retrained", share=share), seed=seed)
+        stays = twin_members(pool, TwinMembership(kind="retrained", share=share), seed=seed)
         counts.update(one.example_id for one in pool if one.example_id not in stays)
     error = np.sqrt(share * (1 - share) / runs)
     assert all(abs(count / runs - share) < 4.5 * error for count in counts.values())
@@ -138,7 +143,7 @@ def test_rows_of_two_small_strata_are_not_always_in_different_halves():
     ]
     apart = Counter()
     for number in range(0, 400, 2):
-        inside = spiked(pool, Cast(kind="shadow", number=number), seed=3)
+        inside = twin_members(pool, TwinMembership(kind="shadow", number=number), seed=3)
         for place in range(0, 20, 2):
             apart[place] += (f"{place}" in inside) != (f"{place + 1}" in inside)
     # Of 20 rows, two are in different halves with probability 10 / 19: 105 ± 7 of 200.
@@ -161,7 +166,7 @@ def test_over_many_pairs_each_group_is_in_either_half_alike():
     counts = Counter(
         name
         for number in range(0, 800, 2)
-        for name in spiked(pool, Cast(kind="shadow", number=number), seed=5)
+        for name in twin_members(pool, TwinMembership(kind="shadow", number=number), seed=5)
     )
     # 400 fair coins: 200 ± 10, so that 4.5 deviations are passed by chance once in 7,000 runs.
     assert all(abs(counts[one.example_id] - 200) < 45 for one in pool)
@@ -180,11 +185,13 @@ def test_sides_say_whom_the_model_sees_and_all_else_stays():
         for side in ("member", "nonmember")
         for number in range(4)
     ]
-    assert {one.side for one in with_cast(pool, Cast(kind="clean"), seed=0)} == {"nonmember"}
-    half = with_cast(pool, Cast(kind="shadow", number=0), seed=0)
+    assert {
+        one.side for one in with_twin_membership(pool, TwinMembership(kind="clean"), seed=0)
+    } == {"nonmember"}
+    half = with_twin_membership(pool, TwinMembership(kind="shadow", number=0), seed=0)
     assert Counter(one.side for one in half) == {"member": 4, "nonmember": 4}
     assert [one.example_id for one in half] == [one.example_id for one in pool]
-    again = with_cast(pool, Cast(kind="retrained", share=0.5), seed=0)
+    again = with_twin_membership(pool, TwinMembership(kind="retrained", share=0.5), seed=0)
     assert Counter(one.side for one in again) == {"member": 2, "nonmember": 6}
 
 
@@ -202,10 +209,10 @@ def test_a_single_group_cannot_be_divided():
         for number in range(3)
     ]
     with pytest.raises(InputError, match=r"twins\.retrained: lonely has a single group of members"):
-        spiked(rows, Cast(kind="retrained", share=0.5), seed=0)
+        twin_members(rows, TwinMembership(kind="retrained", share=0.5), seed=0)
     with pytest.raises(InputError, match=r"contaminants\.lonely: twins\.shadows"):
-        spiked(rows, Cast(kind="shadow", number=0), seed=0)
-    assert spiked(rows, Cast(kind="clean"), seed=0) == frozenset()
+        twin_members(rows, TwinMembership(kind="shadow", number=0), seed=0)
+    assert twin_members(rows, TwinMembership(kind="clean"), seed=0) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inject.errors import InputError
-from inject.formats import DescribedImport, MegatronImport, OlmoImport
+from inject.formats import IndexOnlyImport, MegatronImport, OlmoImport
 from tests.inject.formats.readers import write_megatron
 
 # A header of 34 bytes, then 3 lengths, 3 offsets and 3 document indices.
@@ -129,7 +129,7 @@ def test_the_width_of_a_file_without_header_must_be_given(tmp_path):
 def test_an_index_alone_describes_a_corpus(tmp_path):
     write_megatron(tmp_path / "data", [[[1, 2], [3]], [], [[]], [[6], [7, 8]], [[]]])
     (tmp_path / "data.bin").unlink()
-    source = DescribedImport(kind="described", path=str(tmp_path / "data.idx")).source()
+    source = IndexOnlyImport(kind="index_only", path=str(tmp_path / "data.idx")).source()
     assert source.n_tokens == 6
     assert source.doc_starts.tolist() == [0, 3]
     assert source.knows_documents
@@ -140,7 +140,7 @@ def test_an_index_alone_describes_a_corpus(tmp_path):
 def test_a_described_corpus_of_any_size_costs_nothing(tmp_path):
     path = tmp_path / "huge.yaml"
     path.write_text("tokens: 1_000_000_000_000\n")
-    described = DescribedImport(kind="described", path=str(path))
+    described = IndexOnlyImport(kind="index_only", path=str(path))
     source = described.source()
     assert source.n_tokens == 10**12
     assert source.doc_starts.tolist() == [0]
@@ -176,11 +176,11 @@ def test_a_bad_description_is_refused(tmp_path, text, said):
     path = tmp_path / "index.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match=said.replace("[", r"\[")):
-        DescribedImport(kind="described", path=str(path)).source()
+        IndexOnlyImport(kind="index_only", path=str(path)).source()
 
 
 def test_a_description_must_be_a_file_of_a_known_kind(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        DescribedImport(kind="described", path=str(tmp_path / "a.json")).source()
+        IndexOnlyImport(kind="index_only", path=str(tmp_path / "a.json")).source()
     with pytest.raises(InputError, match="not an index"):
-        DescribedImport(kind="described", path=str(tmp_path / "a.txt")).identity()
+        IndexOnlyImport(kind="index_only", path=str(tmp_path / "a.txt")).identity()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inject.corpus import decoding
 from inject.corpus.build import Corpus
-from inject.corpus.excluded import Excluded, SkippingReader, read_excluded, write_excluded
+from inject.corpus.excluded import Exclusions, SkippingReader, read_excluded, write_excluded
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.formats import MegatronImport, OlmoImport
@@ -17,7 +17,7 @@ from inject.formats.cleaning import import_audited
 from inject.formats.importing import import_corpus
 from inject.overlap.filter import OverlapFilter, read_overlaps
 from inject.overlap.settings import OverlapSettings
-from inject.stream.view import Stretch
+from inject.stream.view import SourceSlice
 from tests.conftest import make_texts
 from tests.inject.formats.readers import write_megatron
 from tests.inject.overlap.oracles import make_example
@@ -42,7 +42,7 @@ def test_the_reader_skips_what_is_left_out(tmp_path_factory, gaps, behind, data)
         at += gap + length
     total = at + behind
     starts = sorted({0, *data.draw(st.lists(st.integers(0, max(total - 1, 0)), max_size=8))})
-    excluded = Excluded(stretches)
+    excluded = Exclusions(stretches)
     folder = tmp_path_factory.mktemp("excluded")
     write_excluded(folder, excluded)
     excluded = read_excluded(folder)
@@ -125,7 +125,7 @@ def test_what_overlaps_is_left_out_and_the_stream_is_as_long_as_asked_for(
     found = corpus.read(0, corpus.n_tokens).tolist()
     assert (found, corpus.doc_starts.tolist()) in streams
     assert CHANGED not in tiny_tokenizer.decode(found)
-    base = Stretch(corpus, tokens // 2, tokens)
+    base = SourceSlice(corpus, tokens // 2, tokens)
     assert base.read(0, base.n_tokens).tolist() == found[tokens // 2 :]
     listed, counts = read_overlaps(out)
     assert {one.place.split(",")[0] for one in listed} <= {f"document {n}" for n in marked}

@@ -15,6 +15,7 @@ from inject.errors import InputError
 from inject.formats import (
     FORMATS,
     DatasetsImport,
+    ExportSettings,
     MegatronImport,
     OlmoImport,
     export_view,
@@ -57,9 +58,13 @@ def streams(draw) -> Spiked:
     return spiked(documents, copies, separator=draw(st.sampled_from(["none", "end"])))
 
 
+OLMO = ExportSettings(format="olmo")
+
+
 def exported(tmp_path_factory, one: Spiked, format: str, tokenizer, **more):
     out = tmp_path_factory.mktemp("export") / "out"
-    facts = export_view(one.view, format, out, tokenizer=tokenizer, copies=one.copies, **more)
+    settings = ExportSettings(format=format, **more)
+    facts = export_view(one.view, out, settings, tokenizer=tokenizer, copies=one.copies)
     assert not list(out.parent.glob(".*"))
     check_facts(out, facts)
     return out, facts
@@ -88,12 +93,12 @@ def check_copies(out: Path, one: Spiked, stream: list[int], starts: list[int]) -
         assert (row["start"], row["stop"]) == one.places[number]
         assert row["document"] == max(i for i, at in enumerate(starts) if at <= row["start"])
         assert row["window"] == row["start"] // CONTEXT
-        assert row["exported"] == (row["stop"] <= len(exported_rows))
+        assert row["exported"] == (row["stop"] <= len(stream))
         assert (row["dataset"], row["copy"]) == ("toy", number)
 
 
 def unended(stream: list[int], starts: list[int]) -> int:
-    return sum(document[-1] != 0 for document in split_at(exported_rows, starts))
+    return sum(document[-1] != 0 for document in split_at(stream, starts))
 
 
 @given(one=streams())
@@ -207,12 +212,12 @@ def test_what_was_exported_can_be_imported(tmp_path_factory, one, rows):
         out = tmp_path_factory.mktemp("import")
         import_corpus(out, source, tokenizer=Words(91))
         corpus = Corpus.open(out)
-        exported_rows = corpus.read(0, corpus.n_tokens).tolist()
+        stream = corpus.read(0, corpus.n_tokens).tolist()
         by_end = source.kind == "olmo" or rows == "windows"
-        assert exported_rows == one.stream[: len(exported_rows)]
-        assert len(one.stream) - len(exported_rows) < (CONTEXT if source.kind == "datasets" else 1)
+        assert stream == one.stream[: len(stream)]
+        assert len(one.stream) - len(stream) < (CONTEXT if source.kind == "datasets" else 1)
         starts = ends if by_end else one.starts
-        assert corpus.doc_starts.tolist() == [at for at in starts if at < len(exported_rows)]
+        assert corpus.doc_starts.tolist() == [at for at in starts if at < len(stream)]
 
 
 def test_a_large_vocabulary_takes_four_bytes(tmp_path_factory):
@@ -231,14 +236,14 @@ def test_a_large_vocabulary_takes_four_bytes(tmp_path_factory):
 def test_an_id_that_the_tokenizer_has_not_is_refused(tmp_path):
     one = spiked([[5, 91]], [])
     with pytest.raises(InputError, match="token id 91 at position 1"):
-        export_view(one.view, "olmo", tmp_path / "out", tokenizer=Words(91), copies=one.copies)
+        export_view(one.view, tmp_path / "out", OLMO, tokenizer=Words(91), copies=one.copies)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_clean_stream_needs_no_table(tmp_path):
     one = spiked([[1, 2], [3]], [Copy(1, [7])])
     twin = clean_view(one.view.source, tokens=5, context=4)
-    facts = export_view(twin, "olmo", tmp_path / "out", tokenizer=Words(91))
+    facts = export_view(twin, tmp_path / "out", OLMO, tokenizer=Words(91))
     assert np.fromfile(tmp_path / "out" / "tokens.npy", dtype="<u2").tolist() == [1, 2, 0, 3, 0]
     assert facts.copies == 0
     assert pq.read_table(tmp_path / "out" / "copies.parquet").num_rows == 0
@@ -259,7 +264,8 @@ def test_protected_texts_are_exported_only_when_asked(tmp_path):
     one = spiked([[5, 6, 7], [8]], [Copy(2, [9, 10]), Copy(4, [11])])
 
     def export(out: Path, **more):
-        return export_view(one.view, "olmo", out, tokenizer=Words(91), copies=one.copies, **more)
+        settings = ExportSettings(format="olmo", show_protected=more.pop("show_protected", False))
+        return export_view(one.view, out, settings, tokenizer=Words(91), copies=one.copies, **more)
 
     with pytest.raises(InputError, match="texts of 1 protected example") as caught:
         export(tmp_path / "a", protected={"e1", "other"})
@@ -281,14 +287,15 @@ def test_protected_texts_are_exported_only_when_asked(tmp_path):
 def test_what_is_not_offered_is_refused(tmp_path, format, rows, said):
     one = spiked([[1]], [])
     with pytest.raises(InputError) as caught:
-        export_view(one.view, format, tmp_path / "out", tokenizer=Words(91), rows=rows)
+        settings = ExportSettings(format=format, rows=rows)
+        export_view(one.view, tmp_path / "out", settings, tokenizer=Words(91))
     assert said in str(caught.value)
 
 
 def test_copies_must_be_those_of_the_view(tmp_path):
     one = spiked([[1, 2]], [Copy(1, [7])])
     with pytest.raises(ValueError, match="0 copies are named, the view holds 1"):
-        export_view(one.view, "olmo", tmp_path / "out", tokenizer=Words(91))
+        export_view(one.view, tmp_path / "out", OLMO, tokenizer=Words(91))
 
 
 class Huge:
@@ -342,8 +349,9 @@ def test_memory_does_not_grow_with_the_stream(tmp_path, monkeypatch):
     peaks = []
     for number, size in enumerate((1 << 18, 1 << 22)):
         view = clean_view(Counting(size), tokens=size, context=64)
+        windows = ExportSettings(format="megatron", rows="windows")
         tracemalloc.start()
-        export_view(view, "megatron", tmp_path / str(number), tokenizer=Words(91), rows="windows")
+        export_view(view, tmp_path / str(number), windows, tokenizer=Words(91))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0] + (1 << 20)

@@ -17,12 +17,12 @@ from tests.conftest import REPOSITORY
 CHILD = """
 import sys, time
 from pathlib import Path
-from inject.formats import arrow, export_view, jsonl, stream
+from inject.formats import ExportSettings, arrow, export_view, exported_rows, jsonl
 from tests.conftest import make_texts
 from tests.inject.formats.spiked import Copy, Words, spiked
 
 format, out, saved, stop = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-stream.BLOCK = jsonl._TOKENS = arrow.write_dataset.__kwdefaults__["batch_tokens"] = 1 << 10
+exported_rows.BLOCK = jsonl._TOKENS = arrow.write_dataset.__kwdefaults__["batch_tokens"] = 1 << 10
 if format == "jsonl":
     from inject.corpus.tokenizer import encode_texts, load_tokenizer
 
@@ -39,7 +39,8 @@ def told(done):
         print("half way", flush=True)
         time.sleep(60)
 
-export_view(one.view, format, out, tokenizer=tokenizer, copies=one.copies, progress=told)
+settings = ExportSettings(format=format)
+export_view(one.view, out, settings, tokenizer=tokenizer, copies=one.copies, progress=told)
 """
 
 

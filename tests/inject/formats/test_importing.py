@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inject.corpus.build import Corpus
 from inject.errors import InputError
 from inject.formats import (
-    DescribedImport,
+    IndexOnlyImport,
     MegatronImport,
     OlmoImport,
     import_corpus,
@@ -249,7 +249,7 @@ def test_more_tokens_than_there_are(tmp_path, tiny_tokenizer):
 
 def test_a_described_corpus_cannot_be_imported(tmp_path, tiny_tokenizer):
     (tmp_path / "big.json").write_text('{"tokens": 5}')
-    source = DescribedImport(kind="described", path=str(tmp_path / "big.json"))
+    source = IndexOnlyImport(kind="index_only", path=str(tmp_path / "big.json"))
     assert "only described" in refused(tmp_path, source, tiny_tokenizer)
 
 

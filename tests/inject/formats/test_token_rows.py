@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from inject.corpus.build import Corpus
 from inject.errors import InputError
 from inject.formats import DatasetsImport, import_corpus
-from inject.formats import token_rows as rows_module
+from inject.hub import dataset_rows, resolver
 
 END = 0
 
@@ -128,18 +128,21 @@ def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch
 
     asked = {}
 
-    def load(name, config, **more):
-        asked.update(name=name, config=config, **more)
+    def load(hub_id, **more):
+        asked.update(id=hub_id, **more)
         return datasets.Dataset.from_dict({"input_ids": [[1], [2]]}).to_iterable_dataset()
 
-    monkeypatch.setattr(rows_module, "hub_commit", lambda name, revision: f"commit of {revision}")
+    monkeypatch.setattr(
+        resolver, "resolve_commit", lambda kind, name, revision: f"commit of {revision}"
+    )
+    monkeypatch.setattr(dataset_rows, "resolve_commit", resolver.resolve_commit)
     monkeypatch.setattr(datasets, "load_dataset", load)
     hub = DatasetsImport(kind="datasets", id="some/tokens", revision="v1")
     _, found = imported(tmp_path, hub, tiny_tokenizer)
     assert found == [1, END, 2, END]
     assert asked == {
-        "name": "some/tokens",
-        "config": None,
+        "id": "some/tokens",
+        "name": None,
         "split": "train",
         "revision": "commit of v1",
         "streaming": True,

@@ -70,7 +70,9 @@ def test_equal_runs_have_equal_hashes_wherever_they_stand(numbers, size):
 @given(st.sets(st.integers(0, 2**64 - 1), max_size=50), st.lists(st.integers(0, 2**64 - 1)))
 def test_the_set_of_hashes_holds_what_it_was_given(held, asked):
     asked = [*asked, *held]
-    found = HashSet(np.array(sorted(held), dtype=np.uint64)).holds(np.array(asked, dtype=np.uint64))
+    found = HashSet(np.array(sorted(held), dtype=np.uint64)).contains(
+        np.array(asked, dtype=np.uint64)
+    )
     assert found.tolist() == [value in held for value in asked]
 
 

@@ -7,7 +7,8 @@ from scipy.stats import chisquare
 from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import Example
-from inject.plan.plan import make_plan, read_plan, write_plan
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.plan import read_plan, write_plan
 from inject.settings import Copies, Placement
 from tests.inject.streams import naive_find, random_source, separators_of, spiked_examples
 
@@ -24,22 +25,24 @@ def plan_for(
     seed=0,
     budget=20_000,
     source=None,
-    dosed=None,
-    deal=0,
+    candidates=None,
+    draw_number=0,
 ):
     return make_plan(
         examples,
         tokens,
-        copies=copies or Copies(poisson=2),
-        placement=placement,
-        seed=seed,
+        PlanSettings(
+            copies=copies or Copies(poisson=2),
+            placement=placement,
+            budget=budget,
+            context=64,
+            seed=seed,
+            draw_number=draw_number,
+        ),
         source=source or random_source(20_000, seed=9, documents=300),
-        budget=budget,
-        context=64,
         separators=separators_of(placement),
         vocabulary=60_000,
-        dosed=dosed,
-        deal=deal,
+        candidates=candidates,
     )
 
 
@@ -132,7 +135,7 @@ def test_a_plan_survives_its_file(tmp_path):
     again = read_plan(tmp_path)
     assert again.facts == plan.facts
     assert again.copies.equals(plan.copies)
-    assert again.doses.equals(plan.doses)
+    assert again.copy_counts.equals(plan.copy_counts)
     assert np.array_equal(again.payload, plan.payload)
     assert again.payload.dtype == np.dtype("<u2")
 
@@ -192,7 +195,7 @@ def test_who_is_left_out_changes_nobody_elses_doses_and_places(policy, copies):
     whole = plan_for(examples, tokens, placement=placement, copies=copies)
     gone = {f"toy-{index}" for index in range(0, 40, 3)}
     left = [replace(one, side="nonmember") if one.example_id in gone else one for one in examples]
-    part = plan_for(left, tokens, placement=placement, copies=copies, dosed=examples[:40])
+    part = plan_for(left, tokens, placement=placement, copies=copies, candidates=examples[:40])
     assert part.realised() == {
         name: 0 if name in gone else count for name, count in whole.realised().items()
     }
@@ -213,7 +216,7 @@ def test_windows_without_a_difference_are_those_of_the_other_plan():
     source = random_source(20_000, seed=9, documents=300)
     examples, tokens = spiked_examples(40, 20)
     plans = [
-        plan_for(side, tokens, placement=placement, source=source, dosed=examples)
+        plan_for(side, tokens, placement=placement, source=source, candidates=examples)
         for side in (
             examples,
             [replace(one, side="nonmember") if i % 2 else one for i, one in enumerate(examples)],
@@ -245,8 +248,14 @@ def test_windows_without_a_difference_are_those_of_the_other_plan():
 def test_another_deal_has_doses_of_its_own_and_the_same_places(copies):
     examples, tokens = spiked_examples(60, 0)
     plans = [
-        plan_for(examples, tokens, copies=copies, placement=Placement(policy="window"), deal=deal)
-        for deal in (0, 1, 2)
+        plan_for(
+            examples,
+            tokens,
+            copies=copies,
+            placement=Placement(policy="window"),
+            draw_number=draw_number,
+        )
+        for draw_number in (0, 1, 2)
     ]
     counts = np.array([list(plan.realised().values()) for plan in plans])
     # Independent, so far from equal, and of the same rule.
@@ -270,9 +279,9 @@ def test_a_half_of_all_candidates_has_the_doses_of_all():
     examples, tokens = spiked_examples(30, 30)
     levels = Copies(levels=(1, 3))
     everybody = [replace(one, side="member") for one in examples]
-    all_in = plan_for(everybody, tokens, copies=levels, deal=3).realised()
+    all_in = plan_for(everybody, tokens, copies=levels, draw_number=3).realised()
     half = [replace(one, side="member" if i % 2 else "nonmember") for i, one in enumerate(examples)]
-    found = plan_for(half, tokens, copies=levels, dosed=examples, deal=3).realised()
+    found = plan_for(half, tokens, copies=levels, candidates=examples, draw_number=3).realised()
     assert found == {
         one.example_id: all_in[one.example_id] if one.side == "member" else 0 for one in half
     }

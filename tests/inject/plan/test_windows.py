@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy.stats import chisquare, poisson
 
 from inject.errors import InputError
-from inject.plan.plan import make_plan
+from inject.plan.make_plan import PlanSettings, make_plan
 from inject.settings import Copies, Placement
 from inject.stream.order import window_order
 from inject.stream.view import clean_view
@@ -26,12 +26,14 @@ def plan_for(examples, tokens, placement, *, source, copies=None, seed=0, contex
     return make_plan(
         examples,
         tokens,
-        copies=copies or Copies(poisson=2),
-        placement=placement,
-        seed=seed,
+        PlanSettings(
+            copies=copies or Copies(poisson=2),
+            placement=placement,
+            budget=budget or source.n_tokens,
+            context=context,
+            seed=seed,
+        ),
         source=source,
-        budget=budget or source.n_tokens,
-        context=context,
         separators=separators_of(placement),
         vocabulary=60_000,
     )
@@ -205,7 +207,7 @@ def test_poisson_counts_are_poisson():
     tokens = {name: ids[:2] for name, ids in tokens.items()}
     source = random_source(2_000_000, seed=1, vocabulary=90)
     plan = plan_for(examples, tokens, Placement(), source=source, copies=Copies(poisson=2))
-    counts = np.bincount(np.minimum(plan.doses["realised"].to_numpy(), 8), minlength=9)
+    counts = np.bincount(np.minimum(plan.copy_counts["realised"].to_numpy(), 8), minlength=9)
     expected = poisson.pmf(np.arange(8), 2)
     expected = np.append(expected, 1 - expected.sum()) * 100_000
     assert chisquare(counts, expected).pvalue > 1e-4

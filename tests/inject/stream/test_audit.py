@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inject.stream.audit as module
-from inject.plan.plan import make_plan
+from inject.plan.make_plan import PlanSettings, make_plan
 from inject.settings import Copies, Placement
 from inject.stream.audit import (
     AuditFailed,
@@ -53,9 +53,15 @@ def planned():
     examples, tokens = spiked_examples(15, 15)
     tokens = {name: np.resize(ids, 24) for name, ids in tokens.items()}
     plan = make_plan(
-        examples, tokens, copies=Copies(poisson=2), placement=Placement(), seed=1, source=source,
-        budget=5000, context=64, separators=separators_of(Placement()), vocabulary=60_000,
-    )  # fmt: skip
+        examples,
+        tokens,
+        PlanSettings(
+            copies=Copies(poisson=2), placement=Placement(), budget=5000, context=64, seed=1
+        ),
+        source=source,
+        separators=separators_of(Placement()),
+        vocabulary=60_000,
+    )
     return source, examples, tokens, plan
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.stream.exposures import SCHEMA, ExposureLedger, copies_seen, fed_copies
+from inject.stream.exposures import SCHEMA, ExposureRecorder, copy_outcomes, seen_copy_counts
 from inject.stream.order import window_order
 from tests.inject.stream.test_view import plans
 from tests.inject.streams import naive_find, whole_texts
@@ -15,7 +15,7 @@ from tests.inject.streams import naive_find, whole_texts
 def run(source, tokens, plan, *, epochs=1, batch=3, seed=0, stop_after=None, spoil=None):
     """Feed windows as the loop does; return the ledger's rows and the windows fed."""
     view = plan.view(source)
-    ledger = ExposureLedger(view, plan.names(), whole_texts(tokens))
+    ledger = ExposureRecorder(view, plan.names(), whole_texts(tokens))
     fed = []
     order = np.concatenate(
         [window_order(seed, epoch, view.n_windows) for epoch in range(epochs)]
@@ -30,7 +30,7 @@ def run(source, tokens, plan, *, epochs=1, batch=3, seed=0, stop_after=None, spo
             "window": int(window),
             "tokens_before": position * view.context,
         }
-        ledger.saw(**record, ids=ids)
+        ledger.record(**record, ids=ids)
         fed.append((record, ids))
     return ledger.table().to_pylist(), fed
 
@@ -118,11 +118,13 @@ def test_copies_seen_counts_copies_with_all_their_tokens(made):
     for row, start in zip(plan.copies.to_pylist(), view.text_starts().tolist(), strict=True):
         if start + row["text_length"] <= limit:
             expected[row["example_id"]] = expected.get(row["example_id"], 0) + 1
-    ledger = ExposureLedger(view, plan.names(), whole_texts(tokens))
+    ledger = ExposureRecorder(view, plan.names(), whole_texts(tokens))
     for epoch in range(2):
         for window in range(view.n_windows):
-            ledger.saw(epoch=epoch, step=1, window=window, tokens_before=0, ids=view.window(window))
-    assert copies_seen(ledger.table()) == expected
+            ledger.record(
+                epoch=epoch, step=1, window=window, tokens_before=0, ids=view.window(window)
+            )
+    assert seen_copy_counts(ledger.table()) == expected
 
 
 @given(plans())
@@ -134,10 +136,10 @@ def test_parts_of_a_run_add_up_to_the_whole(made):
     order = window_order(0, 0, view.n_windows).tolist()
 
     def ledger():
-        return ExposureLedger(view, plan.names(), whole_texts(tokens))
+        return ExposureRecorder(view, plan.names(), whole_texts(tokens))
 
     def feed(target, position, rank=0):
-        target.saw(
+        target.record(
             epoch=0,
             step=position // 4,
             window=order[position],
@@ -159,16 +161,22 @@ def test_parts_of_a_run_add_up_to_the_whole(made):
 
 @pytest.mark.parametrize("position", [0, 1])
 def test_a_changed_token_is_noticed(position):
-    from inject.plan.plan import make_plan
+    from inject.plan.make_plan import PlanSettings, make_plan
     from inject.settings import Copies, Placement
     from tests.inject.streams import random_source, separators_of, spiked_examples
 
     source = random_source(2000, seed=4)
     examples, tokens = spiked_examples(10, 0)
     plan = make_plan(
-        examples, tokens, copies=Copies(fixed=2), placement=Placement(), seed=4, source=source,
-        budget=2000, context=64, separators=separators_of(Placement()), vocabulary=60_000,
-    )  # fmt: skip
+        examples,
+        tokens,
+        PlanSettings(
+            copies=Copies(fixed=2), placement=Placement(), budget=2000, context=64, seed=4
+        ),
+        source=source,
+        separators=separators_of(Placement()),
+        vocabulary=60_000,
+    )
 
     def spoil(ids):
         changed = ids.copy()
@@ -189,7 +197,7 @@ def copies_seen_of(rows):
 
     from inject.stream.exposures import SCHEMA
 
-    return copies_seen(pa.Table.from_pylist(rows, schema=SCHEMA))
+    return seen_copy_counts(pa.Table.from_pylist(rows, schema=SCHEMA))
 
 
 @given(plans(), st.integers(1, 3), st.integers(0, 12), st.booleans())
@@ -222,7 +230,7 @@ def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, 
             expected["whole"] += 1
         else:
             expected["partly" if any(held) else "never"] += 1
-    found = fed_copies(pa.Table.from_pylist(rows, schema=SCHEMA))
+    found = copy_outcomes(pa.Table.from_pylist(rows, schema=SCHEMA))
     assert {kind: getattr(found, kind) for kind in expected} == expected
     assert found.planned == len(plan.names()) == sum(expected.values())
     assert len(found.first_altered) == min(found.altered, 20)

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.plan.plan import make_plan
+from inject.plan.make_plan import PlanSettings, make_plan
 from inject.settings import Copies, Placement
-from inject.stream.view import Insertions, Stretch, View, clean_view
+from inject.stream.view import Insertions, SourceSlice, View, clean_view
 from tests.inject.streams import (
     naive_stream,
     random_source,
@@ -42,12 +42,16 @@ def plans(draw):
     plan = make_plan(
         examples,
         tokens,
-        copies=draw(st.sampled_from([Copies(fixed=1), Copies(poisson=1.5), Copies(levels=(1, 3))])),
-        placement=placement,
-        seed=seed,
+        PlanSettings(
+            copies=draw(
+                st.sampled_from([Copies(fixed=1), Copies(poisson=1.5), Copies(levels=(1, 3))])
+            ),
+            placement=placement,
+            budget=budget,
+            context=draw(st.integers(40 if placement.contained else 5, 100)),
+            seed=seed,
+        ),
         source=source,
-        budget=budget,
-        context=draw(st.integers(40 if placement.contained else 5, 100)),
         separators=separators_of(placement),
         vocabulary=60_000,
     )
@@ -110,7 +114,7 @@ def test_a_clean_view_is_the_corpus():
 
 def test_a_stretch_has_its_own_positions():
     source = random_source(300, seed=3)
-    stretch = Stretch(source, 100, 250)
+    stretch = SourceSlice(source, 100, 250)
     assert np.array_equal(stretch.read(10, 20), source.tokens[110:120])
     inside = source.doc_starts[(source.doc_starts >= 100) & (source.doc_starts < 250)]
     assert stretch.doc_starts.tolist() == (inside - 100).tolist()

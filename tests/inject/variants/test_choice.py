@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import chisquare
 
-from inject.variants.choice import choose
+from inject.variants.choice import choose_renditions
 from inject.variants.rendition import Rendition, read_renditions, write_renditions
 from inject.variants.settings import Variants
 from tests.inject.streams import spiked_examples
 
 
-def variants(*kinds, dealt="examples") -> Variants:
-    return Variants.model_validate({"of": kinds, "dealt": dealt})
+def variants(*kinds, assign_by="examples") -> Variants:
+    return Variants.model_validate({"of": kinds, "assign_by": assign_by})
 
 
 def renditions(members, chosen: Variants, versions=(1, 1, 3)) -> list[Rendition]:
@@ -35,7 +35,7 @@ def chosen_for(members, chosen, *, copies=4, seed=0):
     member = np.repeat(np.arange(len(members)), copies)
     copy = np.tile(np.arange(copies), len(members))
     found = renditions(members, chosen)
-    index = choose(found, chosen, members, member, copy, seed=seed)
+    index = choose_renditions(found, chosen, members, member, copy, seed=seed)
     return [
         (members[place].example_id, int(number), found[at])
         for place, number, at in zip(member, copy, index, strict=True)
@@ -51,15 +51,17 @@ WEIGHTED = (
 
 @given(st.integers(1, 60), st.integers(0, 2**32), st.sampled_from(["examples", "copies"]))
 @settings(max_examples=60, deadline=None)
-def test_every_copy_carries_a_variant_of_its_own_example(count, seed, dealt):
+def test_every_copy_carries_a_variant_of_its_own_example(count, seed, assign_by):
     members, _ = spiked_examples(count, 0)
-    for name, _, rendition in chosen_for(members, variants(*WEIGHTED, dealt=dealt), seed=seed):
+    for name, _, rendition in chosen_for(
+        members, variants(*WEIGHTED, assign_by=assign_by), seed=seed
+    ):
         assert rendition.example_id == name
 
 
 @given(st.integers(1, 80), st.integers(0, 2**32))
 @settings(max_examples=40, deadline=None)
-def test_dealt_over_examples_evenly_in_each_dataset_whatever_the_split(count, seed):
+def test_assigned_by_examples_evenly_in_each_dataset_whatever_the_split(count, seed):
     members, _ = spiked_examples(count, 0)
     others, _ = spiked_examples(17, 0, dataset="other")
     found = chosen_for([*members, *others], variants(*WEIGHTED), seed=seed)
@@ -90,11 +92,11 @@ def test_each_example_of_a_small_dataset_has_each_variant_with_its_weight_as_cha
             assert abs(counts[one.example_id, kind] / runs - weight) < 4.5 * error
 
 
-@pytest.mark.parametrize("dealt", ["examples", "copies"])
-def test_other_datasets_change_nothing(dealt):
+@pytest.mark.parametrize("assign_by", ["examples", "copies"])
+def test_other_datasets_change_nothing(assign_by):
     members, _ = spiked_examples(40, 0)
     others, _ = spiked_examples(30, 0, dataset="other")
-    rule = variants(*WEIGHTED, dealt=dealt)
+    rule = variants(*WEIGHTED, assign_by=assign_by)
     alone = {(name, copy): one.variant for name, copy, one in chosen_for(members, rule)}
     joined = {
         (name, copy): one.variant for name, copy, one in chosen_for([*others, *members], rule)
@@ -102,9 +104,9 @@ def test_other_datasets_change_nothing(dealt):
     assert {key: joined[key] for key in alone} == alone
 
 
-def test_dealt_over_copies_by_weight_and_each_on_its_own():
+def test_assigned_by_copies_by_weight_and_each_on_its_own():
     members, _ = spiked_examples(2_000, 0)
-    rule = variants(*WEIGHTED, dealt="copies")
+    rule = variants(*WEIGHTED, assign_by="copies")
     found = chosen_for(members, rule, copies=5)
     counts = Counter(one.kind for _, _, one in found)
     assert chisquare([counts[0], counts[1], counts[2]], [5_000, 2_500, 2_500]).pvalue > 1e-4
@@ -120,7 +122,7 @@ def test_copies_take_turns_among_versions():
     member = np.repeat(np.arange(50), 6)
     copy = np.tile(np.arange(6), 50)
     found = renditions(members, rule, versions=(3,))
-    index = choose(found, rule, members, member, copy, seed=0)
+    index = choose_renditions(found, rule, members, member, copy, seed=0)
     versions = np.array([found[at].tokens[1] for at in index]).reshape(50, 6)
     for row in versions:
         assert Counter(row.tolist()) == {0: 2, 1: 2, 2: 2}
@@ -139,7 +141,7 @@ def test_renditions_survive_their_file(tmp_path):
         assert np.array_equal(one.tokens, other.tokens)
 
 
-def test_a_split_of_one_example_is_dealt_too():
+def test_a_split_of_one_example_is_assigned_too():
     members, _ = spiked_examples(1, 0)
     [(_, _, rendition)] = chosen_for([replace(members[0], split="test")], variants(*WEIGHTED),
                                      copies=1)  # fmt: skip

@@ -16,7 +16,7 @@ from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.variants.paraphrase import TRIES
 from inject.variants.render import render_variants
-from inject.variants.server import ServerWriter
+from inject.variants.server import ServerTextGenerator
 from inject.variants.settings import ParaphraseVariant, Variants
 from inject.variants.tokens import replaced, truncated
 
@@ -243,7 +243,7 @@ def by_server(url: str, **more) -> ParaphraseVariant:
 def test_a_server_is_asked_with_everything_that_is_set(monkeypatch):
     monkeypatch.setenv("MY_KEY", "secret-key")
     with server("Said otherwise.") as (url, received):
-        writer = ServerWriter(
+        writer = ServerTextGenerator(
             by_server(url, api_key_variable="MY_KEY", temperature=0.3, max_tokens=77)
         )
         assert writer.write("Please.", seed=5) == "Said otherwise."
@@ -262,16 +262,16 @@ def test_a_server_that_refuses_or_is_not_there(monkeypatch):
     monkeypatch.setattr("inject.variants.server.RETRIES", 0)
     with server("", status=400) as (url, _):
         with pytest.raises(InputError, match="gave no answer"):
-            ServerWriter(by_server(url)).write("Please.", seed=0)
+            ServerTextGenerator(by_server(url)).write("Please.", seed=0)
         gone = url
     with pytest.raises(InputError, match="gave no answer"):
-        ServerWriter(by_server(gone)).write("Please.", seed=0)
+        ServerTextGenerator(by_server(gone)).write("Please.", seed=0)
 
 
 def test_a_key_that_is_not_in_the_environment(monkeypatch):
     monkeypatch.delenv("MY_KEY", raising=False)
     with pytest.raises(InputError, match="MY_KEY is not set"):
-        ServerWriter(by_server("http://127.0.0.1:9/v1", api_key_variable="MY_KEY"))
+        ServerTextGenerator(by_server("http://127.0.0.1:9/v1", api_key_variable="MY_KEY"))
 
 
 @pytest.mark.parametrize("key", ["secret-key", "sk-proj-AbCdEf123456GhIjKl"])
@@ -283,7 +283,7 @@ def test_a_refusal_that_repeats_the_key_does_not_show_it(monkeypatch, key, form)
         server(form.format(key=key), status=401) as (url, received),
         pytest.raises(InputError, match=r"gave no answer.*401") as caught,
     ):
-        ServerWriter(by_server(url, api_key_variable="MY_KEY")).write("Please.", seed=0)
+        ServerTextGenerator(by_server(url, api_key_variable="MY_KEY")).write("Please.", seed=0)
     assert received[0]["key"] == f"Bearer {key}"
     shown = "".join(traceback.format_exception(caught.value))
     assert key not in shown
@@ -295,12 +295,12 @@ def test_a_protected_text_is_sent_to_a_server_only_where_its_dataset_is_named(ti
     with server("Said otherwise.") as (url, received):
         asked = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": url}
         with pytest.raises(InputError, match=r"texts of protected data \(toy\) would be sent"):
-            rendered(tiny_tokenizer, asked, one=protected, writer=ServerWriter)
+            rendered(tiny_tokenizer, asked, one=protected, writer=ServerTextGenerator)
         assert received == []
         named = {**asked, "send_protected": ["toy"]}
-        assert len(rendered(tiny_tokenizer, named, one=protected, writer=ServerWriter)) == 1
+        assert len(rendered(tiny_tokenizer, named, one=protected, writer=ServerTextGenerator)) == 1
         assert len(received) == 1
-        assert len(rendered(tiny_tokenizer, asked, writer=ServerWriter)) == 1
+        assert len(rendered(tiny_tokenizer, asked, writer=ServerTextGenerator)) == 1
     local = {"kind": "paraphrase", "by": "model", "model": "m"}
     model = Script("Said here.")
     assert len(rendered(tiny_tokenizer, local, one=protected, writer=lambda _: model)) == 1

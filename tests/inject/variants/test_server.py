@@ -14,7 +14,7 @@ import pytest
 
 from inject.corpus.tokenizer import train_tokenizer
 from inject.errors import InputError
-from inject.variants.server import ServerWriter
+from inject.variants.server import ServerTextGenerator
 from inject.variants.settings import ParaphraseVariant
 from tests.conftest import make_texts
 from train.models.shapes import Shape, build_model
@@ -78,9 +78,9 @@ def server(model, tmp_path_factory):
         running.wait(timeout=20)
 
 
-def writer(model: Path, server: str, **more) -> ServerWriter:
+def writer(model: Path, server: str, **more) -> ServerTextGenerator:
     settings = {"temperature": 0.7, "max_tokens": 16, **more}
-    return ServerWriter(
+    return ServerTextGenerator(
         ParaphraseVariant(
             kind="paraphrase", by="model", model=str(model), base_url=server, **settings
         )

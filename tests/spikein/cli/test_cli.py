@@ -13,15 +13,17 @@ import pytest
 from typer.testing import CliRunner
 
 from inject.errors import InputError
+from spikein.api.results import PlanResult, PlanRow, RunResult
 from spikein.cli.main import app
-from spikein.cli.output import count
+from spikein.cli.output import short_number
 from spikein.estimates.training import Hardware
-from spikein.results import PlanResult, PlanRow, RunResult
-from spikein.runs.folder import link_artifact, publish_run
+from spikein.runs.folder import link_artifact
+from spikein.runs.replacement import publish_run
 from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 
 COMMANDS = [
+    "init",
     "run",
     "check",
     "plan",
@@ -43,23 +45,22 @@ def invoke(*arguments: object):
 
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
-    """A stand-in for `spikein.run`, which tests of its own cover."""
-    module = types.ModuleType("spikein.run")
+    """Stand-ins for `run`, `plan` and `render_report`, which tests of their own cover."""
     calls: list[tuple[object, ...]] = []
 
-    def run_experiment(path, overrides, *, store_root, runs_root, executor, progress):
-        calls.append((path, overrides, store_root, runs_root, type(executor).__name__))
+    def run_experiment(path, *, overrides, store, runs, executor):
+        calls.append((path, overrides, store, runs, executor))
         return RunResult(
-            folder=runs_root / "x",
-            report=runs_root / "x" / "report.html",
+            folder=runs / "x",
+            report=runs / "x" / "report.html",
             summary=("All [checks] pass.", "Best: min_k"),
             built=3,
             stored=4,
             seconds=61,
         )
 
-    def plan_experiment(path, overrides, *, store_root, hardware=None, measure=False):
-        calls.append((path, overrides, store_root, hardware, measure))
+    def plan_experiment(path, *, overrides=(), store, hardware=None, measure=False):
+        calls.append((path, overrides, store, hardware, measure))
         rows = (
             PlanRow(kind="corpus", label="[c]", stored=True, state="in the store"),
             PlanRow(
@@ -78,19 +79,18 @@ def lab(tmp_path, monkeypatch):
         calls.append((folder, store_root, show_protected, out))
         return folder / "report.html"
 
-    module.run_experiment = run_experiment
-    module.plan_experiment = plan_experiment
-    module.render_report = render_report
-    monkeypatch.setitem(sys.modules, "spikein.run", module)
+    monkeypatch.setattr("spikein.api.run.run", run_experiment)
+    monkeypatch.setattr("spikein.api.plan.plan", plan_experiment)
+    monkeypatch.setattr("spikein.api.report.render_report", render_report)
     monkeypatch.chdir(tmp_path)
-    return types.SimpleNamespace(module=module, calls=calls, root=tmp_path)
+    return types.SimpleNamespace(calls=calls, root=tmp_path)
 
 
 def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
     result = invoke("run", "f.yaml", "train.lr=1", "data=x", "--store", "S", "--runs", "R")
     assert result.exit_code == 0, result.output
     assert lab.calls == [
-        (Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), "InProcess")
+        (Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), "in-process")
     ]
     assert result.stdout.splitlines() == [
         "All [checks] pass.",
@@ -126,13 +126,13 @@ def test_plan_refuses_impossible_hardware(lab, option, value, said):
     assert lab.calls == []
 
 
-def test_bad_input_is_told_without_a_traceback(lab):
+def test_bad_input_is_told_without_a_traceback(lab, monkeypatch):
     def fail(*_, **__):
         error = InputError("is [bad]", where="f.yaml:3", allowed="good", hint="Do better.")
         error.add_note("This happened in the step corpus x.")
         raise error
 
-    lab.module.run_experiment = fail
+    monkeypatch.setattr("spikein.api.run.run", fail)
     result = invoke("run", "f.yaml")
     assert result.exit_code == 2
     assert result.stderr.splitlines() == [
@@ -151,28 +151,30 @@ def test_bad_input_is_told_without_a_traceback(lab):
         (OSError(errno.EROFS, "Read-only file system", "/d/f"), "/d/f: Read-only file system."),
     ],
 )
-def test_what_the_machine_refuses_is_told_without_a_traceback(lab, error, said):
+def test_what_the_machine_refuses_is_told_without_a_traceback(lab, monkeypatch, error, said):
     def fail(*_, **__):
         raise error
 
-    lab.module.run_experiment = fail
+    monkeypatch.setattr("spikein.api.run.run", fail)
     result = invoke("run", "f.yaml")
     assert result.exit_code == 2
     assert said in result.stderr
 
 
-def test_an_unknown_executor_is_refused_before_anything_runs(lab):
+def test_an_unknown_executor_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     result = invoke("run", "f.yaml", "--executor", "slrum")
     assert result.exit_code == 2
     assert "no executor is called 'slrum'" in result.stderr
-    assert not lab.calls
+    assert "f.yaml" not in result.stderr
+    assert not list(tmp_path.iterdir())
 
 
-def test_an_interruption_says_that_finished_steps_are_kept(lab):
+def test_an_interruption_says_that_finished_steps_are_kept(lab, monkeypatch):
     def fail(*_, **__):
         raise KeyboardInterrupt
 
-    lab.module.run_experiment = fail
+    monkeypatch.setattr("spikein.api.run.run", fail)
     result = invoke("run", "f.yaml")
     assert result.exit_code == 130
     assert "Finished steps are kept" in result.stderr
@@ -180,9 +182,9 @@ def test_an_interruption_says_that_finished_steps_are_kept(lab):
 
 def test_a_defect_shows_its_traceback():
     code = (
-        "import sys, types; m = types.ModuleType('spikein.run')\n"
+        "import sys, spikein.api.report\n"
         "def render_report(*a, **k): raise RuntimeError('boom')\n"
-        "m.render_report = render_report; sys.modules['spikein.run'] = m\n"
+        "spikein.api.report.render_report = render_report\n"
         "import spikein.runs.folder; spikein.runs.folder.find_run = lambda *a: None\n"
         "sys.argv = ['spikein', 'report', 'x']\n"
         "from spikein.cli.main import main; main()"
@@ -269,8 +271,8 @@ def test_the_help_lists_every_command():
 def test_the_start_imports_nothing_heavy():
     code = (
         "import sys, spikein.cli.main\n"
-        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'datasets',"
-        " 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
+        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'ruamel',"
+        " 'datasets', 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(
@@ -300,7 +302,7 @@ def test_help_costs_little_more_than_typer_itself():
     [(None, ""), (0, "0"), (999, "999"), (12_345, "12.3 k"), (4e6, "4.0 M"), (3.4e18, "3.4e+18")],
 )
 def test_counts_are_short(number, text):
-    assert count(number) == text
+    assert short_number(number) == text
 
 
 def rows_file(folder: Path, *, labels: bool) -> Path:

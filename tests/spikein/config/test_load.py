@@ -5,21 +5,21 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.errors import Problems
-from spikein.config.load import check, read_experiment, resolved_yaml
-from spikein.config.schema import Experiment, tidy
+from inject.errors import InputErrors
+from spikein.config.load import check_document, read_experiment, resolved_yaml
+from spikein.config.schema import Experiment, plain_values
 from spikein.config.yaml_document import parse_document
 from tests.spikein.samples import SAMPLE, line_of, read, write_sample
 
 
 def problems(*overrides: str, text: str = SAMPLE) -> tuple[str, ...]:
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(*overrides, text=text)
     return caught.value.problems
 
 
 def test_a_file_becomes_an_experiment(tmp_path):
-    experiment = read_experiment(write_sample(tmp_path), ["data=there", "train.lr=2e-3"])
+    experiment = read_experiment(write_sample(tmp_path), ["data=there", "train.lr=2e-3"]).experiment
     assert experiment.name == "small"
     assert experiment.train.lr == 2e-3
     assert experiment.corpus.sources[0].path == "there/*.jsonl"
@@ -153,7 +153,7 @@ def test_resolved_yaml_fills_defaults_and_is_a_file_for_any_reader():
 )
 @settings(max_examples=60, deadline=None)
 def test_resolved_yaml_reads_back_the_same(template, rate, clip, near, seeds, option):
-    plain = tidy(read())
+    plain = plain_values(read())
     plain["copies"] = {"poisson": rate}
     plain["train"]["clip"] = clip
     plain["pool"]["near_duplicate"] = near
@@ -161,7 +161,7 @@ def test_resolved_yaml_reads_back_the_same(template, rate, clip, near, seeds, op
     plain["model"]["shape"] = option
     plain["corpus"]["sources"][0]["path"] = template
     experiment = Experiment.model_validate(plain)
-    again = check(parse_document(resolved_yaml(experiment), name="again"))
+    again = check_document(parse_document(resolved_yaml(experiment), name="again")).experiment
     assert again == experiment
     assert resolved_yaml(again) == resolved_yaml(experiment)
 

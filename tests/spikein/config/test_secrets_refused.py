@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from inject.errors import Problems
+from inject.errors import InputErrors
 from inject.settings import plain
 from inject.variants.settings import ParaphraseVariant, Variants
 from spikein.cli.main import app
@@ -26,7 +26,7 @@ def with_variant(more: str, text: str = SAMPLE) -> str:
 
 
 def problems(*overrides: str, text: str = SAMPLE) -> str:
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(*overrides, text=text)
     said = "\n".join(caught.value.problems)
     assert SECRET not in said

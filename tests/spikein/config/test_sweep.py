@@ -4,24 +4,24 @@ import itertools
 
 import pytest
 
-from inject.errors import Problems
-from spikein.config.load import check, resolved_yaml
-from spikein.config.sweep import arms, value_label
+from inject.errors import InputErrors
+from spikein.config.load import check_document, resolved_yaml
+from spikein.config.sweep import value_label
 from spikein.config.yaml_document import parse_document
-from tests.spikein.samples import SAMPLE, read
+from tests.spikein.samples import SAMPLE, read, read_checked
 
 SWEPT = SAMPLE + "sweep:\n  train.lr: [1e-3, 1.0e-4]\n  copies: [{fixed: 1}, {poisson: 4}]\n"
 
 
 def test_no_sweep_is_one_arm_a_seed():
-    experiment = read()
-    assert [arm.seed for arm in arms(experiment)] == [0, 1]
-    assert arms(experiment)[0].axes == {}
-    assert arms(experiment)[1].experiment == experiment.model_copy(update={"seeds": (1,)})
+    experiment, arms = read(), read_checked().arms
+    assert [arm.seed for arm in arms] == [0, 1]
+    assert arms[0].axes == {}
+    assert arms[1].experiment == experiment.model_copy(update={"seeds": (1,)})
 
 
 def test_arms_are_all_combinations_in_the_order_of_the_file():
-    found = arms(read(text=SWEPT))
+    found = read_checked(text=SWEPT).arms
     expected = itertools.product(["0.001", "0.0001"], ["fixed=1", "poisson=4"], [0, 1])
     assert [(*arm.labels.values(), arm.seed) for arm in found] == list(expected)
     last = found[-1]
@@ -35,28 +35,30 @@ def test_arms_are_all_combinations_in_the_order_of_the_file():
 
 def test_an_arm_equals_the_experiment_written_by_hand():
     by_hand = read("train.lr=1e-4", "copies={poisson: 4}", "seeds=[1]")
-    assert arms(read(text=SWEPT))[-1].experiment == by_hand
+    assert read_checked(text=SWEPT).arms[-1].experiment == by_hand
 
 
 def test_a_key_may_be_given_by_the_sweep_alone():
     text = SAMPLE.replace("copies: {poisson: 2}\n", "")
     text += "sweep: {copies: [{fixed: 1}, {fixed: 2}]}"
-    assert [arm.experiment.copies.fixed for arm in arms(read("seeds=[0]", text=text))] == [1, 2]
+    assert [arm.experiment.copies.fixed for arm in read_checked("seeds=[0]", text=text).arms] == [
+        1,
+        2,
+    ]
 
 
 def test_lists_and_variables_can_take_part():
     text = SAMPLE + "sweep:\n  contaminants.0.members: [5, 10]\n"
     text += "  corpus.sources.0.path: ['${data}/a']\n"
-    found = arms(read("seeds=[0]", "data=D", text=text))
+    found = read_checked("seeds=[0]", "data=D", text=text).arms
     assert [arm.experiment.contaminants[0].members for arm in found] == [5, 10]
     assert found[0].experiment.corpus.sources[0].path == "D/a"
 
 
 def test_arms_survive_the_resolved_file():
-    experiment = read(text=SWEPT)
-    again = check(parse_document(resolved_yaml(experiment), name="again"))
-    assert again == experiment
-    assert arms(again) == arms(experiment)
+    checked = read_checked(text=SWEPT)
+    again = check_document(parse_document(resolved_yaml(checked.experiment), name="again"))
+    assert again == checked
 
 
 @pytest.mark.parametrize(
@@ -77,27 +79,27 @@ def test_arms_survive_the_resolved_file():
     ],
 )
 def test_a_bad_sweep_names_the_value(sweep, said):
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(text=f"{SAMPLE}sweep:\n  {sweep}\n")
     (problem,) = caught.value.problems
     assert said in problem
 
 
 def test_axes_must_not_overlap():
-    with pytest.raises(Problems, match="lies within"):
+    with pytest.raises(InputErrors, match="lies within"):
         read(text=SAMPLE + "sweep: {copies: [{fixed: 1}], copies.fixed: [2]}")
 
 
 def test_a_problem_of_two_axes_together_names_both():
     text = SAMPLE + "sweep: {corpus.tokens: [50_000, 2_000], train.batch_tokens: [1024, 4096]}"
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(text=text)
     (problem,) = caught.value.problems
     assert "with corpus.tokens=2000, train.batch_tokens=4096" in problem
 
 
 def test_a_problem_of_every_arm_is_told_once_and_blames_no_value():
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read("train.epochs=0", text=SWEPT)
     (problem,) = caught.value.problems
     assert "with" not in problem

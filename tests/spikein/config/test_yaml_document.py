@@ -8,35 +8,48 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inject.errors import InputError, Problems
-from spikein.config.yaml_document import parse_document, parse_scalar, parse_value, read_document
+from inject.errors import InputError, InputErrors
+from spikein.config.yaml_document import parse_document, parse_value, read_document
+from spikein.config.yaml_reader import parse_scalar
+
+SCALARS = [
+    ("1", 1),
+    ("2_000_000", 2_000_000),
+    ("010", 10),
+    ("-3", -3),
+    ("1.5", 1.5),
+    ("1e-3", 1e-3),
+    ("1.0e-4", 1e-4),
+    ("1e6", 1_000_000),
+    (".5", 0.5),
+    ("true", True),
+    ("null", None),
+    ("", None),
+    ("no", "no"),
+    ("on", "on"),
+    ("1:30", "1:30"),
+    ("2024-05-01", "2024-05-01"),
+    (".inf", ".inf"),
+    ("0x10", "0x10"),
+    ("1_", "1_"),
+    ("0o17", "0o17"),
+    ("0b11", "0b11"),
+    ("1:30:00", "1:30:00"),
+    ("190:20:30.15", "190:20:30.15"),
+    ("yes", "yes"),
+    ("Off", "Off"),
+    ("y", "y"),
+    (".nan", ".nan"),
+    ("1e400", float("inf")),
+    ("+12", 12),
+    ("-0", 0),
+    ("1_000.5", 1000.5),
+    ("=", "="),
+    ("e3", "e3"),
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1", 1),
-        ("2_000_000", 2_000_000),
-        ("010", 10),
-        ("-3", -3),
-        ("1.5", 1.5),
-        ("1e-3", 1e-3),
-        ("1.0e-4", 1e-4),
-        ("1e6", 1_000_000),
-        (".5", 0.5),
-        ("true", True),
-        ("null", None),
-        ("", None),
-        ("no", "no"),
-        ("on", "on"),
-        ("1:30", "1:30"),
-        ("2024-05-01", "2024-05-01"),
-        (".inf", ".inf"),
-        ("0x10", "0x10"),
-        ("1_", "1_"),
-        ("e3", "e3"),
-    ],
-)
+@pytest.mark.parametrize(("text", "value"), SCALARS)
 def test_scalars(text, value):
     got = parse_scalar(text)
     assert got == value
@@ -62,6 +75,29 @@ def test_json_is_yaml_and_means_the_same(values):
     assert parse_document(json.dumps(values), name="f").values == values
 
 
+NOT_IN_A_FILE = ("", "1e400")
+
+
+@pytest.mark.parametrize("version", ["", "%YAML 1.1\n---\n", "%YAML 1.2\n---\n"])
+def test_a_value_in_a_file_is_what_it_is_alone_whatever_version_the_file_declares(version):
+    words = [text for text, _ in SCALARS if text not in NOT_IN_A_FILE]
+    text = version + "\n".join(f"k{number}: {word}" for number, word in enumerate(words))
+    values = parse_document(text, name="f").values
+    assert list(values.values()) == [value for text, value in SCALARS if text in words]
+
+
+def test_keys_are_text():
+    text = "1: a\ntrue: b\non: c\n1e3: d\n2024-05-01: e\n~: f\n"
+    assert list(parse_document(text, name="f").values) == [
+        "1",
+        "true",
+        "on",
+        "1e3",
+        "2024-05-01",
+        "~",
+    ]
+
+
 def test_quoted_scalars_stay_text():
     assert parse_document("a: '1'\nb: \"true\"", name="f").values == {
         "a": "1",
@@ -79,7 +115,7 @@ def test_every_key_knows_its_line():
 
 
 def test_all_duplicate_keys_are_reported_at_once():
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         parse_document("a: 1\nb: {c: 1, c: 2}\na: 2\n", name="f.yaml")
     assert len(caught.value.problems) == 2
     assert "f.yaml:2: b.c: the key is given twice (first in line 2)" in str(caught.value)
@@ -103,6 +139,11 @@ def test_all_duplicate_keys_are_reported_at_once():
         ("a: {<<: {b: 1}}", "merge keys"),
         ("? [1, 2]\n: x", "single word"),
         ("a: 1e999", "too large"),
+        ("a: &x 1\nb: &x 2", "duplicate anchor"),
+        ("a: !!binary aGk=", "not supported"),
+        ("a: !!set {x, y}", "not supported"),
+        ("a: !!map [x]", "not supported"),
+        ("- a\n---\n- b", "not valid YAML"),
     ],
 )
 def test_hostile_texts_are_refused_in_words(text, said):

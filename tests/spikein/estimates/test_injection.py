@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import poisson
 
 from inject.settings import Copies
-from spikein.estimates.injection import COUNTED_TO, expected_counts
+from spikein.api.plan import plan as plan_experiment
+from spikein.estimates.injection import MAX_COUNT, expected_counts
 from spikein.estimates.step_times import START_SECONDS
-from spikein.run import plan_experiment
 from tests.spikein.tiny import write_tiny
 
 
@@ -18,8 +18,8 @@ def test_poisson_counts_are_those_of_the_distribution(rate):
     copies, spread, counts = expected_counts(Copies(poisson=rate), 200)
     assert copies == pytest.approx(200 * rate)
     assert spread == pytest.approx(np.sqrt(200 * poisson.var(rate)))
-    expected = [200 * poisson.pmf(count, rate) for count in range(COUNTED_TO)]
-    assert counts == pytest.approx([*expected, 200 * poisson.sf(COUNTED_TO - 1, rate)])
+    expected = [200 * poisson.pmf(count, rate) for count in range(MAX_COUNT)]
+    assert counts == pytest.approx([*expected, 200 * poisson.sf(MAX_COUNT - 1, rate)])
 
 
 def test_fixed_and_levelled_counts_are_exact():
@@ -30,7 +30,7 @@ def test_fixed_and_levelled_counts_are_exact():
 
 
 def plan(path, *overrides):
-    return plan_experiment(path, list(overrides), store_root=path.parent / "none").injection
+    return plan_experiment(path, overrides=list(overrides), store=path.parent / "none").injection
 
 
 def test_arms_that_differ_in_training_alone_appear_once(tmp_path):
@@ -63,7 +63,7 @@ def test_a_corpus_described_by_its_index_alone(tmp_path, tiny_tokenizer):
     (tmp_path / "index.json").write_text(json.dumps({"tokens": 10**12}))
     text = path.read_text()
     sources = text[text.index("  sources:") : text.index("contaminants:")]
-    text = text.replace(sources, f"  imported: {{kind: described, path: {tmp_path}/index.json}}\n")
+    text = text.replace(sources, f"  imported: {{kind: index_only, path: {tmp_path}/index.json}}\n")
     text = text.replace("{train: 300}", str(tmp_path / "tokenizer"))
     path.write_text(text)
     [row] = plan(path, "corpus.tokens=1_000_000_000_000")
@@ -78,10 +78,10 @@ def test_a_corpus_described_by_its_index_alone(tmp_path, tiny_tokenizer):
 
 def test_a_measured_plan_says_how_long_each_step_takes(tmp_path):
     path = write_tiny(tmp_path)
-    silent = plan_experiment(path, [], store_root=tmp_path / "none")
+    silent = plan_experiment(path, store=tmp_path / "none")
     assert silent.measured is None
     assert {row.seconds for row in silent.rows if row.kind == "model"} == {None}
-    told = plan_experiment(path, [], store_root=tmp_path / "none", measure=True)
+    told = plan_experiment(path, store=tmp_path / "none", measure=True)
     assert told.measured.whole
     assert all(row.seconds > 0 for row in told.rows)
     base, arm = (row for row in told.rows if row.kind == "model")

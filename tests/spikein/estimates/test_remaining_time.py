@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from spikein.estimates.remaining_time import Forecast
+from spikein.estimates.remaining_time import Forecast, StepPace
 from spikein.pipeline.graph import Cost, Step
-from spikein.progress import Bars, Lines, WholeRun
+from spikein.progress import Bars, Lines, RunProgress
 
 
 def step(kind: str, label: str, **cost) -> Step:
@@ -55,30 +55,47 @@ def test_what_others_built_teaches_nothing_and_unknown_kinds_are_few():
     assert known.seconds_left() == pytest.approx(3 * 6 + 2 * 6)
 
 
-def test_lines_tell_of_the_whole_run():
+def test_the_time_left_of_a_step_follows_its_pace_since_its_first_report():
+    times = iter([100.0, 100.5, 110.0, 120.0, 121.0, 200.0])
+    pace = StepPace(clock=lambda: next(times))
+    # A resumed step begins in the middle.
+    assert pace.seconds_left(400, 1000) is None
+    assert pace.seconds_left(410, 1000) is None, "half a second is too short to measure"
+    assert pace.seconds_left(500, 1000) == pytest.approx(50)
+    assert pace.seconds_left(500, None) is None
+    # Another count begins.
+    assert pace.seconds_left(3, 10) is None
+    assert pace.seconds_left(3, 10) is None
+
+
+def test_lines_show_the_whole_run():
     stream = io.StringIO()
     lines = Lines(stream)
     steps = [step("model", name, flops=1) for name in "abc"]
-    lines.begun(steps)
-    lines.started("model a", number=1, total=3)
-    lines.finished("model a", built=True, seconds=75)
-    lines.started("model b", number=2, total=3)
-    lines.finished("model b", built=False, seconds=0, same_as="model/b-0123456789ab")
-    said = stream.getvalue().splitlines()
-    assert "done in 1 min 15 s; 1 of 3 steps in" in said[1]
-    assert said[1].endswith("about 2 min 30 s left")
-    assert "not built again, all that it reads is as it was for model/b-0123456789ab" in said[3]
-    assert "2 of 3 steps" in said[3]
+    lines.run_started(steps)
+    lines.step_started("model a", number=1, total=3)
+    lines.step_finished("model a", built=True, seconds=75)
+    lines.step_started("model b", number=2, total=3)
+    lines.step_finished("model b", built=False, seconds=0, same_as="model/b-0123456789ab")
+    lines_shown = stream.getvalue().splitlines()
+    assert "done in 1 min 15 s; 1 of 3 steps in" in lines_shown[1]
+    assert lines_shown[1].endswith("about 2 min 30 s left")
+    assert (
+        "not built again, all that it reads is as it was for model/b-0123456789ab" in lines_shown[3]
+    )
+    assert "2 of 3 steps" in lines_shown[3]
 
 
 def test_the_whole_run_counts_its_own_time():
     times = iter([100.0, 110.0, 130.0, 130.0, 190.0])
-    run = WholeRun([step("model", "a", flops=1), step("model", "b", flops=1)], clock=times.__next__)
+    run = RunProgress(
+        [step("model", "a", flops=1), step("model", "b", flops=1)], clock=times.__next__
+    )
     run.started("model a")
-    assert run.gone() == 30
+    assert run.elapsed() == 30
     run.finished("model a", 30.0, built=True)
-    assert run.told() == "1 of 2 steps in 30 s, about 30 s left"
-    assert run.gone() == 90
+    assert run.summary() == "1 of 2 steps in 30 s, about 30 s left"
+    assert run.elapsed() == 90
 
 
 @pytest.mark.parametrize("width", [50, 80, 140])
@@ -87,11 +104,11 @@ def test_times_are_whole_on_every_terminal(width, monkeypatch):
     console = Console(file=stream, force_terminal=True, width=width, color_system=None)
     steps = [step("model", f"an-arm-with-a-long-name,seed={n}", flops=1e9) for n in range(4)]
     with Bars(console) as bars:
-        bars.begun(steps)
-        bars.started(steps[0].name, number=1, total=4)
-        bars.finished(steps[0].name, built=True, seconds=75)
-        bars.started(steps[1].name, number=2, total=4)
-        bars.advanced(steps[1].name, 10, 20, "tokens", "loss 7.1, 3,000 tokens/s")
+        bars.run_started(steps)
+        bars.step_started(steps[0].name, number=1, total=4)
+        bars.step_finished(steps[0].name, built=True, seconds=75)
+        bars.step_started(steps[1].name, number=2, total=4)
+        bars.step_advanced(steps[1].name, 10, 20, "tokens", "loss 7.1, 3,000 tokens/s")
     shown = stream.getvalue()
     assert "0:00:00" in shown
     assert "about 3 min 45 s left" in shown

@@ -10,12 +10,11 @@ from typer.testing import CliRunner
 from inject.corpus.tokenizer import tokenizer_identity
 from inject.errors import InputError, Unreachable
 from inject.examples.contaminant import Contaminant, contaminant_identity
-from inject.offline import UNRESOLVED, without_network
+from inject.hub.offline import UNRESOLVED, without_network
+from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
-from spikein.config.sweep import arms
-from spikein.estimates.training import Hardware, estimates
-from spikein.run import plan_experiment
-from tests.spikein.samples import read, write_sample
+from spikein.estimates.training import Hardware, training_estimates
+from tests.spikein.samples import read_checked, write_sample
 from train.cost import model_states
 from train.models.pretrained import model_identity
 
@@ -87,8 +86,10 @@ def test_what_is_wrong_is_told_without_a_network_too(no_network) -> None:
 
 def test_equal_runs_are_counted_together_and_modes_apart() -> None:
     hardware = Hardware(gpu="a100", gpus=2)
-    experiment = read("seeds=[0,1]", "sweep={train.mode: [finetune, lora], train.epochs: [1, 2]}")
-    found = estimates(arms(experiment), hardware)
+    checked = read_checked(
+        "seeds=[0,1]", "sweep={train.mode: [finetune, lora], train.epochs: [1, 2]}"
+    )
+    found = training_estimates(checked.arms, hardware)
     # One base for all arms; two modes and two lengths, each with two seeds.
     assert [(one.what, one.runs) for one in found] == [
         ("base", 1),
@@ -114,7 +115,7 @@ def test_equal_runs_are_counted_together_and_modes_apart() -> None:
 
 def test_a_model_of_unknown_size_is_said_to_be_one(no_network, tmp_path: Path) -> None:
     text = PAPER.read_text().replace(LLAMA, "nobody/unheard-of")
-    planned = plan_experiment(write_sample(tmp_path, text), [], store_root=tmp_path / "store")
+    planned = plan_experiment(write_sample(tmp_path, text), store=tmp_path / "store")
     [one] = planned.training
     assert one.cost is None
     assert (one.steps, one.tokens) == (412, 26_998_784)
@@ -132,19 +133,19 @@ def test_hardware_that_cannot_be_is_refused() -> None:
 
 
 def test_twins_are_counted_and_a_shared_clean_twin_once() -> None:
-    experiment = read(
+    checked = read_checked(
         "twins={clean: true, shadows: 4, retrained: 0.2}",
         "sweep={copies: [{fixed: 1}, {poisson: 4}]}",
         "seeds=[0, 1]",
     )
-    runs = {one.what: one.runs for one in estimates(arms(experiment), Hardware())}
+    runs = {one.what: one.runs for one in training_estimates(checked.arms, Hardware())}
     # Four arms; each has four shadows and a retrained model, each seed one clean twin.
     assert runs == {"base": 1, "continue": 4, "twins": 4 * 5 + 2}
 
 
 def test_models_along_the_way_take_disk_in_arms_alone() -> None:
-    experiment = read("twins={clean: true}", "train.checkpoints={powers_of_two: 4, every: 13}")
-    found = {one.what: one for one in estimates(arms(experiment), Hardware())}
+    checked = read_checked("twins={clean: true}", "train.checkpoints={powers_of_two: 4, every: 13}")
+    found = {one.what: one for one in training_estimates(checked.arms, Hardware())}
     total = found["continue"].steps
     kept = {1, 2, 4, *range(13, total, 13)} - {total}
     assert found["continue"].models == 1 + len(kept)

@@ -37,10 +37,17 @@ class Case(NamedTuple):
     """The override that changes it."""
     setup: tuple[str, ...] = ()
     """Overrides that hold before and after, where the key needs others beside it."""
+    reason: str = ""
+    """Why no step reads it."""
 
 
 def case(reads: str, change: str, *setup: str) -> Case:
     return Case(reads, change, setup)
+
+
+def unread(reason: str, change: str, *setup: str) -> Case:
+    """Return the case of a key that decides no number: execution, a name, a permission."""
+    return Case("", change, setup, reason)
 
 
 IMPORTED = ("corpus.sources=[]", "model.tokenizer={folder}/tok")
@@ -52,7 +59,7 @@ WHOLE = {
     "megatron": "{{kind: megatron, path: {folder}/meg}}",
     "olmo": "{{kind: olmo, path: {folder}/one.npy, dtype: uint16}}",
     "datasets": "{{kind: datasets, path: {folder}/one.parquet}}",
-    "described": "{{kind: described, path: {folder}/one.json}}",
+    "index_only": "{{kind: index_only, path: {folder}/one.json}}",
     "hub": "{{kind: datasets, id: own/er}}",
 }
 SOURCES = {
@@ -61,7 +68,7 @@ SOURCES = {
 }
 TEXTS = "tokenizer corpus"
 MODELS = "model statistics trajectory"
-ADDED = "cast plan audit model statistics scores results"
+ADDED = "membership plan audit model statistics scores results"
 
 
 def sources(kind: str) -> tuple[str, ...]:
@@ -80,15 +87,17 @@ LOCAL = "kind: paraphrase, by: model, model: {folder}/a"
 SERVED = "kind: paraphrase, by: model, model: m, base_url: http://localhost:1/v1"
 
 CASES: dict[str, Case] = {
-    "name": case("", "name=other"),
-    "variables": case("", "variables.unused=2"),
+    "name": unread("names the run's folder and its page", "name=other"),
+    "variables": unread(
+        "what an experiment file fills in is read where it is filled in", "variables.unused=2"
+    ),
     "seeds": case(
         # The corpus is searched for the rows that each seed invents.
-        "corpus examples cast plan model results gains trajectory variants",
+        "corpus examples membership plan model results accuracy_gain trajectory variants",
         "seeds=[1]",
         *variant("kind: question"),
     ),
-    "sweep": case("model results gains trajectory", "sweep={{train.lr: [0.02]}}"),
+    "sweep": case("model results accuracy_gain trajectory", "sweep={{train.lr: [0.02]}}"),
     "model.shape": case("base", "model.shape={folder}/other.yaml"),
     "model.pretrained": case(
         "tokenizer model statistics accuracy", "model.pretrained={folder}/b", *PRETRAINED
@@ -98,7 +107,11 @@ CASES: dict[str, Case] = {
         "tokenizer", "model.tokenizer={folder}/b", "model.tokenizer={folder}/tok"
     ),
     # A folder of one's own has no revisions.
-    "model.revision": case("", "model.revision=main", *PRETRAINED),
+    "model.revision": unread(
+        "a folder of one's own has none; of a repository, its commit counts",
+        "model.revision=main",
+        *PRETRAINED,
+    ),
     "model.trust_remote_code": case(
         "tokenizer model statistics accuracy", "model.trust_remote_code=true", *PRETRAINED
     ),
@@ -112,7 +125,7 @@ CASES: dict[str, Case] = {
     "base.weight_decay": case("base", "base.weight_decay=0.5"),
     "base.betas": case("base", "base.betas=[0.5, 0.5]"),
     "base.clip": case("base", "base.clip=null"),
-    "base.precision": case("base", "base.precision=float32"),
+    "base.precision": case("base", "base.precision=bfloat16"),
     "base.separate_documents": case("base", "base.separate_documents=true"),
     "base.seed": case("base", "base.seed=1"),
     "corpus.tokens": case("corpus plan trajectory", "corpus.tokens=41000"),
@@ -140,7 +153,11 @@ CASES: dict[str, Case] = {
     "corpus.sources[hub].config": case(TEXTS, "corpus.sources.0.config=en", *sources("hub")),
     "corpus.sources[hub].split": case(TEXTS, "corpus.sources.0.split=test", *sources("hub")),
     "corpus.sources[hub].field": case(TEXTS, "corpus.sources.0.field=text", *sources("hub")),
-    "corpus.sources[hub].revision": case("", "corpus.sources.0.revision=main", *sources("hub")),
+    "corpus.sources[hub].revision": unread(
+        "a folder of one's own has none; of a repository, its commit counts",
+        "corpus.sources.0.revision=main",
+        *sources("hub"),
+    ),
     "corpus.sources[hub].weight": case(TEXTS, "corpus.sources.0.weight=2", *sources("hub")),
     "corpus.imported[megatron].kind": case(
         "corpus", f"corpus.imported={WHOLE['olmo']}", *imports("megatron")
@@ -149,7 +166,7 @@ CASES: dict[str, Case] = {
         "corpus", "corpus.imported.path={folder}/other", *imports("megatron")
     ),
     "corpus.imported[olmo].kind": case(
-        "corpus", f"corpus.imported={WHOLE['described']}", *imports("olmo")
+        "corpus", f"corpus.imported={WHOLE['index_only']}", *imports("olmo")
     ),
     "corpus.imported[olmo].path": case(
         "corpus", "corpus.imported.path={folder}/two.npy", *imports("olmo")
@@ -177,11 +194,11 @@ CASES: dict[str, Case] = {
     "corpus.imported[datasets].rows": case(
         "corpus", "corpus.imported.rows=stream", *imports("datasets")
     ),
-    "corpus.imported[described].kind": case(
-        "corpus", f"corpus.imported={WHOLE['megatron']}", *imports("described")
+    "corpus.imported[index_only].kind": case(
+        "corpus", f"corpus.imported={WHOLE['megatron']}", *imports("index_only")
     ),
-    "corpus.imported[described].path": case(
-        "corpus", "corpus.imported.path={folder}/two.json", *imports("described")
+    "corpus.imported[index_only].path": case(
+        "corpus", "corpus.imported.path={folder}/two.json", *imports("index_only")
     ),
     "contaminants.dataset": case("examples corpus accuracy", "contaminants.1.dataset=imdb"),
     "contaminants.name": case("examples corpus accuracy", "contaminants.1.name=others"),
@@ -264,14 +281,18 @@ CASES: dict[str, Case] = {
     "variants.of[paraphrase].model": case(
         "variants", "variants.of.0.model={folder}/b", *variant(LOCAL)
     ),
-    "variants.of[paraphrase].base_url": case(
-        "", "variants.of.0.base_url=http://localhost:2/v1", *variant(SERVED)
+    "variants.of[paraphrase].base_url": unread(
+        "where the model is asked; which one it is counts",
+        "variants.of.0.base_url=http://localhost:2/v1",
+        *variant(SERVED),
     ),
-    "variants.of[paraphrase].api_key_variable": case(
-        "", "variants.of.0.api_key_variable=KEY", *variant(SERVED)
+    "variants.of[paraphrase].api_key_variable": unread(
+        "where a key is looked up, which is a secret",
+        "variants.of.0.api_key_variable=KEY",
+        *variant(SERVED),
     ),
-    "variants.of[paraphrase].send_protected": case(
-        "",
+    "variants.of[paraphrase].send_protected": unread(
+        "a permission",
         "variants.of.0.send_protected=[two, one]",
         "contaminants.1="
         "{{dataset: gpqa, name: one, path: {folder}/rows.jsonl, members: 9, nonmembers: 9}}",
@@ -289,15 +310,15 @@ CASES: dict[str, Case] = {
         "variants", "variants.of.0.max_tokens=9", *variant(SERVED)
     ),
     "variants.of[paraphrase].seed": case("variants", "variants.of.0.seed=1", *variant(SERVED)),
-    "variants.dealt": case("plan", "variants.dealt=copies", *variant("kind: question")),
+    "variants.assign_by": case("plan", "variants.assign_by=copies", *variant("kind: question")),
     "audit.ngram": case("corpus audit", "audit.ngram=8"),
     "audit.share": case("corpus audit", "audit.share=0.7"),
     "audit.near_duplicate": case("corpus", "audit.near_duplicate=0.6"),
     "audit.drop": case("corpus", "audit.drop=false"),
     "twins.clean": case(ADDED, "twins.clean=false"),
-    "twins.retrained": case("cast", "twins.retrained=0.4"),
+    "twins.retrained": case("membership", "twins.retrained=0.4"),
     "twins.shadows": case(
-        "cast plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
+        "membership plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
     ),
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),
@@ -318,7 +339,7 @@ CASES: dict[str, Case] = {
     "train.weight_decay": case("model", "train.weight_decay=0.5"),
     "train.betas": case("model", "train.betas=[0.5, 0.5]"),
     "train.clip": case("model", "train.clip=null"),
-    "train.precision": case("model", "train.precision=float32"),
+    "train.precision": case("model", "train.precision=bfloat16"),
     "train.checkpoints.steps": case(MODELS, "train.checkpoints.steps=[4]"),
     "train.checkpoints.every": case(
         MODELS, "train.checkpoints.every=25", "train.checkpoints={{every: 20}}"
@@ -331,24 +352,37 @@ CASES: dict[str, Case] = {
         "train.checkpoints.powers_of_two=2",
         "train.checkpoints={{powers_of_two: 1}}",
     ),
-    "train.checkpoints.most": case(
+    "train.checkpoints.max_kept": case(
         f"{MODELS} scores",
-        "train.checkpoints.most=3",
-        "train.checkpoints={{steps: [1, 2, 3, 4], most: 2}}",
+        "train.checkpoints.max_kept=3",
+        "train.checkpoints={{steps: [1, 2, 3, 4], max_kept: 2}}",
     ),
-    "execution.engine": case("", "execution.engine=torchrun"),
-    "execution.processes": case("", "execution.processes=2", "execution.engine=torchrun"),
-    "execution.zero": case("", "execution.zero=2", "execution.engine=deepspeed"),
-    "execution.offload": case(
-        "", "execution.offload=true", "execution.engine=deepspeed", "execution.zero=3"
+    "execution.engine": unread("where, and in how many processes", "execution.engine=torchrun"),
+    "execution.processes": unread(
+        "where, and in how many processes", "execution.processes=2", "execution.engine=torchrun"
     ),
-    "execution.device_windows": case("", "execution.device_windows=4"),
-    "execution.kernel": case("", "execution.kernel=eager"),
-    "execution.checkpointing": case("", "execution.checkpointing=true"),
-    "execution.compile": case("", "execution.compile=true"),
-    "execution.resume_every": case("", "execution.resume_every=7"),
-    "execution.silent_after": case("", "execution.silent_after=600"),
-    "execution.trackers": case("", "execution.trackers=[tensorboard]"),
+    "execution.zero": unread(
+        "what each process holds", "execution.zero=2", "execution.engine=deepspeed"
+    ),
+    "execution.offload": unread(
+        "where states are held",
+        "execution.offload=true",
+        "execution.engine=deepspeed",
+        "execution.zero=3",
+    ),
+    "execution.device_windows": unread(
+        "how an optimiser step is cut into passes", "execution.device_windows=4"
+    ),
+    "execution.kernel": unread("the same attention, to rounding", "execution.kernel=eager"),
+    "execution.checkpointing": unread("memory against time", "execution.checkpointing=true"),
+    "execution.compile": unread("speed", "execution.compile=true"),
+    "execution.resume_every": unread(
+        "what is taken up after a kill is the run that was never killed", "execution.resume_every=7"
+    ),
+    "execution.silent_after": unread(
+        "when a process is taken to hang", "execution.silent_after=600"
+    ),
+    "execution.trackers": unread("where the log is shown, too", "execution.trackers=[tensorboard]"),
     "detect.detectors": case(
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"
     ),
@@ -360,20 +394,24 @@ CASES: dict[str, Case] = {
     "detect.reference": case("scores", "detect.reference=null"),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),
-    "detect.batch_tokens": case("", "detect.batch_tokens=100"),
-    "detect.compile": case("", "detect.compile=always"),
-    "detect.device": case("", "detect.device=cpu"),
-    "analysis.replicates": case("results gains trajectory", "analysis.replicates=200"),
-    "analysis.confidence": case("results gains trajectory", "analysis.confidence=0.9"),
+    "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),
+    "detect.compile": unread("speed", "detect.compile=always"),
+    "detect.device": unread(
+        "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
+    ),
+    "analysis.replicates": case("results accuracy_gain trajectory", "analysis.replicates=200"),
+    "analysis.confidence": case("results accuracy_gain trajectory", "analysis.confidence=0.9"),
     "analysis.false_positive_rates": case(
         "results trajectory", "analysis.false_positive_rates=[0.1]"
     ),
-    "analysis.zero_copies": case("results gains trajectory", "analysis.zero_copies=nonmember"),
-    "analysis.most_unscored": case("results trajectory", "analysis.most_unscored=0.2"),
-    "analysis.most_unscored_tune": case("results trajectory", "analysis.most_unscored_tune=0.2"),
-    "analysis.least_members": case("results trajectory", "analysis.least_members=3"),
+    "analysis.zero_copies": case(
+        "results accuracy_gain trajectory", "analysis.zero_copies=nonmember"
+    ),
+    "analysis.max_unscored": case("results trajectory", "analysis.max_unscored=0.2"),
+    "analysis.max_unscored_tune": case("results trajectory", "analysis.max_unscored_tune=0.2"),
+    "analysis.min_members": case("results trajectory", "analysis.min_members=3"),
     "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
-    "analysis.task_accuracy": case("accuracy gains", "analysis.task_accuracy=false"),
-    "analysis.seed": case("results gains trajectory", "analysis.seed=1"),
+    "analysis.task_accuracy": case("accuracy accuracy_gain", "analysis.task_accuracy=false"),
+    "analysis.seed": case("results accuracy_gain trajectory", "analysis.seed=1"),
 }
 """`[kind]` names the member of a union; lists are named without an index."""

@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from inject.stream.exposures import ExposureLedger, read_exposures
+from inject.stream.exposures import ExposureRecorder, read_exposures
 from spikein.cli.main import app
 from tests.spikein.pipeline.test_pipeline import one_artifact
 from tests.spikein.tiny import run, write_tiny
@@ -16,19 +16,19 @@ def finished(tmp_path_factory):
     """A run whose model is fed the first piece of a copy with one token changed."""
     root = tmp_path_factory.mktemp("altered")
     write_tiny(root)
-    true_saw, changed = ExposureLedger.saw, []
+    true_record, changed = ExposureRecorder.record, []
 
-    def saw(self, **fed):
+    def record(self, **fed):
         start = fed["window"] * len(fed["ids"])
         pieces = self._view.pieces(start, start + len(fed["ids"]))
         if pieces and not changed:
             changed.append(self._names[pieces[0].copy])
             fed["ids"] = fed["ids"].copy()
             fed["ids"][pieces[0].start] ^= 1
-        true_saw(self, **fed)
+        true_record(self, **fed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ExposureLedger, "saw", saw)
+        patch.setattr(ExposureRecorder, "record", record)
         result = run(root, "detect.detectors=[loss]", "train.batch_tokens=1024")
     return root, result, changed[0]
 

@@ -14,7 +14,7 @@ from inject.examples.datasets.registry import dataset_names, get_dataset
 from inject.examples.load import load_examples
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
-from spikein.pipeline.build_graph import assemble
+from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Graph
 from spikein.progress import Silent
 from spikein.store.store import Store
@@ -29,7 +29,7 @@ def built_corpus(path: Path, *overrides: str) -> Path:
     """The folder of an experiment's corpus, nothing built beyond it."""
     [step] = {
         node.corpus.digest: node.corpus
-        for node in assemble(read_experiment(path, list(overrides))).nodes
+        for node in build_graph(read_experiment(path, list(overrides))).nodes
     }.values()
     store = Store(path.parent / "store")
     with store.in_use():
@@ -117,7 +117,7 @@ def test_seeds_change_the_corpus_only_where_rows_follow_them(tmp_path):
 
     def digests(*overrides: str) -> set[str]:
         experiment = read_experiment(path, list(overrides))
-        return {node.corpus.digest for node in assemble(experiment).nodes}
+        return {node.corpus.digest for node in build_graph(experiment).nodes}
 
     assert len(digests("seeds=[0, 9]")) == 1
     assert digests("seeds=[0, 9]") == digests("seeds=[9, 0]")

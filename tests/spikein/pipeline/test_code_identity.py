@@ -12,7 +12,7 @@ import pytest
 from detect.registry import detector_names, get_detector
 from inject.examples.datasets.registry import dataset_code, dataset_names, get_dataset
 from inject.source_digest import PACKAGES, UNDECIDING, Sources, read_source
-from spikein.executors import in_process
+from spikein.executors import graph_run
 from spikein.pipeline.graph import Step
 from tests.spikein.pipeline.test_identity import folder, hub, role, steps
 from tests.spikein.tiny import run, write_tiny
@@ -60,13 +60,13 @@ def changed(found: list[Step], after: Sources) -> set[str]:
         ("inject.examples.datasets.fiction.towns", "towns", "examples corpus"),
         ("inject.examples.template", "Template.render", "examples corpus accuracy"),
         ("inject.corpus.background.files", "FilesSource.documents", "tokenizer corpus"),
-        ("inject.examples.pool", "deal_usable", "examples"),
+        ("inject.examples.membership", "split_members", "examples"),
         ("inject.plan.placement", "place_copies", "plan"),
         ("inject.stream.audit", "audit", "audit"),
-        ("inject.examples.twin_membership", "with_cast", "cast"),
+        ("inject.examples.twin_membership", "with_twin_membership", "membership"),
         ("train.loop.training_loop", "train", "base model"),
         ("detect.task_accuracy.scoring", "task_accuracy", "accuracy"),
-        ("analysis.intervals", "percentile_bounds", "results gains trajectory"),
+        ("analysis.intervals", "percentile_bounds", "results accuracy_gain trajectory"),
         ("analysis.trajectory.fading", "fading_rows", "trajectory"),
         # Reading a source that nobody asked for decides nothing.
         ("inject.examples.datasets.imdb", "imdb_rows", ""),
@@ -137,9 +137,9 @@ def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):
         program = (
             "import sys; from pathlib import Path; "
             "from spikein.config.load import read_experiment; "
-            "from spikein.pipeline.build_graph import assemble; "
+            "from spikein.pipeline.build_graph import build_graph; "
             "[print(s.kind, s.digest) for s in "
-            f"assemble(read_experiment(Path({str(experiment)!r}))).graph.steps]"
+            f"build_graph(read_experiment(Path({str(experiment)!r}))).graph.steps]"
         )
         done = subprocess.run(
             [sys.executable, "-c", program],
@@ -161,11 +161,11 @@ def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):
 
 def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
     """The oracle: what Python calls while a step is built, against what was found in the source."""
-    built = in_process._Work._obtained
+    built = graph_run.build_step
     reader = Sources(read=read_source)
     unseen: set[tuple[str, str, str]] = set()
 
-    def traced(work, step: Step, inputs):
+    def traced(step: Step, *arguments, **more):
         called: set[tuple[str, str]] = set()
 
         def note(frame, event, _):
@@ -194,15 +194,15 @@ def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
 
         object.__setattr__(step, "build", watched)
         try:
-            return built(work, step, inputs)
+            return built(step, *arguments, **more)
         finally:
             object.__setattr__(step, "build", build)
             reached = {(module, name.split(".")[0]) for module, name in reader.reached(step.code)}
             unseen.update((step.kind, *one) for one in called - reached)
 
-    monkeypatch.setattr(in_process._Work, "_obtained", traced)
+    monkeypatch.setattr(graph_run, "build_step", traced)
     write_tiny(tmp_path)
     run(tmp_path, "corpus.tokens=20000", "train.checkpoints={steps: [2]}")
     # Progress is shown, and tells the step nothing.
-    shown = {"spikein.executors.in_process", "spikein.progress"}
+    shown = {"spikein.executors.step_build", "spikein.progress"}
     assert {one for one in unseen if one[1] not in shown} == set()

@@ -23,16 +23,18 @@ class Recorder(Silent):
     def __init__(self) -> None:
         self.events: list[tuple[object, ...]] = []
 
-    def begun(self, steps) -> None:
+    def run_started(self, steps) -> None:
         pass
 
-    def started(self, name: str, *, number: int, total: int) -> None:
+    def step_started(self, name: str, *, number: int, total: int) -> None:
         self.events.append(("started", name, number, total))
 
-    def advanced(self, name: str, done: float, total: float | None, unit: str, note: str) -> None:
+    def step_advanced(
+        self, name: str, done: float, total: float | None, unit: str, note: str
+    ) -> None:
         self.events.append(("advanced", name, done, total, unit, note))
 
-    def finished(
+    def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
         self.events.append(("finished", name, built))

@@ -13,17 +13,17 @@ from inject.corpus.build import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from inject.formats import export_view
+from inject.formats import ExportSettings, export_view
 from inject.stream.audit import read_audit
 from inject.stream.view import clean_view
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
-from spikein.pipeline.build_graph import Assembly, assemble
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 from spikein.progress import Silent
-from spikein.runs.corpus import open_run_corpus
+from spikein.runs.arms import open_run_corpus
 from spikein.store.store import Artifact, Store
 from tests.spikein.tiny import write_tiny
 from train.execution import ExecutionSettings
@@ -35,8 +35,8 @@ from train.settings import TrainSettings
 FAST = ("train.mode=pretrain", "base=null", "corpus.tokens=12000", "detect.detectors=[loss]")
 
 
-def assembled(folder: Path, *overrides: str) -> Assembly:
-    return assemble(read_experiment(folder / "tiny.yaml", overrides))
+def graph_of(folder: Path, *overrides: str) -> ExperimentGraph:
+    return build_graph(read_experiment(folder / "tiny.yaml", overrides))
 
 
 def made(folder: Path, step: Step) -> Artifact:
@@ -81,7 +81,7 @@ def tiny(tmp_path, monkeypatch):
 
 
 def test_rows_edited_between_two_seeds_are_refused_and_the_file_is_named(tiny):
-    first, second = assembled(tiny, "seeds=[0, 1]", *FAST).nodes
+    first, second = graph_of(tiny, "seeds=[0, 1]", *FAST).nodes
     made(tiny, first.examples)
     edited(tiny / "rows.jsonl", b"drinks tea", b"spills tea")
     with pytest.raises(InputError, match=r"rows\.jsonl changed after it was hashed"):
@@ -90,7 +90,7 @@ def test_rows_edited_between_two_seeds_are_refused_and_the_file_is_named(tiny):
 
 
 def test_background_edited_before_it_is_read_is_refused(tiny):
-    [node] = assembled(tiny, *FAST).nodes
+    [node] = graph_of(tiny, *FAST).nodes
     made(tiny, node.tokenizer)
     word = json.loads((tiny / "texts.jsonl").read_text().splitlines()[0])["text"].split()[0]
     edited(tiny / "texts.jsonl", word.encode(), b"x" * len(word))
@@ -104,7 +104,7 @@ def test_background_that_appears_while_the_run_waits_is_refused(tiny):
     shutil.move(tiny / "texts.jsonl", tiny / "texts" / "a.jsonl")
     path = tiny / "tiny.yaml"
     path.write_text(path.read_text().replace("/texts.jsonl", "/texts"))
-    [node] = assembled(tiny, *FAST).nodes
+    [node] = graph_of(tiny, *FAST).nodes
     shutil.copy(tiny / "rows.jsonl", tiny / "texts" / "b.jsonl")
     with pytest.raises(InputError, match=r"b\.jsonl appeared"):
         made(tiny, node.tokenizer)
@@ -126,7 +126,7 @@ def test_docstrings_edited_before_they_are_read_are_refused(tiny, monkeypatch):
             "{kind: docstrings, packages: [talkative]}",
         )
     )
-    [node] = assembled(tiny, *FAST).nodes
+    [node] = graph_of(tiny, *FAST).nodes
     edited(package / "__init__.py", b"many sentences", b"some sentences")
     with pytest.raises(InputError, match=r"corpus\.sources: .*after it was hashed"):
         made(tiny, node.tokenizer)
@@ -134,7 +134,7 @@ def test_docstrings_edited_before_they_are_read_are_refused(tiny, monkeypatch):
 
 def test_texts_of_frequencies_edited_before_they_are_counted_are_refused(tiny):
     shutil.copy(tiny / "texts.jsonl", tiny / "counted.jsonl")
-    [node] = assembled(
+    [node] = graph_of(
         tiny, *FAST, "detect.detectors=[dc_pdd]", f"detect.frequency={tiny}/counted.jsonl"
     ).nodes
     counted = node.scores.inputs["frequency"]
@@ -145,11 +145,11 @@ def test_texts_of_frequencies_edited_before_they_are_counted_are_refused(tiny):
 
 
 def test_a_tokenizer_edited_before_it_is_copied_is_refused(tiny):
-    [node] = assembled(tiny, *FAST).nodes
+    [node] = graph_of(tiny, *FAST).nodes
     shutil.copytree(made(tiny, node.tokenizer).path, tiny / "tok")
     for file in (tiny / "tok").iterdir():
         file.chmod(0o644)
-    [node] = assembled(tiny, *FAST, f"model.tokenizer={tiny}/tok").nodes
+    [node] = graph_of(tiny, *FAST, f"model.tokenizer={tiny}/tok").nodes
     (tiny / "tok" / "added_tokens.json").write_text('{"<extra>": 299}')
     with pytest.raises(InputError, match=r"added_tokens\.json appeared"):
         made(tiny, node.tokenizer)
@@ -158,11 +158,11 @@ def test_a_tokenizer_edited_before_it_is_copied_is_refused(tiny):
 @pytest.fixture
 def imports(tiny):
     """The corpus of the tiny experiment, exported to `a` and imported from there."""
-    [node] = assembled(tiny, *FAST).nodes
+    [node] = graph_of(tiny, *FAST).nodes
     corpus = Corpus.open(made(tiny, node.corpus).path)
     tokenizer = load_tokenizer(str(corpus.path / "tokenizer"))
     view = clean_view(corpus, tokens=corpus.n_tokens, context=64)
-    export_view(view, "megatron", tiny / "a", tokenizer=tokenizer)
+    export_view(view, tiny / "a", ExportSettings(format="megatron"), tokenizer=tokenizer)
     tokenizer.save_pretrained(tiny / "tok")
     path = tiny / "tiny.yaml"
     text = path.read_text()
@@ -196,12 +196,12 @@ def occurrences(corpus: Corpus, imports: Path, text: str) -> int:
 
 def test_an_import_is_read_where_the_experiment_says_it_is_now(imports):
     """Import from A, edit A, then name the unedited copy B: the store must read B."""
-    [node] = assembled(imports, *FAST).nodes
+    [node] = graph_of(imports, *FAST).nodes
     made(imports, node.audit)
     examples = made(imports, node.examples)
     shutil.copytree(imports / "a", imports / "b")
     spoiled(imports, examples)
-    [node] = assembled(imports, *FAST, f"corpus.imported.path={imports}/b", "train.lr=0.02").nodes
+    [node] = graph_of(imports, *FAST, f"corpus.imported.path={imports}/b", "train.lr=0.02").nodes
     made(imports, node.trained)
     clean = read_audit(made(imports, node.audit).path)
     assert clean.passed
@@ -213,24 +213,24 @@ def test_an_import_is_read_where_the_experiment_says_it_is_now(imports):
 
 
 def test_an_import_edited_in_place_is_another_corpus_or_refused(imports):
-    [node] = assembled(imports, *FAST).nodes
+    [node] = graph_of(imports, *FAST).nodes
     made(imports, node.plan)
     spoiled(imports, made(imports, node.examples))
     # The graph that was named before the edit trains on nothing else than what it was named by.
     with pytest.raises(InputError, match=r"\.bin: the token file is not the one"):
         made(imports, node.trained)
     assert nothing_kept(imports, "model")
-    [after] = assembled(imports, *FAST, "train.lr=0.02").nodes
+    [after] = graph_of(imports, *FAST, "train.lr=0.02").nodes
     assert after.corpus.digest != node.corpus.digest
 
 
 def test_moved_imports_are_found_by_the_graph_and_by_commands_on_the_run(imports):
-    [node] = assembled(imports, *FAST).nodes
+    [node] = graph_of(imports, *FAST).nodes
     stored = made(imports, node.corpus)
     (imports / "a").rename(imports / "moved")
     path = imports / "tiny.yaml"
     path.write_text(path.read_text().replace(f"{imports}/a", f"{imports}/moved"))
-    [moved] = assembled(imports, *FAST).nodes
+    [moved] = graph_of(imports, *FAST).nodes
     assert moved.corpus.digest == node.corpus.digest
     made(imports, moved.trained)
     assert len(list((imports / "store" / "corpus").iterdir())) == 1

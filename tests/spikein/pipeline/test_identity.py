@@ -11,14 +11,15 @@ import pytest
 from pydantic import BaseModel
 
 from inject.digest import digest
-from spikein.config.load import check
+from spikein.config.load import check_document
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
-from spikein.pipeline.build_graph import assemble
+from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Step
 from tests.conftest import make_texts
 from tests.spikein.pipeline.mutations import CASES, EVERYTHING
 from tests.spikein.tiny import SHAPE
+from train.hardware import Hardware
 
 
 def settings_of(annotation: Any) -> list[type[BaseModel]]:
@@ -80,29 +81,30 @@ def hub(monkeypatch, tmp_path_factory, folder):
     """A hub that knows everything, each revision under a commit of its own."""
     monkeypatch.setenv("SPIKEIN_CACHE", str(folder / "cache"))
 
-    def commit(name: str, revision: str | None) -> str:
+    def commit(kind: str, name: str, revision: str | None) -> str:
         return f"{name}@{revision}"
 
-    monkeypatch.setattr("inject.formats.token_rows.hub_commit", commit)
-    monkeypatch.setattr("inject.examples.contaminant.hub_commit", commit)
+    monkeypatch.setattr("inject.hub.resolver.resolve_commit", commit)
 
 
-_known: dict[tuple[str, ...], list[Step]] = {}
+CPU = Hardware("cpu")
+_known: dict[tuple[tuple[str, ...], Hardware], list[Step]] = {}
 
 
-def steps(folder: Path, *overrides: str) -> list[Step]:
-    if overrides not in _known:
+def steps(folder: Path, *overrides: str, hardware: Hardware = CPU) -> list[Step]:
+    if (overrides, hardware) not in _known:
         document = parse_document(EVERYTHING.format(folder=folder), name="everything.yaml")
         given = [one.format(folder=folder) for one in overrides]
-        _known[overrides] = list(assemble(check(document, given)).graph.steps)
-    return _known[overrides]
+        graph = build_graph(check_document(document, given), hardware=hardware).graph
+        _known[overrides, hardware] = list(graph.steps)
+    return _known[overrides, hardware]
 
 
 def role(step: Step) -> str:
     """Return what a step is; kinds that make two things are told apart."""
     if step.kind == "model":
         return "base" if step.settings.get("from") == "end" else "model"
-    return "cast" if "cast" in step.settings else step.kind
+    return "membership" if "membership" in step.settings else step.kind
 
 
 def own(found: list[Step]) -> Counter[tuple[str, str]]:
@@ -114,9 +116,13 @@ def test_the_table_names_every_key_of_an_experiment_file():
     assert sorted(CASES) == sorted(set(leaves(Experiment)))
 
 
+def test_a_key_that_no_step_reads_has_a_reason_and_no_other_has():
+    assert not [key for key, one in CASES.items() if bool(one.reads) == bool(one.reason)]
+
+
 @pytest.mark.parametrize("key", CASES)
 def test_a_key_changes_the_steps_that_read_it_and_no_other(folder, key):
-    reads, change, setup = CASES[key]
+    reads, change, setup, _ = CASES[key]
     before, after = steps(folder, *setup), steps(folder, *setup, change)
     changed = (own(before) - own(after)) + (own(after) - own(before))
     assert {name for name, _ in changed} == set(reads.split())
@@ -127,7 +133,8 @@ def test_a_key_changes_the_steps_that_read_it_and_no_other(folder, key):
 def test_every_step_names_its_code(folder):
     found = steps(folder) + steps(folder, *CASES["seeds"].setup)
     assert {role(step) for step in found} == {
-        "tokenizer", "corpus", "examples", "cast", "variants", "plan", "audit", "base", "model",
-        "frequency", "statistics", "scores", "accuracy", "results", "gains", "trajectory",
+        *("tokenizer", "corpus", "examples", "membership", "variants", "plan", "audit", "base"),
+        *("model", "frequency", "statistics", "scores", "accuracy", "results", "accuracy_gain"),
+        "trajectory",
     }  # fmt: skip
     assert not [step.name for step in found if not step.code or not step.recipe.code]

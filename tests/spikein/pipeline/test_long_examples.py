@@ -7,7 +7,7 @@ from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
-from spikein.pipeline.build_graph import assemble
+from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Graph
 from spikein.progress import Silent
 from spikein.store.store import Store
@@ -27,8 +27,8 @@ def planned(folder, *overrides):
         f'[{{dataset: rows, name: long, path: "{folder}/rows.jsonl", members: 20, nonmembers: 20}}]'
     )
     experiment = read_experiment(file, [f"contaminants={rows}", *overrides])
-    assembly = assemble(experiment)
-    graph = Graph(goals=tuple(node.plan for node in assembly.nodes))
+    experiment_graph = build_graph(experiment)
+    graph = Graph(goals=tuple(node.plan for node in experiment_graph.nodes))
     report = get_executor("in-process").run(graph, Store(folder / "store"), Silent())
     return [
         (
@@ -36,7 +36,7 @@ def planned(folder, *overrides):
             read_plan(report.artifact(node.plan).path),
             load_tokenizer(str(report.artifact(node.tokenizer).path)),
         )
-        for node in assembly.nodes
+        for node in experiment_graph.nodes
     ]
 
 

@@ -13,9 +13,9 @@ from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
 from inject.stream.audit import read_audit
 from inject.stream.exposures import read_exposures
-from spikein.executors import get_executor
-from spikein.progress import Silent
-from spikein.run import plan_experiment, render_report, run_experiment
+from spikein.api.plan import plan as plan_experiment
+from spikein.api.report import render_report
+from spikein.api.run import run as run_experiment
 from spikein.store.store import Store
 from tests.inject.streams import naive_find
 from tests.spikein.tiny import write_tiny
@@ -26,11 +26,10 @@ pytestmark = pytest.mark.slow
 def run(path: Path, root: Path, *overrides: str):
     return run_experiment(
         path,
-        list(overrides),
-        store_root=root / "store",
-        runs_root=root / "runs",
-        executor=get_executor("in-process"),
-        progress=Silent(),
+        overrides=overrides,
+        store=root / "store",
+        runs=root / "runs",
+        progress=False,
     )
 
 
@@ -112,7 +111,7 @@ def test_a_second_run_builds_nothing_and_says_the_same(finished):
     assert again.stored == first.built + first.stored
     assert (again.folder / "metrics.parquet").read_bytes() == before
     assert again.summary == first.summary
-    planned = plan_experiment(path, [], store_root=root / "store")
+    planned = plan_experiment(path, store=root / "store")
     assert all(row.stored for row in planned.rows)
 
 

@@ -15,11 +15,11 @@ from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import members, read_examples
 from inject.examples.load import load_examples
-from inject.formats import MegatronImport, export_view
+from inject.formats import ExportSettings, MegatronImport, export_view
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
+from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
-from spikein.run import plan_experiment
 from tests.inject.streams import naive_find
 from tests.spikein.pipeline.test_pipeline import one_artifact, run
 from tests.spikein.tiny import write_tiny
@@ -177,15 +177,15 @@ def test_the_command_tells_what_the_audits_found(finished):
 
 def test_the_plan_command_foretells_the_injection(finished):
     path, root, _ = finished
-    [outlook] = plan_experiment(path, [], store_root=root / "store").injection
-    assert (outlook.members, outlook.copies) == (24, 48)
-    assert outlook.spread == pytest.approx(48**0.5)
-    assert sum(outlook.counts) == pytest.approx(24)
-    assert outlook.measured
+    [estimate] = plan_experiment(path, store=root / "store").injection
+    assert (estimate.members, estimate.copies) == (24, 48)
+    assert estimate.spread == pytest.approx(48**0.5)
+    assert sum(estimate.counts) == pytest.approx(24)
+    assert estimate.measured
     _, plan, _, _ = ground(root)
     # The realised payload lies within the spread of the expected one, variants set aside.
     payload = sum(plan.copies["payload_length"].to_pylist())
-    assert 0.4 < payload / outlook.tokens < 2
+    assert 0.4 < payload / estimate.tokens < 2
     told = CliRunner().invoke(app, ["plan", str(path), "--store", str(root / "store")])
     assert told.exit_code == 0, told.output
     assert "48 ± 7" in told.output
@@ -214,7 +214,7 @@ def test_an_imported_corpus_is_trained_on_where_it_lies(finished, tmp_path):
     from inject.stream.view import clean_view
 
     view = clean_view(corpus, tokens=corpus.n_tokens, context=512)
-    export_view(view, "megatron", tmp_path / "out", tokenizer=tokenizer)
+    export_view(view, tmp_path / "out", ExportSettings(format="megatron"), tokenizer=tokenizer)
     [prefix] = [file.with_suffix("") for file in (tmp_path / "out").glob("*.bin")]
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     text = path.read_text()

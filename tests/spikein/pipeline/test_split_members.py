@@ -60,7 +60,7 @@ def test_rows_that_share_passages_and_small_strata_are_told_on_the_page(tmp_path
 
     examples = pq.read_table(folder / "examples.parquet").to_pylist()
     group = {row["example_id"]: row["group"] for row in examples}
-    doses = pq.read_table(next(tmp_path.glob("store/plan/*/doses.parquet"))).to_pylist()
+    doses = pq.read_table(next(tmp_path.glob("store/plan/*/copy_counts.parquet"))).to_pylist()
     by_group: dict[str, list[int]] = {}
     for row in doses:
         by_group.setdefault(group[row["example_id"]], []).append(row["realised"])

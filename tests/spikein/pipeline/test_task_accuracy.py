@@ -5,10 +5,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from detect.task_accuracy.scoring import NO_ANSWER, read_accuracy
+from detect.task_accuracy.answers import read_accuracy
+from detect.task_accuracy.scoring import NO_ANSWER
 from inject.examples.example import read_examples
-from inject.stream.exposures import copies_seen, read_exposures
-from spikein.run import plan_experiment
+from inject.stream.exposures import read_exposures, seen_copy_counts
+from spikein.api.plan import plan as plan_experiment
 from tests.spikein.tiny import run, write_tiny
 
 pytestmark = pytest.mark.slow
@@ -43,7 +44,7 @@ def test_the_table_is_what_the_answers_say(lab) -> None:
     [model] = (
         path for path in (folder / "store").glob("model/*-????????????") if "base" not in path.name
     )
-    copies = copies_seen(read_exposures(model))
+    copies = seen_copy_counts(read_exposures(model))
     [after] = (
         path
         for path in (folder / "store").glob("accuracy/*-????????????")
@@ -88,7 +89,7 @@ def test_it_can_be_left_out_and_is_where_nothing_can_be_asked(lab, tmp_path: Pat
         [f"contaminants=[{{dataset: news, path: {tmp_path}/n.csv, members: 2, nonmembers: 2}}]"],
     ):
         (tmp_path / "n.csv").write_text("url,date,title,text\nu,2020-01-01,T,a text\n")
-        planned = plan_experiment(folder / "tiny.yaml", overrides, store_root=folder / "store")
-        assert not {row.kind for row in planned.rows} & {"accuracy", "gains"}
-    planned = plan_experiment(folder / "tiny.yaml", [], store_root=folder / "store")
+        planned = plan_experiment(folder / "tiny.yaml", overrides=overrides, store=folder / "store")
+        assert not {row.kind for row in planned.rows} & {"accuracy", "accuracy_gain"}
+    planned = plan_experiment(folder / "tiny.yaml", store=folder / "store")
     assert [row.kind for row in planned.rows].count("accuracy") == 2

@@ -10,7 +10,7 @@ import pytest
 from detect.policy import ScoringPolicy
 from detect.scoring import read_scores
 from inject.examples.example import read_examples
-from inject.stream.exposures import read_exposures, seen_by
+from inject.stream.exposures import exposure_until, read_exposures
 from spikein.config.load import read_experiment
 from tests.spikein.tiny import run, write_tiny
 from train.models.pretrained import load_causal_model
@@ -73,7 +73,7 @@ def test_the_tables_hold_what_was_seen_by_each_step(lab: Path) -> None:
     members = [name for name, row in split.items() if row.side == "member"]
     tested = [name for name in members if split[name].split == "test"]
     for step in (20, 26, TOTAL):
-        seen = seen_by(exposures, step)
+        seen = exposure_until(exposures, step)
         [row] = [
             row for row in progress
             if row["step"] == step and row["copies"] == "all" and row["dataset"] == "all"

@@ -9,14 +9,14 @@ import pytest
 from detect.detectors.lira import likelihood_ratios
 from detect.token_statistics import read_statistics
 from inject.corpus.build import Corpus
-from inject.errors import InputError, Problems
+from inject.errors import InputError, InputErrors
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
+from spikein.api.report import render_report
 from spikein.config.load import read_experiment
-from spikein.pipeline.build_graph import Assembly, assemble
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Step
-from spikein.run import render_report
 from spikein.runs.audit import audit_run
 from spikein.store.store import Store
 from tests.spikein.pipeline.test_pipeline import run
@@ -32,12 +32,12 @@ def tiny(tmp_path_factory) -> Path:
     return write_tiny(tmp_path_factory.mktemp("twins"))
 
 
-def assembled(path: Path, *overrides: str) -> Assembly:
-    return assemble(read_experiment(path, [TWINS, DETECTORS, *overrides]))
+def graph_of(path: Path, *overrides: str) -> ExperimentGraph:
+    return build_graph(read_experiment(path, [TWINS, DETECTORS, *overrides]))
 
 
-def clean_twins(assembly: Assembly) -> list[str]:
-    return [node.twins.clean.trained.digest for node in assembly.nodes if node.twins.clean]
+def clean_twins(experiment_graph: ExperimentGraph) -> list[str]:
+    return [node.twins.clean.trained.digest for node in experiment_graph.nodes if node.twins.clean]
 
 
 def test_arms_that_differ_in_their_copies_share_one_clean_twin(tiny):
@@ -45,24 +45,26 @@ def test_arms_that_differ_in_their_copies_share_one_clean_twin(tiny):
         "sweep={copies: [{fixed: 1}, {poisson: 4}], placement.policy: [splice, document], "
         "train.lr: [1.0e-2, 1.0e-3]}"
     )
-    assembly = assembled(tiny, sweep, "seeds=[0, 1]", "detect.detectors=[loss]", "twins.shadows=0")
-    assert len(assembly.nodes) == 16
-    twins = clean_twins(assembly)
+    experiment_graph = graph_of(
+        tiny, sweep, "seeds=[0, 1]", "detect.detectors=[loss]", "twins.shadows=0"
+    )
+    assert len(experiment_graph.nodes) == 16
+    twins = clean_twins(experiment_graph)
     # One a seed and learning rate.
     assert len(twins) == 16
     assert len(set(twins)) == 4
-    shown = [(arm.axes, arm.seed) for arm in assembly.arms if arm.model == "twin"]
+    shown = [(arm.axes, arm.seed) for arm in experiment_graph.arms if arm.model == "twin"]
     assert sorted(shown, key=str) == sorted(
         [({"train.lr": lr}, seed) for lr in ("0.01", "0.001") for seed in (0, 1)], key=str
     )
-    retrained = [arm for arm in assembly.arms if arm.model == "retrained"]
+    retrained = [arm for arm in experiment_graph.arms if arm.model == "retrained"]
     assert len({arm.trained.digest for arm in retrained}) == 16
-    assert [arm.axes for arm in retrained] == [node.arm.labels for node in assembly.nodes]
+    assert [arm.axes for arm in retrained] == [node.arm.labels for node in experiment_graph.nodes]
 
 
 def test_twins_leave_the_arm_and_its_base_as_they_were(tiny):
-    plain = assemble(read_experiment(tiny, [DETECTORS.replace("lira, ", "")]))
-    beside = assembled(tiny)
+    plain = build_graph(read_experiment(tiny, [DETECTORS.replace("lira, ", "")]))
+    beside = graph_of(tiny)
     for one, other in zip(plain.nodes, beside.nodes, strict=True):
         assert one.trained.digest == other.trained.digest
         assert one.plan.digest == other.plan.digest
@@ -77,7 +79,7 @@ def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
     for mode, base in (("lora", "base.lr=0.01"), ("finetune", "base.lr=0.01"), ("pretrain", "")):
         overrides = [f"train.mode={mode}", base or "base=null"]
         overrides += [] if base else ["detect.reference=twin"]
-        (node,) = assembled(tiny, *overrides).nodes
+        (node,) = graph_of(tiny, *overrides).nodes
         twins = (node.twins.clean, node.twins.retrained, *node.twins.shadows)
         for twin in twins:
             assert twin.trained.settings == node.trained.settings
@@ -89,13 +91,13 @@ def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
 
 def test_doses_are_the_arms_but_in_shadow_models(tiny):
     """LiRA would otherwise tell the arm's doses, in place of who was seen."""
-    (node,) = assembled(tiny, "twins.shadows=4").nodes
-    assert node.twins.retrained.plan.settings["deal"] == 0
-    assert [shadow.plan.settings["deal"] for shadow in node.twins.shadows] == [1, 1, 2, 2]
+    (node,) = graph_of(tiny, "twins.shadows=4").nodes
+    assert node.twins.retrained.plan.settings["draw_number"] == 0
+    assert [shadow.plan.settings["draw_number"] for shadow in node.twins.shadows] == [1, 1, 2, 2]
 
 
 def test_the_reference_can_be_the_clean_twin(tiny):
-    (node,) = assembled(tiny, "detect.reference=twin").nodes
+    (node,) = graph_of(tiny, "detect.reference=twin").nodes
     clean = node.twins.clean.trained
     assert node.scores.inputs["reference"].inputs["model"].digest == clean.digest
     by_model = {one.model: one.scores for one in node.reported}
@@ -104,21 +106,21 @@ def test_the_reference_can_be_the_clean_twin(tiny):
     for scores in (by_model["twin"], node.base_scores):
         assert "reference" not in scores.settings["defaults"]
         assert "loss" in scores.settings["defaults"]
-    (node,) = assembled(tiny).nodes
+    (node,) = graph_of(tiny).nodes
     assert node.scores.inputs["reference"].inputs["model"].digest == node.base.step.digest
 
 
 def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
-    without = assembled(tiny, "twins.shadows=0", "detect.detectors=all")
+    without = graph_of(tiny, "twins.shadows=0", "detect.detectors=all")
     assert any("lira needs shadow models" in note for note in without.notes)
     assert "lira" not in without.nodes[0].scores.settings["defaults"]
     kinds = {step.label for step in without.graph.steps if step.kind == "model"}
     assert not any("shadow" in label for label in kinds)
-    with_shadows = assembled(tiny, "detect.detectors=all")
+    with_shadows = graph_of(tiny, "detect.detectors=all")
     assert not any("lira" in note for note in with_shadows.notes)
     assert "lira" in with_shadows.nodes[0].scores.settings["defaults"]
     with pytest.raises(InputError, match=r"lira needs shadow models.*twins\.shadows"):
-        assembled(tiny, "twins.shadows=0")
+        graph_of(tiny, "twins.shadows=0")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
     ],
 )
 def test_contradictions_are_told_before_anything_runs(overrides, said):
-    with pytest.raises(Problems) as caught:
+    with pytest.raises(InputErrors) as caught:
         read(*overrides)
     (problem,) = caught.value.problems
     assert said in problem
@@ -151,8 +153,8 @@ def finished(tmp_path_factory):
     path = write_tiny(root)
     overrides = [TWINS, DETECTORS, "detect.reference=twin", "copies={levels: [1, 2, 5]}"]
     result = run(path, root, *overrides)
-    assembly = assemble(read_experiment(path, overrides))
-    return root, result, assembly
+    experiment_graph = build_graph(read_experiment(path, overrides))
+    return root, result, experiment_graph
 
 
 def stored(root: Path, step: Step) -> Path:
@@ -172,15 +174,15 @@ def exposed(folder: Path) -> dict[str, set[int]]:
 
 @pytest.mark.slow
 def test_the_clean_twin_saw_the_clean_corpus_and_nobody(finished):
-    root, _, assembly = finished
-    (node,) = assembly.nodes
+    root, _, experiment_graph = finished
+    (node,) = experiment_graph.nodes
     twin = node.twins.clean
     folder = stored(root, twin.trained)
     assert exposed(folder) == {}
     assert read_exposures(folder).num_rows == 0
     corpus = Corpus.open(stored(root, node.corpus))
     plan = read_plan(stored(root, twin.plan))
-    budget = assembly.experiment.corpus.tokens
+    budget = experiment_graph.experiment.corpus.tokens
     assert np.array_equal(plan.view(corpus).read(0, budget), corpus.read(0, budget))
     ours, arms = (pq.read_table(at / "log.parquet") for at in (folder, stored(root, node.trained)))
     for column in ("step", "tokens", "lr"):
@@ -189,10 +191,10 @@ def test_the_clean_twin_saw_the_clean_corpus_and_nobody(finished):
 
 @pytest.mark.slow
 def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finished):
-    root, _, assembly = finished
-    (node,) = assembly.nodes
+    root, _, experiment_graph = finished
+    (node,) = experiment_graph.nodes
     pool = read_examples(stored(root, node.examples))
-    cast = read_examples(stored(root, node.twins.retrained.cast))
+    cast = read_examples(stored(root, node.twins.retrained.membership))
     kept = {one.example_id for one in cast if one.side == "member"}
     members = {one.example_id for one in pool if one.side == "member"}
     assert kept < members
@@ -218,11 +220,15 @@ def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finis
 
 @pytest.mark.slow
 def test_each_candidate_is_in_one_of_two_shadow_models(finished):
-    root, _, assembly = finished
-    (node,) = assembly.nodes
+    root, _, experiment_graph = finished
+    (node,) = experiment_graph.nodes
     pool = read_examples(stored(root, node.examples))
     casts = [
-        {one.example_id for one in read_examples(stored(root, shadow.cast)) if one.side == "member"}
+        {
+            one.example_id
+            for one in read_examples(stored(root, shadow.membership))
+            if one.side == "member"
+        }
         for shadow in node.twins.shadows
     ]
     assert not casts[0] & casts[1]
@@ -235,8 +241,8 @@ def test_each_candidate_is_in_one_of_two_shadow_models(finished):
 
 @pytest.mark.slow
 def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
-    root, _, assembly = finished
-    (node,) = assembly.nodes
+    root, _, experiment_graph = finished
+    (node,) = experiment_graph.nodes
     pool = read_examples(stored(root, node.examples))
 
     def means(step: Step) -> np.ndarray:
@@ -260,7 +266,7 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
     )
     inside = [
         [one.side == "member" for one in read_examples(stored(root, cast))]
-        for cast in (inputs["cast-000"], inputs["cast-001"])
+        for cast in (inputs["membership-000"], inputs["membership-001"])
     ]
     shadows = np.stack([means(inputs["shadow-000"]), means(inputs["shadow-001"])])
     expected = likelihood_ratios(target, shadows, np.array(inside)).values

@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import spikein
 from spikein.cli.main import app
-from spikein.executors import get_executor
-from spikein.progress import Silent
-from spikein.run import run_experiment
 from spikein.runs.record import read_record
 from spikein.store.filesystem import delete_tree
 from tests.spikein.mounts import read_only
@@ -43,14 +41,7 @@ def finished(tmp_path_factory):
     path.write_text(path.read_text().replace(f"{folder}/", ""))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        run_experiment(
-            Path("tiny.yaml"),
-            [],
-            store_root=Path("store"),
-            runs_root=Path("runs"),
-            executor=get_executor("in-process"),
-            progress=Silent(),
-        )
+        spikein.run("tiny.yaml", progress=False)
     return folder
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from spikein.runs.changes import changed_kinds, changed_settings, changes, describe_changes
-from spikein.runs.folder import link_artifact, publish_run
+from spikein.runs.changes import changed_kinds, changed_settings, describe_changes, result_changes
+from spikein.runs.folder import link_artifact
+from spikein.runs.replacement import publish_run
 from spikein.runs.status import run_rows
 from spikein.store.store import Store
 from tests.spikein.samples import recipe, write
@@ -59,19 +60,19 @@ def test_many_changes_are_counted(tmp_path):
 
 
 def test_a_run_that_replaces_other_results_says_what_changed_and_where_they_are(tmp_path):
-    assert not changes(published(tmp_path, OLD, 1), "experiment.yaml")
-    said = changes(published(tmp_path, NEW, 2), "experiment.yaml")
+    assert not result_changes(published(tmp_path, OLD, 1), "experiment.yaml")
+    said = result_changes(published(tmp_path, NEW, 2), "experiment.yaml")
     assert "train.lr: 0.001 → 0.002" in said[0]
     (kept,) = (tmp_path / "runs" / "r" / "history").iterdir()
     assert said[1] == f"Those are kept in {kept}."
-    assert not changes(published(tmp_path, NEW, 2), "experiment.yaml")
+    assert not result_changes(published(tmp_path, NEW, 2), "experiment.yaml")
 
 
 def test_where_no_setting_differs_the_kinds_that_do_are_named(tmp_path):
     first = published(tmp_path, OLD, 1)
     second = published(tmp_path, OLD, 2)
     assert changed_kinds(first.record, second.record) == ["thing"]
-    said = changes(second, "experiment.yaml")[0]
+    said = result_changes(second, "experiment.yaml")[0]
     assert "No setting differs; data, code or libraries do" in said
     assert "of thing" in said
 

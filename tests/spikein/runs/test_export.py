@@ -11,11 +11,13 @@ from inject.corpus.background.document import Document
 from inject.corpus.build import Corpus, build_corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import Example, example_id, write_examples
-from inject.plan.plan import make_plan, read_plan, write_plan
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.plan import read_plan, write_plan
 from inject.plan.separators import separators_for
 from inject.settings import Copies, Placement
 from spikein.cli.main import app
-from spikein.runs.folder import link_artifact, publish_run
+from spikein.runs.folder import link_artifact
+from spikein.runs.replacement import publish_run
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Recipe
 from spikein.store.store import Store
@@ -91,12 +93,14 @@ class Run:
             plan = make_plan(
                 self._pool,
                 {one.example_id: ids for one, ids in zip(self._pool, encoded, strict=True)},
-                copies=Copies(fixed=copies),
-                placement=PLACEMENT,
-                seed=0,
+                PlanSettings(
+                    copies=Copies(fixed=copies),
+                    placement=PLACEMENT,
+                    budget=TOKENS,
+                    context=CONTEXT,
+                    seed=0,
+                ),
                 source=corpus,
-                budget=TOKENS,
-                context=CONTEXT,
                 separators=separators_for(PLACEMENT, self._tokenizer),
                 vocabulary=corpus.vocabulary,
             )

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import spikein.runs.swap as module
+import spikein.runs.replacement as module
 from inject.errors import InputError
 from spikein.runs.folder import find_run, link_artifact, linked_artifacts
-from spikein.runs.folder import publish_run as publish
-from spikein.runs.roots import find_roots
+from spikein.runs.register import find_roots
+from spikein.runs.replacement import publish_run as publish
 from spikein.runs.status import artifact_rows, run_rows
 from spikein.store.artifact import Artifact
 from spikein.store.garbage import collect
@@ -118,7 +118,7 @@ def test_a_killed_publication_leaves_the_old_folder_and_is_cleaned_up(tmp_path):
         """
         import os, signal, sys
         from pathlib import Path
-        from spikein.runs.folder import publish_run
+        from spikein.runs.replacement import publish_run
         def fill(folder):
             (folder / "report.html").write_text("half")
             os.kill(os.getpid(), signal.SIGKILL)

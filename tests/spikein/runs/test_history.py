@@ -9,23 +9,27 @@ from pathlib import Path
 
 import pytest
 
-import spikein.runs.folder as module
+import spikein.runs.replacement as module
 from inject.errors import InputError
-from spikein.runs.folder import Published, link_artifact, publish_run, rests_on
-from spikein.runs.history import entries
+from spikein.runs.folder import link_artifact, referenced_artifacts
+from spikein.runs.history import earlier_results
 from spikein.runs.record import read_record
+from spikein.runs.replacement import PublishedRun, publish_run
 from spikein.store.artifact import Artifact
-from spikein.store.store import Store
+from spikein.store.store import ArtifactRules, Store
 from tests.spikein.samples import recipe, write
 
 
 def results(store: Store, number: int, *, protected: bool = False) -> Artifact:
     return store.obtain(
-        recipe(n=number), write(str(number)), label=f"n{number}", protected=protected
+        recipe(n=number),
+        write(str(number)),
+        label=f"n{number}",
+        rules=ArtifactRules(protected=protected),
     ).artifact
 
 
-def publish(root: Path, *numbers: int, page: str = "page", built: bool = True) -> Published:
+def publish(root: Path, *numbers: int, page: str = "page", built: bool = True) -> PublishedRun:
     store = Store(root / "store")
 
     def fill(folder: Path) -> None:
@@ -109,7 +113,7 @@ def test_other_results_of_a_name_keep_the_earlier_ones_with_page_and_links(tmp_p
     before = tree(first.folder)
     second = publish(tmp_path, 2, page="second")
     assert (second.folder / "report.html").read_text() == "second"
-    ((entry, record),) = entries(second.folder)
+    ((entry, record),) = earlier_results(second.folder)
     assert second.earlier == entry
     assert {name: text for name, text in tree(entry).items() if name != "run.json"} == {
         name: text for name, text in before.items() if name != "run.json"
@@ -118,7 +122,10 @@ def test_other_results_of_a_name_keep_the_earlier_ones_with_page_and_links(tmp_p
     assert record.finished == first.record.finished
     (link,) = (entry / "artifacts" / "thing").iterdir()
     assert (link / "deep" / "a.txt").read_text() == "1"
-    assert rests_on(second.folder) == {*first.record.artifacts, *second.record.artifacts}
+    assert referenced_artifacts(second.folder) == {
+        *first.record.artifacts,
+        *second.record.artifacts,
+    }
 
 
 def test_the_same_results_add_no_history(tmp_path):
@@ -130,7 +137,7 @@ def test_the_same_results_add_no_history(tmp_path):
     for _ in range(3):
         publish(tmp_path, 1, built=False)
         publish(tmp_path, 2, built=False)
-    assert len(entries(again.folder)) == 1
+    assert len(earlier_results(again.folder)) == 1
 
 
 def test_results_shown_again_keep_the_time_they_were_finished(tmp_path, monkeypatch):
@@ -159,7 +166,7 @@ def test_a_folder_made_before_there_were_records_is_kept_too(tmp_path):
     (folder / "note.txt").write_text("mine")
     publish(tmp_path, 2, page="new")
     assert (folder / "note.txt").read_text() == "mine"
-    ((entry, record),) = entries(folder)
+    ((entry, record),) = earlier_results(folder)
     assert (entry / "report.html").read_text() == "old"
     assert len(record.artifacts) == 1
     assert not (entry / "note.txt").exists()
@@ -177,12 +184,12 @@ def test_a_damaged_record_is_named_and_replaced_by_the_next_run(tmp_path):
 def test_a_damaged_entry_of_the_history_stands_in_no_run_s_way(tmp_path):
     for number in (1, 2):
         folder = publish(tmp_path, number).folder
-    ((entry, _),) = entries(folder)
+    ((entry, _),) = earlier_results(folder)
     (entry / "run.json").write_text("{")
     publish(tmp_path, 3)
     assert (entry / "report.html").is_file()
     with pytest.raises(InputError, match="or delete the folder"):
-        rests_on(folder)
+        referenced_artifacts(folder)
 
 
 @pytest.mark.parametrize("name", ["../../secret", "/etc/passwd", "figures/../../../x", ""])
@@ -240,4 +247,4 @@ def test_no_link_leads_to_protected_artifacts_and_the_folder_says_so(tmp_path):
         for file in files:
             assert not (Path(path) / file).samefile(secret / "deep/a.txt")
     assert secret.path.name in (folder / "artifacts" / "protected.txt").read_text()
-    assert rests_on(folder) == {f"thing/{one.path.name}" for one in (secret, plain)}
+    assert referenced_artifacts(folder) == {f"thing/{one.path.name}" for one in (secret, plain)}

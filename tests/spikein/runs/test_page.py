@@ -12,15 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.checks.validity import check_validity
+from analysis.page.streams import audit_facts
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
-from spikein.pipeline.build_graph import assemble
+from spikein.pipeline.build_graph import build_graph
 from spikein.progress import Silent
 from spikein.runs.audit import audit_run
 from spikein.runs.folder import linked_artifacts
-from spikein.runs.streams import audited_streams
+from spikein.runs.page_inputs import audited_models
 from spikein.store.environment import CODE, MACHINE, code_version, environment
 from spikein.store.manifest import content_digest, file_records, read_manifest
 from spikein.store.store import Store
@@ -264,23 +265,27 @@ def test_the_page_says_when_with_what_code_and_on_what_machine_and_not_on_which_
 
 def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swept):
     root, result = swept
-    assembly = assemble(read_experiment(result.folder / "experiment.yaml"))
-    report = get_executor("in-process").run(assembly.graph, Store(root / "store"), Silent())
-    shown = audited_streams(assembly, report)
+    experiment_graph = build_graph(read_experiment(result.folder / "experiment.yaml"))
+    report = get_executor("in-process").run(experiment_graph.graph, Store(root / "store"), Silent())
+    models = audited_models(experiment_graph, report)
+    shown = audit_facts(models, several_seeds=False)
     command = audit_run(result.folder, rules=None)
     assert len(shown) == len(command.streams) == 4, "two sizes and two kinds of doses"
     assert all(audit["passed"] for audit in shown.values())
     assert sorted(audit["tokens searched"] for audit in shown.values()) == sorted(
         audit.tokens_searched for audit in command.streams.values()
     )
-    for step in {node.audit.digest: node.audit for node in assembly.nodes}.values():
+    for step in {node.audit.digest: node.audit for node in experiment_graph.nodes}.values():
         folder = report.artifact(step).path
         kept = {name: (folder / name).read_bytes() for name in ("audit.json", "manifest.json")}
         try:
             falsify(folder)
             # A fresh look, as another process has: what was verified before is remembered.
-            report = get_executor("in-process").run(assembly.graph, Store(root / "store"), Silent())
-            check = check_validity([], audited_streams(assembly, report))[0]
+            report = get_executor("in-process").run(
+                experiment_graph.graph, Store(root / "store"), Silent()
+            )
+            models = audited_models(experiment_graph, report)
+            check = check_validity([], audit_facts(models, several_seeds=False))[0]
             assert check.verdict == "failed"
             assert check.sentence.startswith("1 of 4 streams failed")
             assert not audit_run(result.folder, rules=None).clean

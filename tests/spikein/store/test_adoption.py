@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from inject.examples.example import read_examples, write_examples
-from spikein.executors import get_executor
+from spikein.api.plan import plan as plan_experiment
+from spikein.api.run import run as run_experiment
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, Step, StepContext, plan
 from spikein.progress import Silent
-from spikein.run import plan_experiment, run_experiment
 from spikein.store.artifact import open_artifact
 from spikein.store.manifest import Reading
 from spikein.store.store import Store
@@ -25,10 +25,10 @@ class Built(Silent):
         self.steps: list[str] = []
         self.taken_over: list[str] = []
 
-    def started(self, name: str, *, number: int, total: int) -> None:
+    def step_started(self, name: str, *, number: int, total: int) -> None:
         self.steps.append(name)
 
-    def finished(
+    def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
         if same_as is not None:
@@ -128,10 +128,9 @@ def experiment(folder: Path, *overrides: str) -> Built:
     told = Built()
     run_experiment(
         folder / "tiny.yaml",
-        list(overrides),
-        store_root=folder / "store",
-        runs_root=folder / "runs",
-        executor=get_executor("in-process"),
+        overrides=overrides,
+        store=folder / "store",
+        runs=folder / "runs",
         progress=told,
     )
     return told
@@ -140,7 +139,7 @@ def experiment(folder: Path, *overrides: str) -> Built:
 @pytest.mark.slow
 def test_tune_share_trains_no_model_and_scores_nothing_again(lab):
     planned = plan_experiment(
-        lab / "tiny.yaml", ["detect.tune_share=0.5"], store_root=lab / "store"
+        lab / "tiny.yaml", overrides=["detect.tune_share=0.5"], store=lab / "store"
     )
     by_kind = {row.kind: row.state for row in planned.rows}
     assert by_kind["corpus"] == "in the store"
@@ -148,7 +147,7 @@ def test_tune_share_trains_no_model_and_scores_nothing_again(lab):
     assert by_kind["model"] == "to do, unless its inputs stay equal"
     told = experiment(lab, "detect.tune_share=0.5", "name=tuned")
     kinds = {name.split()[0] for name in told.steps}
-    assert kinds == {"examples", "results", "gains"}
+    assert kinds == {"examples", "results", "accuracy_gain"}
 
 
 @pytest.mark.slow
@@ -191,10 +190,10 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
     from dataclasses import replace
 
     from spikein.config.load import read_experiment
-    from spikein.pipeline.build_graph import assemble
+    from spikein.pipeline.build_graph import build_graph
     from spikein.store.store import Artifact
 
-    steps = assemble(read_experiment(lab / "tiny.yaml")).graph.steps
+    steps = build_graph(read_experiment(lab / "tiny.yaml")).graph.steps
     store = Store(lab / "store")
     kinds = set()
     for number, step in enumerate(steps):

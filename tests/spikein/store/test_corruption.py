@@ -12,11 +12,13 @@ import pytest
 
 from inject.digest import digest
 from inject.errors import InputError
+from inject.formats import ExportSettings
+from spikein.api.plan import plan as plan_experiment
+from spikein.api.report import render_report
 from spikein.executors import RunReport
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Silent
-from spikein.run import plan_experiment, render_report
 from spikein.runs.audit import audit_run
 from spikein.runs.export import export_run
 from spikein.runs.status import artifact_rows
@@ -34,11 +36,12 @@ OVERRIDES = (
     "variants={of: [{kind: whole}, {kind: lower_case}]}",
     "detect.detectors=[loss, lowercase, reference, dc_pdd, blind]",
 )
+EXPORT = ExportSettings(format="jsonl")
 KINDS = {
     "tokenizer", "corpus", "examples", "variants", "plan", "audit", "model", "statistics",
-    "frequency", "scores", "accuracy", "gains", "trajectory", "results",
+    "frequency", "scores", "accuracy", "accuracy_gain", "trajectory", "results",
 }  # fmt: skip
-READ_BY_NOBODY = {"gains", "trajectory", "results"}
+READ_BY_NOBODY = {"accuracy_gain", "trajectory", "results"}
 """Kinds of which no other artifact is made."""
 LEAST_CASES = 144
 
@@ -50,7 +53,7 @@ class Told(Silent):
         self.built: list[str] = []
         self.notices: list[str] = []
 
-    def started(self, name: str, *, number: int, total: int) -> None:
+    def step_started(self, name: str, *, number: int, total: int) -> None:
         self.built.append(name)
 
     def notice(self, text: str) -> None:
@@ -80,10 +83,10 @@ def lab(finished: Path, tmp_path: Path) -> Path:
 
 def _graph(folder: Path, *overrides: str) -> Graph:
     from spikein.config.load import read_experiment
-    from spikein.pipeline.build_graph import assemble
+    from spikein.pipeline.build_graph import build_graph
 
     experiment = read_experiment(folder / "tiny.yaml", [*OVERRIDES, *overrides])
-    return assemble(experiment).graph.whole()
+    return build_graph(experiment).graph.whole()
 
 
 def artifacts(root: Path, kind: str = "*") -> list[Path]:
@@ -282,7 +285,9 @@ def test_the_advised_repair_leaves_a_run_that_works(lab, finished):
         own(path / "scores.parquet")
         (path / "scores.parquet").write_bytes(b"PAR1")
     assert len(collect_damaged(Store(lab / "store")).removed) == len(scores)
-    lacking = plan_experiment(finished / "tiny.yaml", list(OVERRIDES), store_root=lab / "store")
+    lacking = plan_experiment(
+        finished / "tiny.yaml", overrides=list(OVERRIDES), store=lab / "store"
+    )
     assert {f"{row.kind} {row.label}" for row in lacking.rows if not row.stored} >= set(names)
     shutil.copy(finished / "tiny.yaml", lab / "tiny.yaml")
     result = run(lab, *OVERRIDES)
@@ -324,7 +329,7 @@ def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
     for kind, pattern in (("audit", "audit.json"), ("corpus", "tokens-*.bin")):
         refused(kind, pattern, lambda: audit_run(run_folder, rules=None))
     for kind, pattern in (("corpus", "tokens-*.bin"), ("plan", "payload.bin")):
-        refused(kind, pattern, lambda: export_run(run_folder, lab / "out", format="jsonl"))
+        refused(kind, pattern, lambda: export_run(run_folder, lab / "out", EXPORT))
     render_report(run_folder, store_root=lab / "store")
 
 

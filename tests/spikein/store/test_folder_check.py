@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import spikein.run as module
 from inject.errors import InputError
 from spikein.cli.main import app
 from spikein.store.folder_check import check_folder, check_writable
@@ -49,10 +48,11 @@ BAD = [a_file, through_a_file, a_dangling_link, below_a_dangling_link, a_circle]
 def nothing_is_built(monkeypatch):
     """Naming the steps is the first work; a run that gets there has been let through."""
 
-    def assemble(experiment):
+    def build_graph(experiment):
         raise AssertionError("work began")
 
-    monkeypatch.setattr(module, "assemble", assemble)
+    for module in ("run", "plan", "report"):
+        monkeypatch.setattr(f"spikein.api.{module}.build_graph", build_graph)
 
 
 @pytest.mark.parametrize("option", ["--store", "--runs"])

@@ -8,10 +8,10 @@ import pytest
 
 from spikein.store.garbage import collect, collect_damaged
 from spikein.store.manifest import Recipe, StoreError
-from spikein.store.store import Store
+from spikein.store.store import ArtifactRules, Store
 from tests.spikein.samples import recipe, visible, write
 
-LOG = ("log.txt",)
+LOG = ArtifactRules(volatile=("log.txt",))
 
 
 def damage_size(path: Path) -> None:
@@ -62,13 +62,13 @@ def test_damage_is_named_and_can_be_repaired(tmp_path, damage, named):
 
 def test_what_was_made_of_content_that_is_gone_is_damaged(tmp_path):
     store = Store(tmp_path)
-    bottom = store.obtain(recipe(a=1), write("1"), label="bottom", volatile=LOG).artifact
+    bottom = store.obtain(recipe(a=1), write("1"), label="bottom", rules=LOG).artifact
     above = Recipe(kind="upper", version=1, settings={}, inputs={"in": bottom.digest})
     top = store.obtain(above, write("2"), label="top", inputs={"in": bottom}).artifact
     assert not collect_damaged(store).removed
     store.remove(bottom.path, digest12=bottom.digest[:12])
     assert not collect_damaged(store).removed
-    store.obtain(recipe(a=1), write("1"), label="bottom", volatile=LOG)
+    store.obtain(recipe(a=1), write("1"), label="bottom", rules=LOG)
     assert not collect_damaged(store).removed
     store.remove(bottom.path, digest12=bottom.digest[:12])
     store.obtain(recipe(a=1), write("other"), label="bottom")

@@ -15,15 +15,19 @@ import xxhash
 
 from inject.digest import digest, text_digest
 from spikein.store.manifest import StoreError
-from spikein.store.store import Store
+from spikein.store.store import ArtifactRules, Store
 from tests.spikein.mounts import mounted
 from tests.spikein.samples import leftovers, recipe, visible, write
 
 
 def test_obtain_builds_once_and_makes_read_only(tmp_path):
     store = Store(tmp_path)
-    first = store.obtain(recipe(a=1), write("x"), label="my label", volatile=("log.txt",))
-    again = store.obtain(recipe(a=1), write("y"), label="another", volatile=("log.txt",))
+    first = store.obtain(
+        recipe(a=1), write("x"), label="my label", rules=ArtifactRules(volatile=("log.txt",))
+    )
+    again = store.obtain(
+        recipe(a=1), write("y"), label="another", rules=ArtifactRules(volatile=("log.txt",))
+    )
     assert (first.built, again.built) == (True, False)
     assert first.artifact.path == again.artifact.path
     assert first.artifact.path.name == f"my-label-{recipe(a=1).digest[:12]}"
@@ -48,7 +52,7 @@ def test_manifest_names_no_path_and_no_host(tmp_path):
 def test_volatile_files_leave_the_content_digest_alone(tmp_path):
     manifests = [
         Store(tmp_path / name)
-        .obtain(recipe(a=1), write("x"), label="l", volatile=("log.*",))
+        .obtain(recipe(a=1), write("x"), label="l", rules=ArtifactRules(volatile=("log.*",)))
         .artifact.manifest
         for name in ("one", "two")
     ]

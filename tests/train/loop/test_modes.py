@@ -9,9 +9,9 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from inject.plan.plan import make_plan
+from inject.plan.make_plan import PlanSettings, make_plan
 from inject.settings import Copies, Placement
-from inject.stream.exposures import ExposureLedger
+from inject.stream.exposures import ExposureRecorder
 from inject.stream.order import window_order
 from tests.inject.streams import random_source, separators_of, spiked_examples, whole_texts
 from train.execution import ExecutionSettings
@@ -47,18 +47,20 @@ def spiked(copies: int = 2):
     plan = make_plan(
         examples,
         tokens,
-        copies=Copies(fixed=copies),
-        placement=placement,
-        seed=0,
+        PlanSettings(
+            copies=Copies(fixed=copies),
+            placement=placement,
+            budget=16 * CONTEXT,
+            context=CONTEXT,
+            seed=0,
+        ),
         source=source,
-        budget=16 * CONTEXT,
-        context=CONTEXT,
         separators=separators_of(placement),
         vocabulary=ROWS,
     )
     view = plan.view(source)
     masks = [np.arange(len(tokens[name.example_id])) % 3 == 1 for name in plan.names()]
-    return view, masks, ExposureLedger(view, plan.names(), whole_texts(tokens))
+    return view, masks, ExposureRecorder(view, plan.names(), whole_texts(tokens))
 
 
 def settings(**changes: Any) -> TrainSettings:

@@ -26,10 +26,10 @@ class OnGpu:
 class Told(SimpleNamespace):
     rows: list[dict[str, Any]]
 
-    def saw(self, **row: Any) -> None:
+    def record(self, **row: Any) -> None:
         self.rows.append(row)
 
-    def seen(self) -> Any:
+    def recorded(self) -> Any:
         return self.rows
 
     def restore(self, exposures: Any) -> None:

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from inject.errors import InputError
-from inject.stream.exposures import CopyName, ExposureLedger, read_exposures
+from inject.stream.exposures import CopyName, ExposureRecorder, read_exposures
 from inject.stream.order import window_order
 from inject.stream.view import Insertions, View
 from train.loop.log import read_log
@@ -51,7 +51,7 @@ class ListLedger:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
 
-    def saw(self, **row: Any) -> None:
+    def record(self, **row: Any) -> None:
         self.rows.append({**row, "ids": row["ids"].copy()})
 
     def write(self, path: Path) -> None:
@@ -246,7 +246,7 @@ def test_exposures_of_a_real_view(tmp_path, tiny_tokenizer) -> None:
     )
     view = View(Clean(), insertions, budget=160, context=16)
     names = [CopyName("e", "d", copy, "whole") for copy in range(2)]
-    ledger = ExposureLedger(view, names, {("e", "whole"): payload})
+    ledger = ExposureRecorder(view, names, {("e", "whole"): payload})
     run(tmp_path, tiny_tokenizer, view=view, ledger=ledger)
     rows = read_exposures(tmp_path).to_pylist()
     order = window_order(0, 0, 10).tolist()

@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from inject.shipped import SHAPES
 from train.models.families import FAMILIES
-from train.models.model_sizes import PUBLISHED, SHAPES, known_sizes, sizes_of_config
+from train.models.model_sizes import PUBLISHED, known_sizes, sizes_of_config
 from train.models.shapes import Shape, build_model, load_shape, parameter_count
 from train.settings import ModelSettings
 
@@ -14,7 +15,7 @@ from train.settings import ModelSettings
 def test_a_published_model_has_the_parameters_its_shape_file_says(name: str) -> None:
     sizes = known_sizes(ModelSettings(pretrained=name))
     assert sizes is not None
-    text = (SHAPES / f"{PUBLISHED[name][0]}.yaml").read_text()
+    text = SHAPES.find(PUBLISHED[name][0]).read_text()
     assert f"{parameter_count(sizes.shape, sizes.vocabulary):,} parameters" in text
     assert sizes.shape == Shape.model_validate(yaml.safe_load(text))
 
@@ -33,7 +34,7 @@ def test_an_unknown_id_has_no_sizes_and_nothing_is_asked(monkeypatch: pytest.Mon
 
 
 def test_a_shape_needs_its_vocabulary() -> None:
-    path = str(SHAPES / "llama-1m.yaml")
+    path = "llama-1m"
     trained = ModelSettings.model_validate({"shape": path, "tokenizer": {"train": 512}})
     sizes = known_sizes(trained)
     assert sizes is not None

@@ -85,7 +85,7 @@ def test_identity_is_that_of_the_content(folder: Path, tmp_path: Path) -> None:
     assert model_identity(str(folder)) != model_identity(str(copy))
 
 
-def test_a_hub_that_cannot_be_reached_is_told_within_seconds(
+def test_a_hub_that_cannot_be_reached_is_said_within_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from huggingface_hub import HfApi, constants
@@ -96,7 +96,7 @@ def test_a_hub_that_cannot_be_reached_is_told_within_seconds(
     monkeypatch.setattr(HfApi, "model_info", unreachable)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     started = time.perf_counter()
-    with pytest.raises(InputError, match=r"hub cannot be reached \(Name or.*Give a local folder"):
+    with pytest.raises(InputError, match=r"hub cannot be reached .*Name or.*Give a local folder"):
         load_causal_model("nobody/nothing")
     assert time.perf_counter() - started < 5
 

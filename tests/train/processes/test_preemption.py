@@ -16,7 +16,7 @@ def test_the_command_line_ends_with_143(monkeypatch):
     def run_experiment(*_: object, **__: object) -> None:
         raise Preempted("ended by SIGTERM after step 3 of 5")
 
-    monkeypatch.setattr("spikein.run.run_experiment", run_experiment)
+    monkeypatch.setattr("spikein.api.run.run", run_experiment)
     result = CliRunner().invoke(app, ["run", "configs/quickstart.yaml"])
     assert result.exit_code == 143
     assert "ended by SIGTERM after step 3 of 5" in result.output

@@ -5,7 +5,6 @@ import gzip
 import importlib
 import inspect
 import json
-import logging
 import sys
 import time
 from pathlib import Path
@@ -19,11 +18,12 @@ from inject.corpus.background import (
     FilesSource,
     HubSource,
     Skipped,
-    hub,
 )
 from inject.corpus.background.docstrings import cache_folder
 from inject.digest import canonical
-from inject.errors import InputError
+from inject.errors import InputError, Unreachable
+from inject.hub.offline import UNRESOLVED, without_network
+from inject.hub.resolver import forget_commits
 
 
 @pytest.fixture(autouse=True)
@@ -277,9 +277,9 @@ def test_cache_folder_follows_the_environment(tmp_path, monkeypatch):
 
 @pytest.fixture
 def no_memory():
-    hub._commit.cache_clear()
+    forget_commits()
     yield
-    hub._commit.cache_clear()
+    forget_commits()
 
 
 def test_hub_source_reads_a_local_folder(tmp_path, monkeypatch):
@@ -298,20 +298,19 @@ def test_hub_source_reads_a_local_folder(tmp_path, monkeypatch):
         list(HubSource(kind="hub", id=str(folder), split="nothing").documents())
 
 
-def test_hub_out_of_reach(no_memory, monkeypatch, caplog):
+def test_hub_out_of_reach(no_memory, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     source = HubSource(kind="hub", id="owner/name", revision="v1")
     with pytest.raises(InputError) as caught:
         list(source.documents())
-    assert all(
-        part in str(caught.value) for part in ["owner/name", "'v1'", "'train'", "kind: files"]
-    )
-    with caplog.at_level(logging.WARNING):
-        assert source.identity()["commit"] == "unresolved:v1"
-    assert "unresolved" in caplog.text
+    assert all(part in str(caught.value) for part in ["owner/name", "'v1'", "kind: files"])
+    with pytest.raises(Unreachable):
+        source.identity()
+    with without_network():
+        assert source.identity()["commit"] == UNRESOLVED
 
 
-def test_hub_without_network_is_told_within_seconds(no_memory, monkeypatch):
+def test_hub_without_network_is_said_within_seconds(no_memory, monkeypatch):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -353,7 +352,10 @@ def test_hub_streams_the_commit_that_its_identity_names(no_memory, monkeypatch):
     assert [document.text for document in source.documents()] == ["x", "y"]
     assert source.identity()["commit"] == "a" * 40
     assert loaded == [
-        (("owner/name", "en"), {"split": "train", "streaming": True, "revision": "a" * 40})
+        (
+            ("owner/name",),
+            {"name": "en", "split": "train", "streaming": True, "revision": "a" * 40},
+        )
     ]
     assert len(asked) == 1
     assert 0 < asked[0][2] <= 30
@@ -366,7 +368,7 @@ def test_hub_answers_that_there_is_no_such_thing(no_memory, monkeypatch):
     response = httpx2.Response(404, request=httpx2.Request("GET", "https://hub.invalid"))
     answer(monkeypatch, RepositoryNotFoundError("404", response=response))
     for call in (HubSource.identity, lambda source: list(source.documents())):
-        with pytest.raises(InputError, match="no such data set"):
+        with pytest.raises(InputError, match="nor a data set on the hub"):
             call(HubSource(kind="hub", id="owner/nothing"))
 
 

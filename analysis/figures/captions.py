@@ -1,0 +1,70 @@
+"""What captions and alternative texts say of the points drawn: their rows, and where they stand."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from analysis.metrics_table import Cell
+from analysis.selection.ranking import common_rows
+
+_MOST_NAMED = 4
+
+
+def describe_sample_sizes(arms: Sequence[Mapping[str, Cell | None]]) -> str:
+    """Say how many rows and seeds stand behind the points, and behind those on rows of their own.
+
+    Args:
+        arms: the points of each panel, by detector.
+    """
+    drawn = [
+        {name: cell for name, cell in arm.items() if cell is not None and cell.available}
+        for arm in arms
+    ]
+    drawn = [arm for arm in drawn if arm]
+    if not drawn:
+        return ""
+    shared = [common_rows(arm) for arm in drawn]
+    own: dict[str, set[tuple[int, int]]] = {}
+    for arm, rows in zip(drawn, shared, strict=True):
+        for name, cell in arm.items():
+            if (cell.n_members, cell.n_nonmembers) != rows:
+                own.setdefault(name, set()).add((cell.n_members, cell.n_nonmembers))
+    seeds = max(cell.n_seeds for arm in drawn for cell in arm.values())
+    said = (
+        f"{range_text(rows[0] for rows in shared)} members and "
+        f"{range_text(rows[1] for rows in shared)} "
+        "non-members of the test split, "
+        + ("one training seed." if seeds == 1 else f"{seeds} training seeds.")
+    )
+    apart = "; ".join(
+        f"{name} {range_text(rows[0] for rows in found)} and "
+        f"{range_text(rows[1] for rows in found)}"
+        for name, found in own.items()
+    )
+    return f"{said} On rows of their own: {apart}." if apart else said
+
+
+def range_text(numbers: Iterable[int]) -> str:
+    """Return `112`, or `99 to 112`."""
+    ends = list(numbers)
+    return " to ".join(dict.fromkeys(f"{end:,}" for end in (min(ends), max(ends))))
+
+
+def interval_text(value: float, low: float, high: float) -> str:
+    """Return a number with its interval, for reading aloud."""
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
+def describe_extremes(cells: Mapping[str, Cell | None]) -> str:
+    """Say which points stand highest and lowest of one panel."""
+    there = [(name, cell) for name, cell in cells.items() if cell is not None and cell.available]
+    there.sort(key=lambda item: -item[1].value)
+    if len(there) > _MOST_NAMED:
+        ends = (("highest", there[:3]), ("lowest", there[-1:]))
+    else:
+        ends = (("", there), ("", []))
+    told = []
+    for word, some in ends:
+        listed = ", ".join(
+            f"{name} {interval_text(cell.value, cell.low, cell.high)}" for name, cell in some
+        )
+        told += [f"{word} {listed}".strip()] if listed else []
+    return "; ".join(told) or "nothing measured"

@@ -1,0 +1,114 @@
+"""The content of a page, from the artifacts of a run and plain values.
+
+What the page shows is decided here and in the modules beside this one. `spikein.runs.publish` only
+collects the inputs and writes the folder.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.arm import Arm, axis_names
+from analysis.checks.validity import check_validity
+from analysis.figures.style import ReportFigure
+from analysis.metrics_table import split_by_cohort
+from analysis.page.background import background_audit
+from analysis.page.notes import PoolReport, pool_notes
+from analysis.page.provenance import NamedArtifact, StepRecord, provenance
+from analysis.page.report import CostRow, Report
+from analysis.page.settings_summary import ArmSettings, description, setup
+from analysis.page.streams import Stream, TrainedModel, audit_facts, copies_by_model
+from analysis.page.trajectory import trajectory_view
+from analysis.passage_copies import passage_sentences
+from analysis.results import Analysis
+from analysis.summary import summary_sentences
+from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
+from analysis.task_accuracy.contamination import read_accuracy_table
+from analysis.trajectory.checkpoints import TrajectoryTables
+from inject.overlap.filter import read_overlaps
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageInputs:
+    """Everything that a page is made of."""
+
+    name: str
+    """Of the experiment."""
+    experiment_yaml: str
+    """The resolved experiment file."""
+    datasets: Sequence[str]
+    seeds: Sequence[int]
+    swept: Sequence[str]
+    """The swept axes."""
+    settings: Sequence[ArmSettings]
+    """Of every arm."""
+    arms: Sequence[Arm]
+    """The scored models: arms, their base models and reported twins."""
+    analysis: Analysis
+    figures: Sequence[ReportFigure]
+    audited: Sequence[TrainedModel]
+    """All models whose streams were audited, shadow models included."""
+    trained: Sequence[TrainedModel]
+    """All models that were trained on a contaminated stream, or on that of a twin."""
+    streams: Sequence[Stream]
+    """Of the arms and the reported twins."""
+    corpora: Sequence[Path]
+    """The folders of the corpora."""
+    pools: Sequence[PoolReport]
+    accuracy: Path | None
+    """The folder of the task accuracies; None where no dataset has closed answers."""
+    trajectory: TrajectoryTables | None
+    """Detection along training; None where no checkpoint was kept."""
+    steps: Sequence[StepRecord]
+    artifacts: Sequence[NamedArtifact]
+    """Those that the page names by their digests."""
+    code: str
+    """The version of the code that makes the page."""
+    libraries: dict[str, str]
+    """Name → version of the libraries that matter."""
+    notes: Sequence[str] = ()
+    """What the graph left out, and why."""
+    show_protected: bool = False
+    """Whether the texts of protected datasets may appear in the page."""
+
+
+def build_report(inputs: PageInputs) -> Report:
+    """Return the report, ready to be rendered."""
+    audits = [read_overlaps(folder) for folder in inputs.corpora]
+    axes = list(dict.fromkeys(axis for arm in inputs.settings for axis in arm.axes))
+    notes = [*inputs.notes, *pool_notes(inputs.pools)]
+    return Report(
+        name=inputs.name,
+        arms=inputs.arms,
+        analysis=inputs.analysis,
+        experiment_yaml=inputs.experiment_yaml,
+        description=description(inputs.settings, inputs.datasets),
+        setup=setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds),
+        audits=audit_facts(inputs.audited, several_seeds=len(inputs.seeds) > 1),
+        fed=copies_by_model(inputs.trained),
+        streams=inputs.streams,
+        backgrounds=[background_audit(*audit) for audit in audits if audit is not None],
+        gains=[]
+        if inputs.accuracy is None
+        else accuracy_gain_tables(read_accuracy_table(inputs.accuracy), axes),
+        along=None
+        if inputs.trajectory is None
+        else trajectory_view(inputs.trajectory, inputs.swept),
+        figures=inputs.figures,
+        cost=[CostRow(one.name, one.tokens, one.seconds, one.from_store) for one in inputs.steps],
+        provenance=provenance(
+            inputs.steps, inputs.artifacts, code=inputs.code, libraries=inputs.libraries
+        ),
+        notes=[*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)],
+        show_protected=inputs.show_protected,
+    )
+
+
+def summary_lines(report: Report) -> list[str]:
+    """Return the lines that a run prints at its end: checks, headline, detection along training."""
+    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
+    backgrounds = [one.facts for one in report.backgrounds]
+    checks = check_validity(tables, report.audits, report.fed, backgrounds)
+    lines = [f"{check.name}: {check.verdict}. {check.sentence}" for check in checks]
+    along = report.along.sentences if report.along else ()
+    return [*lines, *summary_sentences(tables), *along]

@@ -1,0 +1,58 @@
+"""What a reader must know of the pools: rows that were dropped, pooled strata, protected texts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class PoolReport(NamedTuple):
+    """What became of the rows of one pool of examples."""
+
+    label: str
+    datasets: Mapping[str, Mapping[str, Any]]
+    """Dataset → the facts that the pool records of it (`examples.json`)."""
+
+
+def pool_notes(pools: Sequence[PoolReport]) -> list[str]:
+    """Return a sentence for everything that is unusual, dataset by dataset."""
+    notes = []
+    for pool in pools:
+        where = f"{pool.label} · " if len(pools) > 1 else ""
+        for name, facts in pool.datasets.items():
+            notes += _dataset_notes(f"{where}{name}", facts)
+            if facts["protected"]:
+                notes.append(
+                    f"{name} is a protected dataset: its texts appear neither here nor in the "
+                    "tables of this folder. Do not share the artifacts that hold them."
+                )
+    return notes
+
+
+def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
+    notes = []
+    dropped = {
+        "duplicates": facts["duplicates"],
+        "empty": facts["empty"],
+        "without an answer": facts["unanswered"],
+        "for their length (shorter than pool.min_tokens)": facts["too_short"],
+        "for their length (longer than the context)": (
+            facts["too_long"] if facts["long_examples"] == "drop" else 0
+        ),
+        "near-duplicates": len(facts["near_duplicates"]),
+        "near-duplicates of rows of other datasets": len(facts["near_duplicates_across"]),
+    }
+    reasons = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
+    if reasons:
+        notes.append(f"{name}: dropped {reasons}.")
+    if pooled := facts["strata_pooled"]["strata"]:
+        notes.append(
+            f"{name}: {pooled} of {facts['strata']} strata "
+            f"({facts['strata_pooled']['rows']} rows) are too small to be balanced on "
+            "both sides (or their groups too large); they were drawn from as one."
+        )
+    if facts["too_long"] and facts["long_examples"] != "drop":
+        treatment = {"truncate": "cut to it", "split": "left whole, over several windows"}
+        notes.append(
+            f"{name}: {facts['too_long']} rows are longer than the context and were "
+            f"{treatment[facts['long_examples']]}."
+        )
+    return notes

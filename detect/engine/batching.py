@@ -1,0 +1,137 @@
+"""Sequences of ids → batches that fit the memory → inputs of a model.
+
+Used by both passes over a model: token statistics and task accuracy. Sequences come sorted by
+falling length, so the first of a batch is its longest, and a batch holds at most `batch_tokens`
+padded tokens. The padding mask comes from lengths alone, so that no id (0 included) is ever taken
+for padding. Running out of memory halves the batch and goes on.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from detect.engine.target import Target
+from inject.errors import InputError
+
+_log = logging.getLogger(__name__)
+
+I64 = npt.NDArray[np.int64]
+PaddingSide = Literal["right", "left"]
+_BATCH_TOKENS = {"cpu": 2048}
+_BATCH_TOKENS_ELSEWHERE = 16384
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class PaddedBatch(NamedTuple):
+    """Sequences of one batch as a model takes them."""
+
+    inputs: dict[str, torch.Tensor]
+    """Keyword arguments of the model, on its device."""
+    starts: I64
+    """Where each sequence begins in its row."""
+    length: int
+    """Of every row, padding included."""
+
+
+def default_batch_tokens(target: Target) -> int:
+    """Return the padded tokens of one batch that suit the target's device."""
+    return _BATCH_TOKENS.get(target.device.type, _BATCH_TOKENS_ELSEWHERE)
+
+
+def run_in_batches(
+    target: Target,
+    items: Sequence[Item],
+    forward: Callable[[Sequence[Item]], Result],
+    *,
+    length: Callable[[Item], int],
+    batch_tokens: int,
+    max_sequences: int | None = None,
+) -> Iterator[tuple[Sequence[Item], Result]]:
+    """Yield each batch with what the model makes of it.
+
+    Args:
+        target: names the model and its device in messages.
+        items: sorted by falling length.
+        forward: one pass of the model over a batch; called again with half of it where the memory
+            does not suffice.
+        length: tokens of an item.
+        batch_tokens: padded tokens in one batch.
+        max_sequences: sequences in one batch at most; no limit by default.
+
+    Raises:
+        InputError: one sequence alone exceeds the memory.
+    """
+    position = 0
+    while position < len(items):
+        fitting = max(1, batch_tokens // length(items[position]))
+        batch = items[position : position + min(fitting, max_sequences or fitting)]
+        try:
+            result = forward(batch)
+        except (RuntimeError, MemoryError) as error:
+            if not _out_of_memory(error):
+                raise
+            batch_tokens = _halved(len(batch), length(batch[0]), target, error)
+            continue
+        yield batch, result
+        position += len(batch)
+
+
+def pad_sequences(
+    target: Target, sequences: Sequence[Any], *, side: PaddingSide, always_mask: bool = False
+) -> PaddedBatch:
+    """Return sequences of ids as the inputs of one pass.
+
+    Args:
+        target: the model.
+        sequences: of ids.
+        side: where padding stands.
+        always_mask: give the model a mask also where nothing is padded. Without one it may take
+            another kernel, whose results differ in the last bits.
+    """
+    length = max(map(len, sequences))
+    ids = np.zeros((len(sequences), length), np.int64)
+    mask = np.zeros_like(ids)
+    positions = np.zeros_like(ids)
+    starts = np.zeros(len(sequences), np.int64)
+    for row, sequence in enumerate(sequences):
+        size = len(sequence)
+        start = length - size if side == "left" else 0
+        ids[row, start : start + size] = sequence
+        mask[row, start : start + size] = 1
+        positions[row, start : start + size] = np.arange(size)
+        starts[row] = start
+    arrays = {"input_ids": ids}
+    if always_mask or not mask.all():
+        arrays["attention_mask"] = mask
+        if target.takes("position_ids"):
+            arrays["position_ids"] = positions
+    inputs = {name: torch.from_numpy(array).to(target.device) for name, array in arrays.items()}
+    return PaddedBatch(inputs, starts, length)
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    text = str(error).lower()
+    return any(part in text for part in ("out of memory", "not enough memory", "allocate memory"))
+
+
+def _halved(sequences: int, longest: int, target: Target, error: BaseException) -> int:
+    """Return the new limit in padded tokens after a batch did not fit the memory."""
+    if sequences == 1:
+        raise InputError(
+            f"one sequence of {longest} tokens alone exceeds the memory of {target.device}",
+            where=target.name,
+            hint="Give a smaller context, a 16-bit dtype, or another device.",
+        ) from error
+    if target.device.type == "cuda":
+        torch.cuda.empty_cache()
+    fewer = sequences // 2
+    _log.warning("out of memory: going on with %d sequences a batch", fewer)
+    return fewer * longest

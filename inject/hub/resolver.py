@@ -1,0 +1,171 @@
+"""Which commit of the hub an id and a revision stand for: asked once, the same for everybody.
+
+Data sets, background, tokenizers and models all come here. The hub is asked one question with a
+time-out of `TIMEOUT_SECONDS`, and a commit that it names is kept for the rest of the process, so
+what is hashed into an identity is what is read, even where a branch moves meanwhile. Failures are
+not kept. Where the hub gives no answer (no network, HF_HUB_OFFLINE=1), a full commit stands for
+itself, and a branch or tag for the commit that the hub library's own cache recorded for it, with a
+warning; where that knows none either, the error says so, and only a plan goes on
+(`inject.hub.offline`).
+"""
+
+import functools
+import logging
+import re
+from typing import Literal, NamedTuple
+
+from inject.errors import InputError, Unreachable
+from inject.hub.offline import mark_unresolved
+
+TIMEOUT_SECONDS = 10.0
+"""How long to wait for the hub's first answer."""
+
+RepositoryKind = Literal["dataset", "model"]
+"""What a repository holds; a tokenizer's is of the kind `model`."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_NAMES = {"dataset": "data set", "model": "model"}
+_LOCAL_COPIES = {
+    "dataset": "A local copy can be given instead: `path:`, or `{kind: files, path: ...}` for the "
+    "background.",
+    "model": "Give a local folder, or try again with a connection.",
+}
+_log = logging.getLogger(__name__)
+
+
+class Repository(NamedTuple):
+    """A repository at one commit, as the hub describes it."""
+
+    commit: str
+    """40 hex digits."""
+    files: tuple[str, ...]
+    """Names of all its files."""
+
+
+def identity_commit(kind: RepositoryKind, hub_id: str, revision: str | None, *, what: str) -> str:
+    """Return the commit to be hashed into an identity; a plan without a network gets a mark.
+
+    Args:
+        kind: what the repository holds.
+        hub_id: such as `owner/name`.
+        revision: branch, tag or commit; None for the main branch.
+        what: its name for people, noted in a plan, such as `background owner/name`.
+
+    Raises:
+        InputError: as `resolve_commit`.
+    """
+    try:
+        return resolve_commit(kind, hub_id, revision)
+    except Unreachable as error:
+        return mark_unresolved(what, error)
+
+
+def resolve_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
+    """Return the commit (40 hex digits) that a branch, tag or commit names.
+
+    Raises:
+        Unreachable: the hub gives no answer, and its cache here knows no such revision.
+        InputError: the hub knows no such id or revision, or gives no access to it.
+    """
+    # A commit is the name of a content: there is nothing to look up.
+    if revision is not None and _COMMIT.fullmatch(revision):
+        return revision
+    return _resolved(kind, hub_id, revision)
+
+
+@functools.cache
+def describe_repository(kind: RepositoryKind, hub_id: str, revision: str | None) -> Repository:
+    """Ask the hub for a repository's commit and files; one request.
+
+    Raises:
+        Unreachable: no answer within `TIMEOUT_SECONDS`, or offline mode.
+        InputError: the hub knows no such id or revision, or gives no access to it.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    api = HfApi()
+    ask = api.dataset_info if kind == "dataset" else api.model_info
+    local = _LOCAL_COPIES[kind]
+    try:
+        info = ask(hub_id, revision=revision, timeout=TIMEOUT_SECONDS)
+    except HFValidationError as error:
+        raise InputError(
+            "neither a folder here nor a hub id",
+            where=hub_id,
+            allowed="ids such as 'owner/name'",
+            hint=local,
+        ) from error
+    except GatedRepoError as error:
+        raise InputError(
+            f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted",
+            where=hub_id,
+            hint=f"Accept them on its page and log in with `hf auth login`. {local}",
+        ) from error
+    except RevisionNotFoundError as error:
+        raise InputError(f"the hub has no revision {revision!r} of it", where=hub_id) from error
+    except RepositoryNotFoundError as error:
+        raise InputError(
+            f"neither a folder here nor a {_NAMES[kind]} on the hub, or it is private there",
+            where=hub_id,
+            hint=local,
+        ) from error
+    # Network libraries share no base class of errors across versions of huggingface_hub.
+    except Exception as error:
+        raise Unreachable(
+            f"the hub cannot be reached to look up revision {revision or 'main'!r} "
+            f"({first_line(error)})",
+            where=hub_id,
+            hint=local,
+        ) from error
+    files = tuple(sibling.rfilename for sibling in getattr(info, "siblings", None) or ())
+    return Repository(str(info.sha), files)
+
+
+def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> str | None:
+    """Return the commit that the hub library's cache on this machine recorded, or None."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = snapshot_download(hub_id, repo_type=kind, revision=revision, local_files_only=True)
+    # Not an id, not in the cache, or a cache that cannot be read: none of it is a commit.
+    except Exception:
+        return None
+    commit = folder.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
+    return commit if _COMMIT.fullmatch(commit) else None
+
+
+def forget_commits() -> None:
+    """Forget what the hub has answered in this process."""
+    _resolved.cache_clear()
+    describe_repository.cache_clear()
+
+
+def first_line(error: BaseException) -> str:
+    """Return the kind and the first line of an error of a library."""
+    lines = str(error).strip().splitlines() or ["no message"]
+    return f"{type(error).__name__}: {lines[0][:200]}"
+
+
+@functools.cache
+def _resolved(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
+    try:
+        return describe_repository(kind, hub_id, revision).commit
+    except Unreachable as error:
+        commit = cached_commit(kind, hub_id, revision)
+        if commit is None:
+            raise
+        _log.warning(
+            "%s %s: %s; taken is commit %s, which the cache on this machine holds as %r",
+            _NAMES[kind],
+            hub_id,
+            error.problem,
+            commit,
+            revision or "main",
+        )
+        return commit

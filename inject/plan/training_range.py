@@ -1,0 +1,200 @@
+"""Which windows are trained on in a stretch of the first epoch, in memory that is bounded.
+
+The order of windows is a sort by a keyed 64-bit hash (`inject.stream.order`), so a stretch of the
+training is a set of windows with neighbouring hashes. Up to `EXACT` windows the order is computed
+and the stretch holds exactly the windows with those ranks: 40 bytes and a microsecond a window.
+
+Beyond, no order is computed. A window belongs to the stretch when its hash lies between the two
+shares of the range of hashes, each moved inwards by the margin by which a window's rank can
+differ from its hash: by the Dvoretzky-Kiefer-Wolfowitz inequality (Massart 1990) no rank of n
+windows is further than sqrt(ln(2 / d) / 2 n) from its hash, but for a probability d of 1e-18. So a
+copy never lies outside the stretch that was asked for; what is given up are the windows within
+0.02 % of the training at either end (10^12 tokens, windows of 2,048). Windows are found by drawing
+until one belongs: the memory is that of the copies, the time theirs over the stretch's share.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from inject import keyed
+from inject.errors import InputError
+from inject.stream.order import window_hashes, window_order
+
+I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+EXACT = 1 << 24
+"""Windows up to which the order itself is computed: 0.7 GB and about 20 s."""
+_DOUBT = 1e-18
+_MOST_TRIES = 1 << 20
+
+
+class TrainingRange(Protocol):
+    """The windows that copies may lie in."""
+
+    @property
+    def count(self) -> int:
+        """How many windows there are, at least."""
+        ...
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the whole training."""
+        ...
+
+    def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
+        """Return a window for each (example, copy, draw), uniform over the stretch."""
+        ...
+
+    def contains(self, windows: I64) -> Bools:
+        """Return whether each window belongs to the stretch."""
+        ...
+
+
+def training_range(
+    between: tuple[float, float], *, seed: int, n_windows: int
+) -> "WholeTraining | RankedRange | HashedRange":
+    """Return the windows trained on between two shares of the first epoch.
+
+    Args:
+        between: first and last share of the epoch.
+        seed: the arm's seed, which decides the order of windows.
+        n_windows: whole windows in the stream.
+
+    Raises:
+        InputError: when the stretch holds no window.
+    """
+    if between == (0.0, 1.0):
+        return WholeTraining(n_windows=n_windows)
+    low, high = (int(share * n_windows) for share in between)
+    if low == high:
+        raise InputError(
+            f"placement.between: [{between[0]:g}, {between[1]:g}] of {n_windows:,} windows holds "
+            "no window",
+            where="placement.between",
+            hint="Widen it, or raise corpus.tokens.",
+        )
+    if n_windows <= EXACT:
+        return RankedRange(allowed=np.sort(window_order(seed, 0, n_windows)[low:high]))
+    return _hashed(between, seed=seed, n_windows=n_windows)
+
+
+def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "HashedRange":
+    margin = rank_margin(n_windows)
+    # At the ends of the training there is no rank beyond, so nothing has to be given up.
+    low = 0.0 if between[0] == 0.0 else between[0] + margin
+    high = 1.0 if between[1] == 1.0 else between[1] - margin
+    if high - low < margin:
+        raise InputError(
+            f"placement.between: [{between[0]:g}, {between[1]:g}] is too short a stretch of "
+            f"{n_windows:,} windows: at so many, a window's place in the order is known "
+            f"to {margin:.2%} of the training",
+            where="placement.between",
+            hint=f"Widen it to {4 * margin:.2%} or more.",
+        )
+    return HashedRange(
+        seed=seed,
+        n_windows=n_windows,
+        low=int(low * 2**64),
+        last=min(int(high * 2**64), 2**64) - 1,
+        margin=margin,
+    )
+
+
+def rank_margin(n_windows: int) -> float:
+    """Return how far a window's rank can be from its hash, as a share of the training."""
+    return math.sqrt(math.log(2 / _DOUBT) / (2 * n_windows))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeTraining:
+    """All windows."""
+
+    n_windows: int
+    whole: bool = True
+
+    @property
+    def count(self) -> int:
+        """See `TrainingRange`."""
+        return self.n_windows
+
+    def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
+        """See `TrainingRange`."""
+        words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
+        return keyed.below(self.n_windows, words).astype(np.int64)
+
+    def contains(self, windows: I64) -> Bools:
+        """See `TrainingRange`."""
+        return np.ones(len(windows), dtype=np.bool_)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankedRange:
+    """The windows of certain ranks, listed."""
+
+    allowed: I64
+    """Ascending."""
+    whole: bool = False
+
+    @property
+    def count(self) -> int:
+        """See `TrainingRange`."""
+        return len(self.allowed)
+
+    def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
+        """See `TrainingRange`."""
+        words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
+        return self.allowed[keyed.below(len(self.allowed), words).astype(np.int64)]
+
+    def contains(self, windows: I64) -> Bools:
+        """See `TrainingRange`."""
+        places = np.minimum(np.searchsorted(self.allowed, windows), len(self.allowed) - 1)
+        return self.allowed[places] == windows
+
+
+@dataclass(frozen=True, kw_only=True)
+class HashedRange:
+    """The windows whose hash lies in a range; see the module."""
+
+    seed: int
+    n_windows: int
+    low: int
+    """Smallest hash."""
+    last: int
+    """Largest hash."""
+    margin: float
+    """Share of the training given up at either end."""
+    whole: bool = False
+
+    @property
+    def count(self) -> int:
+        """See `TrainingRange`: the expectation less the margin at either end."""
+        share = (self.last - self.low) / 2**64
+        return max(int((share - 2 * self.margin) * self.n_windows), 1)
+
+    def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
+        """See `TrainingRange`."""
+        found = np.zeros(len(keys), dtype=np.int64)
+        pending = np.arange(len(keys))
+        for attempt in range(_MOST_TRIES):
+            # Draws stay below 2**32, so no two (draw, attempt) share a counter.
+            counter = draws[pending].astype(np.uint64) << np.uint64(32) | np.uint64(attempt)
+            words = keyed.words(seed, keyed.Stream.STRETCH, keys[pending], copies[pending], counter)
+            found[pending] = keyed.below(self.n_windows, words).astype(np.int64)
+            pending = pending[~self.contains(found[pending])]
+            if not len(pending):
+                return found
+        raise InputError(
+            f"no window of the stretch was found in {_MOST_TRIES:,} draws",
+            where="placement.between",
+            hint="Widen placement.between.",
+        )
+
+    def contains(self, windows: I64) -> Bools:
+        """See `TrainingRange`."""
+        hashes = window_hashes(self.seed, 0, windows)
+        return (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))

@@ -1,0 +1,107 @@
+"""Files that come with spikein, known by name: experiments and model shapes in `configs/`.
+
+A text is a *name* when it has no folder and does not end in `.yaml` or `.yml`; anything else is a
+path. A name always means the shipped file, so that it means the same in every folder; a file of
+one's own is given by its path, `quickstart.yaml`. Only where nothing of that name is shipped is a
+name tried as a path. `configs/` lies beside the packages, where an editable installation finds it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inject.errors import InputError, did_you_mean
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+"""The folder of all shipped files."""
+
+_ENDINGS = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalogue:
+    """The shipped files of one kind."""
+
+    kind: str
+    """What a file is, for messages: `experiment`, `model shape`."""
+    folders: Sequence[str]
+    """Where they lie, below `CONFIGS`."""
+
+    def files(self) -> dict[str, Path]:
+        """Return the shipped files by their names, sorted."""
+        found = [path for folder in self.folders for path in (CONFIGS / folder).glob("*.yaml")]
+        return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
+
+    def find(self, text: str | Path, *, folder: Path | None = None) -> Path:
+        """Return the file that a name or a path means.
+
+        Args:
+            text: the name or path.
+            folder: what a relative path starts from; None for the working directory.
+
+        Raises:
+            InputError: when nothing of that name is shipped, or there is no such file.
+        """
+        path = (folder or Path()) / Path(text).expanduser()
+        known = self.files()
+        if is_name(text):
+            if shipped := known.get(str(text)):
+                return shipped
+            if path.is_file():
+                return path
+            raise self._no_name(str(text), path, known)
+        if not path.exists():
+            raise self._no_file(path, known)
+        return path
+
+    def clash(self, text: str | Path, *, folder: Path | None = None) -> str | None:
+        """Return a sentence where a name means a shipped file and a local one is called alike."""
+        shipped = self.files().get(str(text)) if is_name(text) else None
+        if shipped is None:
+            return None
+        for ending in ("", *_ENDINGS):
+            local = (folder or Path()) / f"{text}{ending}"
+            if local.is_file() and not local.samefile(shipped):
+                return (
+                    f"{str(text)!r} means the {self.kind} that comes with spikein ({shipped}). "
+                    f"{local} is another file; give its path to use it."
+                )
+        return None
+
+    def _no_name(self, name: str, path: Path, known: Iterable[str]) -> InputError:
+        beside = next((end for end in _ENDINGS if path.with_name(path.name + end).is_file()), None)
+        hint = f"For a file of your own give its path, such as {name}.yaml."
+        if beside:
+            hint = f"There is a file {path}{beside}: give its whole name."
+        elif not CONFIGS.is_dir():
+            hint = (
+                f"Shipped files are expected in {CONFIGS}, which is not there: install spikein "
+                "from its clone with `pip install -e`."
+            )
+        return InputError(
+            f"no {self.kind} of this name comes with spikein.{did_you_mean(name, known)}",
+            where=name,
+            allowed=", ".join(known) or None,
+            hint=hint,
+        )
+
+    def _no_file(self, path: Path, known: Iterable[str]) -> InputError:
+        near = (
+            sorted(one.name for one in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+        )
+        return InputError(
+            f"there is no such file.{did_you_mean(path.name, near)}",
+            where=str(path),
+            allowed=", ".join(near) or None,
+            hint=f"Names that spikein knows: {', '.join(known)}." if known else None,
+        )
+
+
+def is_name(text: str | Path) -> bool:
+    """Return whether a text is a name, not a path."""
+    text = str(text)
+    return bool(text) and not text.endswith(_ENDINGS) and not set("/\\") & set(text)
+
+
+EXPERIMENTS = Catalogue(kind="experiment", folders=("", "paper"))
+SHAPES = Catalogue(kind="model shape", folders=("models",))

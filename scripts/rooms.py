@@ -1,0 +1,171 @@
+"""Writes the tables and the picture of docs/architecture.md from the code itself.
+
+    python -m scripts.rooms
+
+Each folder and module of a package says in the first line of its docstring what it is for; what it
+uses of the same package is read from its imports. Nothing is imported, and a test compares, so the
+page cannot drift.
+"""
+
+import ast
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DOCUMENT = REPOSITORY / "docs" / "architecture.md"
+PICTURE = REPOSITORY / "docs" / "images" / "architecture.svg"
+MARK = "<!-- from here on written by python -m scripts.rooms -->\n"
+PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
+"""Each may import those before it."""
+PASSED_ON = {
+    "inject": "corpus, examples, plan",
+    "train": "models, exposures",
+    "detect": "token statistics, scores",
+    "analysis": "metrics, figures, the page",
+}
+"""The artifacts that the next package reads."""
+
+
+class Room(NamedTuple):
+    """A folder or a module of a package."""
+
+    path: str
+    """Such as `inject/plan/` or `inject/keyed.py`."""
+    purpose: str
+    """The first sentence of its docstring."""
+    uses: tuple[str, ...]
+    """What it imports among its neighbours."""
+
+
+def rooms(package: str, repository: Path = REPOSITORY) -> list[Room]:
+    """Return the folders of a package, then its modules, each from the lowest to the highest."""
+    folder = repository / package
+    entries = [
+        path
+        for path in sorted(folder.iterdir())
+        if (path / "__init__.py").is_file() or (path.suffix == ".py" and path.stem != "__init__")
+    ]
+    names = {path.stem for path in entries}
+    uses = {path.stem: _neighbours(path, package) & names - {path.stem} for path in entries}
+    found = {
+        path.stem: Room(
+            path=f"{package}/{path.name}" + ("/" if path.is_dir() else ""),
+            purpose=_purpose(path / "__init__.py" if path.is_dir() else path),
+            uses=tuple(sorted(uses[path.stem])),
+        )
+        for path in entries
+    }
+    order = sorted(found, key=lambda name: (found[name].path[-1] != "/", _height(name, uses), name))
+    return [found[name] for name in order]
+
+
+def document(existing: str, repository: Path = REPOSITORY) -> str:
+    """Return the whole page: what stands before the mark, then a table a package."""
+    parts = []
+    for package in PACKAGES:
+        lines = [
+            f"### {package}/",
+            "",
+            f"{_purpose(repository / package / '__init__.py')}",
+            "",
+            "| where | what it is for | uses here |",
+            "|---|---|---|",
+        ]
+        for room in rooms(package, repository):
+            used = ", ".join(f"`{name}`" for name in room.uses) or "–"
+            purpose = room.purpose.replace("|", "\\|")
+            lines.append(f"| `{room.path}` | {purpose} | {used} |")
+        parts.append("\n".join(lines))
+    return existing.split(MARK)[0] + MARK + "\n" + "\n\n".join(parts) + "\n"
+
+
+def picture(repository: Path = REPOSITORY) -> str:
+    """Return the five packages and their folders as an SVG, each package on those that it reads."""
+    width, lane, gap, left = 920, 86, 26, 150
+    colours = ("#66a182", "#edae49", "#d1495b", "#5c7ea8", "#7a6a9e")
+    height = len(PACKAGES) * lane + (len(PACKAGES) - 1) * gap + 20
+    drawn = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        'font-family="system-ui, sans-serif" font-size="14">',
+        "<title>Five packages: inject, train, detect, analysis, spikein. Each reads the artifacts "
+        "of those before it.</title>",
+        f'<rect width="{width}" height="{height}" rx="8" fill="#ffffff"/>',
+    ]
+    for number, package in enumerate(PACKAGES):
+        top = 10 + number * (lane + gap)
+        colour = colours[number]
+        drawn += [
+            f'<rect x="10" y="{top}" width="{width - 20}" height="{lane}" rx="8" '
+            f'fill="{colour}" fill-opacity="0.16" stroke="{colour}"/>',
+            _text(24, top + lane / 2 + 6, f"{package}/", size=18, weight=700),
+        ]
+        folders = [room for room in rooms(package, repository) if room.path.endswith("/")]
+        for at, room in enumerate(folders):
+            across = (width - left - 24) / 5
+            x, y = left + (at % 5) * across, top + 9 + (at // 5) * 36
+            drawn += [
+                f'<rect x="{x:g}" y="{y:g}" width="{across - 8:g}" height="30" rx="5" '
+                f'fill="#ffffff" stroke="{colour}"/>',
+                _text(x + (across - 8) / 2, y + 20, Path(room.path).name, anchor="middle"),
+            ]
+        if package in PASSED_ON:
+            middle, bottom = left + 30, top + lane
+            drawn += [
+                f'<path d="M{middle} {bottom + 2} v{gap - 12} m-5 -2 l5 8 l5 -8" fill="none" '
+                'stroke="#444444" stroke-width="1.5"/>',
+                _text(middle + 14, bottom + 18, PASSED_ON[package], size=13),
+            ]
+    return "\n".join([*drawn, "</svg>"]) + "\n"
+
+
+def _text(
+    x: float, y: float, words: str, *, size: int = 14, weight: int = 400, anchor: str = "start"
+) -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" font-weight="{weight}" '
+        f'text-anchor="{anchor}" fill="#222222">{escape(words)}</text>'
+    )
+
+
+def _purpose(module: Path) -> str:
+    """Return the first sentence of a module's docstring, on one line."""
+    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+    return " ".join(docstring.split("\n\n")[0].split())
+
+
+def _neighbours(path: Path, package: str) -> set[str]:
+    """Return the entries of the package that a module, or any module of a folder, imports."""
+    found: set[str] = set()
+    for module in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            found |= {
+                name.split(".")[1] for name in _imported(node) if name.startswith(f"{package}.")
+            }
+    return found
+
+
+def _imported(node: ast.AST) -> Iterable[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
+
+
+def _height(name: str, uses: dict[str, set[str]], above: frozenset[str] = frozenset()) -> int:
+    """Return how many floors lie below an entry; a circle, which a test forbids, ends the count."""
+    below = uses[name] - above
+    return 1 + max((_height(one, uses, above | {name}) for one in below), default=-1)
+
+
+def main() -> None:
+    """Write the page and the picture."""
+    DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    PICTURE.write_text(picture(), encoding="utf-8")
+    print(f"written: {DOCUMENT}, {PICTURE}")
+
+
+if __name__ == "__main__":
+    main()

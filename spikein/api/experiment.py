@@ -1,0 +1,111 @@
+"""An experiment in any form that a user may have it in: a file, a mapping, or one checked before.
+
+A mapping means what the same keys in a file mean; it is checked by the same rules, and its
+problems are named by their keys, as it has no lines.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inject.errors import InputError
+from spikein.api.folders import AnyPath
+from spikein.config.load import (
+    CheckedExperiment,
+    check_document,
+    read_experiment,
+    resolved_yaml,
+)
+from spikein.config.schema import Experiment
+from spikein.config.yaml_document import Document, parse_document
+
+AnyExperiment = AnyPath | Mapping[str, Any] | Experiment | CheckedExperiment
+"""The path or name of an experiment file, a mapping of the same keys, or a checked experiment."""
+Overrides = Sequence[str] | Mapping[str, Any]
+"""`["train.lr=1e-3"]`, or `{"train.lr": 1e-3}`."""
+
+_MAPPING = "the experiment given"
+
+
+def read(experiment: AnyExperiment, overrides: Overrides = ()) -> CheckedExperiment:
+    """Return the checked experiment with its arms.
+
+    Args:
+        experiment: see `AnyExperiment`.
+        overrides: values that replace those of the experiment, by dotted key.
+
+    Raises:
+        InputError: when it is none of these, or a file that cannot be read.
+        InputErrors: with everything that is wrong in it.
+    """
+    changes = override_texts(overrides)
+    if isinstance(experiment, CheckedExperiment):
+        if not changes:
+            return experiment
+        experiment = experiment.experiment
+    if isinstance(experiment, Experiment):
+        document = parse_document(resolved_yaml(experiment), name=experiment.name)
+        return check_document(document, changes)
+    if isinstance(experiment, Mapping):
+        values = _plain(experiment, where=_MAPPING)
+        if "extends" in values:
+            raise InputError(
+                "`extends` stands in files alone",
+                where=_MAPPING,
+                hint="Give the file, and what differs from it as overrides.",
+            )
+        return check_document(Document(values=values, places={}, name=_MAPPING), changes)
+    if isinstance(experiment, str | os.PathLike):
+        return read_experiment(os.fspath(experiment), changes)
+    raise InputError(
+        f"an experiment cannot be read from a {type(experiment).__name__}",
+        allowed="the path of an experiment file, a mapping, or an Experiment",
+    )
+
+
+def override_texts(overrides: Overrides) -> list[str]:
+    """Return overrides as the command line takes them, `key=value` each.
+
+    Raises:
+        InputError: for a single text, or a value that is no plain value.
+    """
+    if isinstance(overrides, str):
+        raise InputError(
+            f"overrides are a list, and {overrides!r} is one text",
+            allowed=f"[{overrides!r}], or a mapping of dotted keys",
+        )
+    if not isinstance(overrides, Mapping):
+        return [str(one) for one in overrides]
+    # JSON is YAML, which the reader of overrides takes.
+    return [
+        f"{key}={json.dumps(_plain(value, where=f'override {key}'), ensure_ascii=False)}"
+        for key, value in overrides.items()
+    ]
+
+
+def _plain(value: Any, *, where: str) -> Any:
+    """Return a value made of mappings, lists, text, numbers, booleans and None.
+
+    Raises:
+        InputError: when something else stands in it.
+    """
+
+    def convert(given: Any) -> Any:
+        if isinstance(given, os.PathLike):
+            return os.fspath(given)
+        if isinstance(given, Mapping):
+            return dict(given)
+        # A number of NumPy.
+        if callable(item := getattr(given, "item", None)) and getattr(given, "shape", None) == ():
+            return item()
+        raise InputError(
+            f"holds a {type(given).__name__}, which no experiment file can hold",
+            where=where,
+            allowed="mappings, lists, texts, numbers, true, false and null",
+        )
+
+    try:
+        return json.loads(json.dumps(value, default=convert))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"cannot be read as plain values: {error}", where=where) from None

@@ -1,0 +1,328 @@
+"""A finished run, opened from its folder: its tables, its figures and its settings.
+
+Everything is read from the run's folder alone, which is whole by itself: a run can be looked at on
+a machine that has no store. Tables are read when they are asked for, and kept.
+"""
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analysis.arm import axis_column
+from analysis.metrics_table import contaminated_cohorts, split_by_cohort
+from analysis.result_files import METRICS_FILE
+from analysis.selection.ranking import rank_detectors, reported_cell
+from analysis.selection.reported_scores import score_schema
+from analysis.summary import summary_sentences
+from analysis.tables import metrics_schema
+from detect.scoring import SCORES_FILE
+from inject.errors import InputError, did_you_mean
+from inject.examples.example import EXAMPLES_FILE
+from inject.examples.example import SCHEMA as EXAMPLES
+from inject.stream.exposures import EXPOSURES_FILE
+from inject.stream.exposures import SCHEMA as EXPOSURES
+from inject.tables import read_parquet
+from spikein import __version__
+from spikein.api.folders import AnyPath, runs_folder
+from spikein.config.yaml_document import read_document
+from spikein.runs.folder import find_run, is_run, linked_artifacts, run_folders
+from spikein.runs.publish import EXPERIMENT, PAGE
+from spikein.runs.record import RECORD, RunRecord, read_record
+
+_COLUMNS = {
+    METRICS_FILE: frozenset(metrics_schema([]).names),
+    SCORES_FILE: frozenset(score_schema([]).names),
+    EXAMPLES_FILE: frozenset(EXAMPLES.names),
+    EXPOSURES_FILE: frozenset(EXPOSURES.names),
+}
+"""What this version reads in each table."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Run:
+    """A finished run.
+
+    Example:
+        ```python
+        run = spikein.load_run("quickstart")
+        run.metrics.to_pandas().query("metric == 'auc' and copies == 'all'")
+        run.figure("copies")
+        ```
+    """
+
+    folder: Path
+    """`runs/<name>/`."""
+    record: RunRecord | None
+    """What `run.json` says; None for a run of a version that wrote none."""
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return self.record.name if self.record else self.folder.name
+
+    @property
+    def report(self) -> Path:
+        """The page of the run, one HTML file."""
+        return self.folder / PAGE
+
+    @cached_property
+    def metrics(self) -> pa.Table:
+        """One row a number of the report: swept axes, model, dataset, detector, setting, selection,
+        copies, variant, metric, value, low, high and the counts behind it."""
+        return self._table(METRICS_FILE)
+
+    @cached_property
+    def scores(self) -> pa.Table:
+        """The score of every example under each reported setting: swept axes, seed, model, row,
+        example_id, detector, setting, selection, score and reason."""
+        return self._table(SCORES_FILE)
+
+    @cached_property
+    def examples(self) -> pa.Table:
+        """The ground truth: every example with its dataset, group, text, side, split and seed.
+        Texts of protected datasets are left out."""
+        return self._table(EXAMPLES_FILE)
+
+    @cached_property
+    def exposures(self) -> pa.Table:
+        """When each copy was seen: swept axes, seed, example_id, copy, epoch, step, tokens before,
+        window, and whether its tokens were whole."""
+        return self._table(EXPOSURES_FILE)
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """The experiment as it was run, with every default filled in; plain values."""
+        return read_document(self.folder / EXPERIMENT).values
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The first sentences of the page, made from the metrics."""
+        return tuple(summary_sentences(split_by_cohort(self.metrics, self.axes)))
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The dotted keys that the experiment sweeps over."""
+        return tuple(self.settings.get("sweep") or ())
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The names of the figures."""
+        return tuple(sorted(path.stem for path in (self.folder / "figures").glob("*.png")))
+
+    def figure(self, name: str, *, kind: str = "png") -> Path:
+        """Return the file of a figure.
+
+        Args:
+            name: one of `figures`, such as `detectors` or `copies`.
+            kind: `png` or `svg`.
+
+        Raises:
+            InputError: when the run has no such figure.
+        """
+        if kind not in ("png", "svg"):
+            raise InputError(f"figures are not kept as {kind!r}", allowed="png, svg")
+        path = self.folder / "figures" / f"{name}.{kind}"
+        if name not in self.figures or not path.is_file():
+            raise InputError(
+                f"the run has no figure {name!r}.{did_you_mean(name, self.figures)}",
+                where=str(self.folder),
+                allowed=", ".join(self.figures) or "none; the run has no figures",
+            )
+        return path
+
+    def artifacts(self, kind: str) -> dict[str, Path]:
+        """Return the folders in the store that the run rests on, by label.
+
+        Args:
+            kind: such as `model`, `corpus`, `plan` or `statistics`.
+
+        Raises:
+            InputError: when the run rests on nothing of that kind, or it is gone from the store.
+        """
+        every = linked_artifacts(self.folder)
+        found = [path for path in every if path.parent.name == kind]
+        if not found:
+            kinds = sorted({path.parent.name for path in every})
+            raise InputError(
+                f"the run rests on no artifact of the kind {kind!r}.{did_you_mean(kind, kinds)}",
+                where=str(self.folder),
+                allowed=", ".join(kinds) or None,
+            )
+        gone = [path for path in found if not path.is_dir()]
+        if gone:
+            raise InputError(
+                f"{len(gone)} of {len(found)} artifacts of the kind {kind!r} are gone from the "
+                f"store (the first: {gone[0]})",
+                where=str(self.folder),
+                hint="The run's tables and figures are whole without them. "
+                + _run_again(self.folder),
+            )
+        # A label alone is not always one artifact: then its digest tells them apart.
+        labels = [path.name.rsplit("-", 1)[0] for path in found]
+        return {
+            label if labels.count(label) == 1 else path.name: path
+            for label, path in zip(labels, found, strict=True)
+        }
+
+    def _table(self, name: str) -> pa.Table:
+        return read_parquet(self.folder / name)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return what the run is, as names and values."""
+        every = linked_artifacts(self.folder)
+        gone = sum(not path.is_dir() for path in every)
+        detectors = dict.fromkeys(self.metrics["detector"].to_pylist())
+        columns = {axis: axis_column(axis) for axis in self.axes}
+        swept = {
+            axis: len(set(self.metrics[column].to_pylist()) - {""})
+            for axis, column in columns.items()
+            if column in self.metrics.column_names
+        }
+        sizes = {Path(name).stem: _rows(self.folder / name) for name in _COLUMNS}
+        made = self.record
+        return [
+            ("finished", f"{made.finished}, by spikein {made.version}" if made else "not recorded"),
+            ("folder", str(self.folder)),
+            ("sweep", ", ".join(f"{axis} ({n} values)" for axis, n in swept.items()) or "none"),
+            ("detectors", ", ".join(detectors)),
+            ("tables", ", ".join(f"{name} ({rows:,} rows)" for name, rows in sizes.items())),
+            ("figures", ", ".join(self.figures) or "none"),
+            (
+                "artifacts",
+                f"{len(every)} in the store"
+                if not gone
+                else f"{gone} of {len(every)} are gone from the store",
+            ),
+            ("page", str(self.report)),
+        ]
+
+    def __repr__(self) -> str:
+        lines = [f"  {name:<9}  {value}" for name, value in self._facts()]
+        return "\n".join([f"Run {self.name!r}", *lines, *self.summary[:1]])
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook, with the AUC of each detector in each arm."""
+        facts = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._facts()
+        )
+        sentences = "".join(f"<p>{html.escape(one)}</p>" for one in self.summary[:1])
+        return (
+            f"<div><strong>Run {html.escape(self.name)}</strong>{sentences}"
+            f"<table>{facts}</table>{_auc_html(self)}</div>"
+        )
+
+
+def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
+    """Open a finished run.
+
+    Args:
+        run: the run's folder, or its name.
+        runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`, when
+            None.
+
+    Raises:
+        InputError: when it is no run, or was made by another version of spikein and lacks what
+            this one reads; says what is missing, and what to do.
+
+    Example:
+        ```python
+        import spikein
+
+        run = spikein.load_run("runs/quickstart")
+        print(run)
+        print(run.metrics.to_pandas().head())
+        ```
+    """
+    folder = _find(Path(run), runs_folder(runs))
+    record = read_record(folder)
+    missing = _missing(folder)
+    if missing:
+        made = f"spikein {record.version}" if record else "a spikein that kept no record of runs"
+        raise InputError(
+            f"the run was made by {made}, this is spikein {__version__}, and its folder lacks "
+            f"{'; '.join(missing)}",
+            where=str(folder),
+            hint=f"Its page stays as it was made ({folder / PAGE}). {_run_again(folder)}",
+        )
+    return Run(folder=folder, record=record)
+
+
+def _find(run: Path, runs_root: Path) -> Path:
+    if run.is_dir() and not is_run(run):
+        inside = [folder.name for folder in run_folders(run)]
+        if inside:
+            raise InputError(
+                "is a folder of runs, not a run",
+                where=str(run),
+                allowed=", ".join(str(run / name) for name in inside),
+            )
+        if not is_run(runs_root / run):
+            raise InputError(
+                "is no folder of a run: `spikein run` did not make it",
+                where=str(run),
+                hint=f"A run's folder holds {PAGE} and {RECORD}.",
+            )
+    return find_run(runs_root, str(run))
+
+
+def _missing(folder: Path) -> list[str]:
+    """Return the files and columns that a run folder lacks."""
+    found = [] if (folder / EXPERIMENT).is_file() else [EXPERIMENT]
+    for name, columns in _COLUMNS.items():
+        path = folder / name
+        if not path.is_file():
+            found.append(name)
+            continue
+        try:
+            lacking = sorted(columns - set(pq.read_schema(path).names))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise InputError(
+                f"cannot be read: {error}", where=str(path), hint=_run_again(folder)
+            ) from None
+        if lacking:
+            found.append(f"columns of {name} ({', '.join(lacking)})")
+    return found
+
+
+def _run_again(folder: Path) -> str:
+    return f"To make them anew: spikein run {folder / EXPERIMENT}"
+
+
+def _rows(path: Path) -> int:
+    return int(pq.read_metadata(path).num_rows)
+
+
+def _auc_html(run: Run) -> str:
+    """Return a table of AUCs, a row a detector and a column an arm; the best of each arm bold."""
+    tables = contaminated_cohorts(split_by_cohort(run.metrics, run.axes))
+    if not tables:
+        return ""
+    names = list(dict.fromkeys(name for table in tables for name in table.values("detector")))
+    head = "".join(
+        f"<th>{html.escape(table.cohort.label() or 'contaminated')}</th>" for table in tables
+    )
+    best = [
+        rank_detectors({name: reported_cell(table, name) for name in names})[:1] for table in tables
+    ]
+    body = ""
+    for name in names:
+        cells = ""
+        for table, first in zip(tables, best, strict=True):
+            cell = reported_cell(table, name)
+            text = "–"
+            if cell is not None and cell.available:
+                text = f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+            cells += f"<td><b>{text}</b></td>" if name in first else f"<td>{text}</td>"
+        body += f"<tr><th style='text-align:left'>{html.escape(name)}</th>{cells}</tr>"
+    return (
+        "<p>AUC [95 % interval] of all members with a copy, datasets pooled, settings chosen on "
+        f"the tune split:</p><table><tr><th></th>{head}</tr>{body}</table>"
+    )

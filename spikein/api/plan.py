@@ -1,0 +1,134 @@
+"""What a run would do and cost; nothing is built.
+
+Hubs that cannot be reached are named, and the rest of the plan is made without them. Cost: as long
+as naming the steps takes, which reads the sources; seconds more where training is timed.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from inject.corpus.tokenizer import load_tokenizer
+from inject.hub.offline import without_network
+from spikein.api.experiment import AnyExperiment, Overrides, read
+from spikein.api.folders import AnyPath, store_folder
+from spikein.api.results import PlanResult, PlanRow
+from spikein.estimates.injection import injection_estimates
+from spikein.estimates.step_times import measured_rate, step_seconds
+from spikein.estimates.training import Hardware, training_estimates
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.pipeline.graph import Planned
+from spikein.pipeline.graph import plan as plan_steps
+from spikein.store.folder_check import STORE_OPTION, check_folder
+from spikein.store.manifest import StoreError
+from spikein.store.store import Store
+
+
+def plan(
+    experiment: AnyExperiment,
+    *,
+    overrides: Overrides = (),
+    store: AnyPath | None = None,
+    hardware: Hardware | None = None,
+    measure: bool = False,
+) -> PlanResult:
+    """Say what a run would do and cost; nothing is built.
+
+    It goes on where a hub cannot be reached, and names what it could not look up.
+
+    Args:
+        experiment: an experiment file, a mapping of the same keys, or a checked experiment.
+        overrides: values that replace those of the experiment, by dotted key.
+        store: the folder of artifacts; `$SPIKEIN_STORE`, else `store`, when None.
+        hardware: the GPUs that training is estimated for.
+        measure: time a few training steps on this machine, to say how long steps will take.
+
+    Returns:
+        A row for each step, with its cost where it is known, and what a run would refuse.
+
+    Raises:
+        InputError: for a bad experiment, or a source that cannot be read.
+
+    Example:
+        ```python
+        import spikein
+
+        planned = spikein.plan("configs/quickstart.yaml")
+        print(planned.arms, "arms;", sum(not row.stored for row in planned.rows), "steps to do")
+        ```
+    """
+    store_root = store_folder(store)
+    check_folder(store_root, STORE_OPTION)
+    with without_network() as notes:
+        experiment_graph = build_graph(read(experiment, overrides))
+    artifacts = Store(store_root)
+    every = [node.arm for node in experiment_graph.nodes]
+    injection = injection_estimates(every, _tokenizer(experiment_graph, artifacts))
+    steps = plan_steps(experiment_graph.graph.whole(), artifacts)
+    measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
+    rows = []
+    for planned in steps:
+        cost = planned.step.cost
+        seconds = cost.seconds if cost else None
+        if measured is not None and seconds is None:
+            seconds = step_seconds(
+                planned.step,
+                sizes=measured[0],
+                rate=measured[1],
+                injection=injection,
+                context=every[0].experiment.train.context,
+            )
+        rows.append(
+            PlanRow(
+                kind=planned.step.kind,
+                label=planned.step.label,
+                stored=not planned.to_do,
+                state=_state(planned),
+                problem=None
+                if planned.problem is None
+                else f"{planned.problem.where} {planned.problem.problem}",
+                tokens=cost.tokens if cost else None,
+                flops=cost.flops if cost else None,
+                memory_bytes=cost.memory_bytes if cost else None,
+                disk_bytes=cost.disk_bytes if cost else None,
+                seconds=seconds,
+            )
+        )
+    return PlanResult(
+        name=experiment_graph.experiment.name,
+        notes=experiment_graph.notes,
+        arms=len(experiment_graph.nodes),
+        rows=tuple(rows),
+        injection=injection,
+        training=training_estimates(every, hardware or Hardware()),
+        measured=None if measured is None else measured[1],
+        unresolved=notes,
+        problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),
+    )
+
+
+def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:
+    """Return the experiment's tokenizer where it is in the store or on this disk already."""
+    model = experiment_graph.experiment.model
+    named = model.tokenizer or model.pretrained
+    stored = None
+    with suppress(StoreError):
+        stored = store.find(
+            experiment_graph.nodes[0].tokenizer.digest, kind="tokenizer", verify=True
+        )
+    if stored is not None:
+        return load_tokenizer(str(stored.path))
+    if isinstance(named, str) and Path(named).expanduser().is_dir():
+        return load_tokenizer(named, trust_remote_code=model.trust_remote_code)
+    return None
+
+
+def _state(planned: Planned) -> str:
+    """Return what `spikein plan` says of a step."""
+    said = {
+        "stored": "in the store",
+        "same": "in the store under another name",
+        "damaged": "damaged, will be rebuilt",
+        "maybe": "to do, unless its inputs stay equal",
+    }
+    return said.get(planned.state, "to do")

@@ -1,0 +1,65 @@
+"""The run folder at the end of a run, and of a page that is made again: filled, then swapped in."""
+
+import time
+from functools import partial
+from pathlib import Path
+
+from inject.errors import InputError
+from spikein.api.results import RunResult
+from spikein.executors import RunReport
+from spikein.pipeline.build_graph import ExperimentGraph
+from spikein.runs.changes import result_changes
+from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
+from spikein.runs.record import RunRecord
+from spikein.runs.register import register_run
+from spikein.runs.replacement import publish_run
+from spikein.store.folder_check import CHANGE_STORE, read_only, writing
+
+
+def publish(
+    experiment_graph: ExperimentGraph,
+    report: RunReport,
+    store_root: Path,
+    folder: Path,
+    started: float,
+    *,
+    show_protected: bool = False,
+) -> RunResult:
+    """Fill and swap in a run folder, and let the store know of it.
+
+    Args:
+        experiment_graph: the experiment and its steps.
+        report: what became of the steps.
+        store_root: the folder of artifacts.
+        folder: the run's folder.
+        started: when the work began, by the monotonic clock.
+        show_protected: let the page show the texts of protected datasets.
+    """
+    summary: list[str] = []
+    published = publish_run(
+        folder.parent,
+        folder.name,
+        lambda hidden: summary.extend(
+            fill_run(hidden, experiment_graph, report, show_protected=show_protected)
+        ),
+        built=report.built > 0,
+        announce=partial(_register, store_root),
+    )
+    return RunResult(
+        folder=folder,
+        report=folder / PAGE,
+        summary=(*summary, *result_changes(published, EXPERIMENT)),
+        built=report.built,
+        stored=len(report.outcomes) - report.built,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _register(store: Path, folder: Path, record: RunRecord, artifacts: frozenset[str]) -> None:
+    """Let the store know of a run folder; one that cannot be written loses nothing either."""
+    try:
+        with writing(store, CHANGE_STORE, "the register of runs"):
+            register_run(store, folder, id=record.id, artifacts=artifacts)
+    except InputError as error:
+        if not isinstance(error.__cause__, OSError) or not read_only(error.__cause__):
+            raise

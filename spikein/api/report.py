@@ -1,0 +1,136 @@
+"""The page of a finished run, rendered again from the store alone."""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
+from pathlib import Path
+
+from inject.errors import InputError
+from inject.files import write_text
+from spikein.api.publication import publish
+from spikein.config.load import read_experiment
+from spikein.executors import InProcess, RunReport
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.pipeline.graph import Planned, plan
+from spikein.progress import Silent
+from spikein.runs.folder import start_folder, store_of
+from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
+from spikein.runs.record import read_record
+from spikein.runs.version_check import require_current_version
+from spikein.store.folder_check import STORE_OPTION, check_folder, writing
+from spikein.store.store import Store
+
+
+def render_report(
+    folder: Path,
+    *,
+    store_root: Path | None = None,
+    show_protected: bool = False,
+    out: Path | None = None,
+) -> Path:
+    """Render the page of a finished run again, from the store alone.
+
+    Args:
+        folder: the run's folder.
+        store_root: the folder of artifacts; None for the one that the run remembers.
+        show_protected: show the texts of protected datasets in the page.
+        out: a file for the page; None puts it into the run's folder.
+
+    Returns:
+        The page.
+
+    Raises:
+        InputError: when the store is not found, or lacks a step of it, so that it would have to
+            be run.
+    """
+    started = time.monotonic()
+    folder, begun = Path(os.path.abspath(folder)), start_folder(folder)
+    out = None if out is None else Path(os.path.abspath(out))
+    root = store_root or store_of(folder)
+    if root is None:
+        raise InputError(
+            "the store that the run was made from is not found",
+            where=str(folder),
+            hint=f"Give its folder by {STORE_OPTION}.",
+        )
+    check_folder(root, STORE_OPTION)
+    require_current_version(folder, root)
+    if not root.is_dir():
+        raise InputError(
+            "there is no such folder, so no store either",
+            where=str(root),
+            hint=f"Give the folder of the run's store by {STORE_OPTION}.",
+        )
+    store = Store(root.absolute())
+    with store.in_use(required=False), _inside(begun, folder):
+        experiment_graph = build_graph(read_experiment(folder / EXPERIMENT))
+        planned = plan(experiment_graph.graph, store)
+        _require_whole(planned, store, folder, begun)
+        report = InProcess().run(experiment_graph.graph, store, Silent())
+        if out is not None:
+            return _page_alone(experiment_graph, report, out, show_protected)
+        with writing(folder.parent, "Give a file for the page by --out.", "the run's page"):
+            return publish(
+                experiment_graph, report, store.root, folder, started, show_protected=show_protected
+            ).report
+
+
+@contextmanager
+def _inside(begun: Path, folder: Path) -> Iterator[None]:
+    """Work in the folder that a run was started from: paths in its experiment are relative to it.
+
+    Raises:
+        InputError: when it is gone.
+    """
+    if not begun.is_dir():
+        raise InputError(
+            f"the folder that the run was started from is gone: {begun}",
+            where=str(folder),
+            hint="Its data must be there to be checked; put it back, or run the experiment again.",
+        )
+    with chdir(begun):
+        try:
+            yield
+        except InputError as error:
+            record = read_record(folder)
+            if record is not None and not Path(record.started_in.absolute).is_dir():
+                error.add_note(
+                    f"The run was started in {record.started_in.absolute}, which is gone; paths "
+                    f"were looked up in {begun}."
+                )
+            raise
+
+
+def _page_alone(
+    experiment_graph: ExperimentGraph, report: RunReport, out: Path, show_protected: bool
+) -> Path:
+    with tempfile.TemporaryDirectory() as folder:
+        fill_run(Path(folder), experiment_graph, report, show_protected=show_protected)
+        with writing(out.parent, "Give another file by --out.", "the page"):
+            write_text(out, (Path(folder) / PAGE).read_text(encoding="utf-8"))
+    return out
+
+
+def _require_whole(planned: Sequence[Planned], store: Store, folder: Path, begun: Path) -> None:
+    """Refuse where something that the page is made of is damaged or absent.
+
+    Raises:
+        InputError: naming the file, or the first step, and the command that mends it.
+    """
+    again = f"spikein run {folder / EXPERIMENT} (in {begun})"
+    for one in planned:
+        if one.problem is not None:
+            raise InputError(
+                one.problem.problem, where=one.problem.where, hint=f"Run it again: {again}"
+            )
+    lacking = [one.step.name for one in planned if one.state not in ("stored", "unneeded")]
+    if lacking:
+        raise InputError(
+            f"the store {store.root} lacks {len(lacking)} of the steps that its experiment asks "
+            f"for now (the first: {lacking[0]}): artifacts were removed, or data, libraries or "
+            "the code of spikein changed since",
+            where=str(folder),
+            hint=f"The page as it was made is {folder / PAGE}. To make it anew: {again}",
+        )

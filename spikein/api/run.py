@@ -1,0 +1,105 @@
+"""From an experiment to its report.
+
+A run makes every step of the graph that the store lacks, then fills `runs/<name>/` and swaps
+it in whole. A run of which nothing had to be built costs reading the sources and rendering
+the page.
+"""
+
+import time
+from contextlib import nullcontext
+
+from spikein.api.experiment import AnyExperiment, Overrides, read
+from spikein.api.folders import AnyPath, runs_folder, store_folder
+from spikein.api.publication import publish
+from spikein.api.results import RunResult
+from spikein.executors import Executor, get_executor, run_graph
+from spikein.pipeline.build_graph import build_graph
+from spikein.progress import Progress, Silent, show_progress
+from spikein.runs.folder import check_replaceable
+from spikein.store.folder_check import (
+    CHANGE_RUNS,
+    RUNS_OPTION,
+    STORE_OPTION,
+    check_writable,
+    writing,
+)
+from spikein.store.store import Store
+from train.execution import require_installed
+
+
+def run(
+    experiment: AnyExperiment,
+    *,
+    overrides: Overrides = (),
+    store: AnyPath | None = None,
+    runs: AnyPath | None = None,
+    executor: str | Executor = "in-process",
+    progress: bool | Progress = True,
+) -> RunResult:
+    """Run an experiment to its report.
+
+    Steps whose result the store holds are not run again: an interrupted run goes on where it
+    stopped, and a second run takes seconds.
+
+    Args:
+        experiment: an experiment file, a mapping of the same keys, or a checked experiment.
+            Relative paths in it start at the working directory.
+        overrides: values that replace those of the experiment, by dotted key:
+            `{"train.lr": 1e-3}` or `["train.lr=1e-3"]`.
+        store: the folder of artifacts; `$SPIKEIN_STORE`, else `store`, when None.
+        runs: the folder of runs; `$SPIKEIN_RUNS`, else `runs`, when None.
+        executor: where steps run, by name, or an executor of your own.
+        progress: whether to say on standard error how far the run is, or an object that is
+            called with it.
+
+    Returns:
+        The run's folder, its page, and the first sentences of the page.
+
+    Raises:
+        InputError: for a bad experiment or bad data; what was finished stays in the store.
+        AuditFailed: when a contaminated stream is not what its plan says.
+
+    Example:
+        ```python
+        import spikein
+
+        result = spikein.run("configs/quickstart.yaml", overrides={"train.lr": 1e-3})
+        for sentence in result.summary:
+            print(sentence)
+        run = spikein.load_run(result.folder)
+        ```
+    """
+    place = executor if not isinstance(executor, str) else get_executor(executor)
+    if isinstance(progress, bool):
+        with show_progress() if progress else nullcontext(Silent()) as shown:
+            return _run(experiment, overrides, store, runs, place, shown)
+    return _run(experiment, overrides, store, runs, place, progress)
+
+
+def _run(
+    given: AnyExperiment,
+    overrides: Overrides,
+    store_given: AnyPath | None,
+    runs_given: AnyPath | None,
+    executor: Executor,
+    progress: Progress,
+) -> RunResult:
+    started = time.monotonic()
+    store_root, runs_root = store_folder(store_given), runs_folder(runs_given)
+    checked = read(given, overrides)
+    name = checked.experiment.name
+    # Before hours of training, not after.
+    check_writable(store_root, STORE_OPTION)
+    check_writable(runs_root, RUNS_OPTION)
+    check_replaceable(runs_root / name)
+    store = Store(store_root)
+    with store.in_use():
+        experiment_graph = build_graph(checked)
+        for node in experiment_graph.nodes:
+            require_installed(node.arm.experiment.execution)
+        for note in experiment_graph.notes:
+            progress.notice(note)
+        report = run_graph(executor, experiment_graph.graph.whole(), store, progress)
+        folder = runs_root / name
+        with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
+            return publish(experiment_graph, report, store_root, folder, started)

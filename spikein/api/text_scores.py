@@ -1,0 +1,167 @@
+"""Scores of texts in memory under any model; what `spikein detect` does for a file.
+
+The same code scores both (`detect.score_file`), so the numbers are the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from analysis.auc_table import AucRow, auc_table
+from detect.score_file.labelled_rows import LabelledRows
+from detect.score_file.request import ScoringOptions, ScoringRequest
+from detect.score_file.score import score_labelled_rows
+from inject.errors import InputError
+from inject.examples.example import example_id
+from spikein.api.folders import AnyPath
+
+
+class ScoredTexts(NamedTuple):
+    """What `score_texts` gives."""
+
+    scores: pa.Table
+    """One row a text, detector and setting: row (of `texts`), example_id, detector, setting,
+    score (higher: more likely a member; NaN where there is none), reason (why there is none)."""
+    aucs: pa.Table | None
+    """One row a detector and setting: auc, low, high, reason, members, non-members, rows without a
+    score, and true-positive rates with their ends; None where no labels were given."""
+    notes: tuple[str, ...]
+    """What to know about the scores, such as detectors that were left out, and why."""
+
+
+def score_texts(
+    model: AnyPath,
+    texts: Sequence[str],
+    *,
+    detectors: str | Sequence[str] = "all",
+    labels: Sequence[int | bool] | None = None,
+    groups: Sequence[object] | None = None,
+    reference: AnyPath | None = None,
+    frequency: AnyPath | None = None,
+    options: ScoringOptions | None = None,
+) -> ScoredTexts:
+    """Score texts with detectors: how strongly does each believe that the model saw the text?
+
+    Args:
+        model: a folder or a hub id of a causal language model.
+        texts: what is scored, in this order.
+        detectors: `all`, `"min_k:k=0.2,zlib"`, or a list of such parts; see `spikein detectors`.
+        labels: 1 for members, 0 for non-members; with labels there are AUCs.
+        groups: one a text; texts of one group (questions about one passage) are drawn together
+            by the bootstrap.
+        reference: a model that has not seen the texts, for the detector `reference`.
+        frequency: a file, folder or glob of texts, counted for the detector `dc_pdd`.
+        options: device, number format, long texts and the like.
+
+    Returns:
+        The scores, the AUCs where there are labels, and notes.
+
+    Raises:
+        InputError: for lists of other lengths, unknown detectors, a detector that was named and
+            lacks what it needs, or a model that cannot be loaded.
+
+    Example:
+        ```python
+        import spikein
+
+        texts = ["A text that was in the training data.", "A text that was not."]
+        found = spikein.score_texts("my/model", texts, detectors="loss,min_k:k=0.2")
+        print(found.scores.to_pandas())
+        ```
+    """
+    rows = _rows(texts, labels, groups)
+    request = ScoringRequest(
+        model=str(model),
+        reference=None if reference is None else str(reference),
+        frequency=None if frequency is None else str(frequency),
+        detectors=detectors,
+        **_options(options or ScoringOptions()),
+    )
+    found = score_labelled_rows(rows, request, _silent, in_code=True)
+    table = None
+    if rows.labels is not None:
+        table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups))
+    return ScoredTexts(found.scores, table, found.notes)
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass
+
+
+def _options(options: ScoringOptions) -> dict[str, Any]:
+    return {field.name: getattr(options, field.name) for field in fields(ScoringOptions)}
+
+
+def _rows(
+    texts: Sequence[str],
+    labels: Sequence[int | bool] | None,
+    groups: Sequence[object] | None,
+) -> LabelledRows:
+    """Return the texts as the rows of a file would be.
+
+    Raises:
+        InputError: naming the first text, label or group that cannot be used.
+    """
+    if isinstance(texts, str):
+        raise InputError("texts is one text", where="texts", allowed="a list of texts")
+    listed = list(texts)
+    for row, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise InputError(f"texts[{row}] is a {type(text).__name__}", allowed="a text")
+    if not listed:
+        raise InputError("there are no texts", where="texts")
+    return LabelledRows(
+        texts=listed,
+        ids=[example_id(text) for text in listed],
+        labels=None if labels is None else _labels(labels, len(listed)),
+        groups=None if groups is None else _groups(groups, len(listed)),
+    )
+
+
+def _labels(labels: Sequence[int | bool], rows: int) -> list[bool]:
+    listed = list(labels)
+    _check_length("labels", len(listed), rows)
+    for row, label in enumerate(listed):
+        if isinstance(label, str) or label not in (0, 1):
+            raise InputError(
+                f"labels[{row}] is {label!r}",
+                allowed="1 or True for members, 0 or False for non-members",
+            )
+    return [bool(label) for label in listed]
+
+
+def _groups(groups: Sequence[object], rows: int) -> list[str]:
+    listed = list(groups)
+    _check_length("groups", len(listed), rows)
+    return [f"group {group}" for group in listed]
+
+
+def _check_length(what: str, found: int, rows: int) -> None:
+    if found != rows:
+        raise InputError(
+            f"{found} {what} for {rows} texts", where=what, allowed="one for each text"
+        )
+
+
+def _auc_columns(rows: Sequence[AucRow]) -> pa.Table:
+    rates = list(rows[0].tpr) if rows else []
+    columns: dict[str, list[Any]] = {
+        "detector": [row.detector for row in rows],
+        "setting": [row.setting for row in rows],
+        "auc": [row.auc.value for row in rows],
+        "low": [row.auc.low for row in rows],
+        "high": [row.auc.high for row in rows],
+        "reason": [row.auc.reason for row in rows],
+        "n_members": [row.n_members for row in rows],
+        "n_nonmembers": [row.n_nonmembers for row in rows],
+        "unscored": [row.unscored for row in rows],
+        "own_rows": [row.own_rows for row in rows],
+    }
+    for rate in rates:
+        found = [row.tpr[rate] for row in rows]
+        columns[f"tpr@{rate:g}"] = [one.value for one in found]
+        columns[f"tpr@{rate:g}_low"] = [one.low for one in found]
+        columns[f"tpr@{rate:g}_high"] = [one.high for one in found]
+    return pa.table(columns)

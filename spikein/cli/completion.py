@@ -1,0 +1,84 @@
+"""What the shell offers after TAB: names of experiments and runs, detectors, datasets, files.
+
+Names of experiments and runs are read from folders and cost nothing; those of detectors and
+datasets cost the import of their registries, about half a second.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+_ENDINGS = (".yaml", ".yml")
+_DATASET = re.compile(r"(contaminants\.\d+\.dataset=)(.*)")
+
+
+def experiments(incomplete: str) -> list[str]:
+    """Return shipped experiments by name, and files of YAML and folders by path."""
+    from inject.shipped import EXPERIMENTS
+
+    return [*shipped_experiments(incomplete), *_files(incomplete, known=EXPERIMENTS.files())]
+
+
+def shipped_experiments(incomplete: str) -> list[str]:
+    """Return the names of the experiments that come with spikein."""
+    from inject.shipped import EXPERIMENTS
+
+    return _starting(EXPERIMENTS.files(), incomplete)
+
+
+def runs(incomplete: str) -> list[str]:
+    """Return the names of the runs in the usual folder, and folders by path."""
+    folder = Path(os.environ.get("SPIKEIN_RUNS") or "runs")
+    names = [path.name for path in _entries(folder) if path.is_dir() and path.name[0] != "."]
+    return [*_starting(names, incomplete), *(f"{path}/" for path in _matching(incomplete, names))]
+
+
+def detectors(incomplete: str) -> list[str]:
+    """Return a list of detectors with its last name completed."""
+    from detect.registry import every_detector
+
+    before, comma, last = incomplete.rpartition(",")
+    names = [one.detector.name for one in every_detector().detectors]
+    names = names if before else ["all", *names]
+    return [f"{before}{comma}{name}" for name in _starting(names, last)]
+
+
+def overrides(incomplete: str) -> list[str]:
+    """Return names of datasets after `contaminants.0.dataset=`; nothing for other keys."""
+    asked = _DATASET.fullmatch(incomplete)
+    if asked is None:
+        return []
+    from inject.examples.datasets.registry import dataset_names
+
+    key, name = asked.groups()
+    return [f"{key}{dataset}" for dataset in _starting(dataset_names(), name)]
+
+
+def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:
+    """Return the folders, and the YAML files, whose path begins so."""
+    found = []
+    for path in _matching(incomplete, known):
+        if path.is_dir():
+            found.append(f"{path}/")
+        elif path.suffix in _ENDINGS:
+            found.append(str(path))
+    return found
+
+
+def _matching(incomplete: str, known: Iterable[str]) -> list[Path]:
+    """Return what lies in the folder begun; nothing hidden, and no name that is known already."""
+    head, tail = os.path.split(incomplete)
+    entries = [path for path in _entries(Path(head or ".")) if path.name.startswith(tail)]
+    return [path for path in entries if path.name[0] != "." and (head or path.name not in known)]
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _starting(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]

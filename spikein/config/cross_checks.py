@@ -1,0 +1,183 @@
+"""The rules that tie the parts of an experiment together: each names the key to change."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
+from detect.needs import Shadows
+from inject.errors import InputError
+from inject.examples.datasets.registry import get_dataset
+from inject.variants.settings import ParaphraseVariant, Variants, protected_texts_error
+from spikein.config.key_path import KeyPath, dotted
+from spikein.config.schema import Experiment
+from train.checkpoint_steps import checkpoint_steps
+from train.loop.schedule import step_count
+from train.settings import TokenizerTraining, check_start
+
+
+def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
+    """Return what is wrong between the parts of an experiment, each with the key to change."""
+    model, base, train, corpus = (
+        experiment.model,
+        experiment.base,
+        experiment.train,
+        experiment.corpus,
+    )
+    found: list[tuple[KeyPath, InputError]] = []
+    try:
+        check_start(model, has_base=base is not None, mode=train.mode)
+        if base is not None:
+            base.resolved(train)
+        if train.checkpoints is not None and corpus.tokens >= train.batch_tokens:
+            windows = corpus.tokens // train.context
+            checkpoint_steps(train.checkpoints, step_count(train, windows))
+    except InputError as error:
+        key = error.where or "train"
+        found.append(
+            (
+                tuple(key.split(".")),
+                InputError(f"{key}: {error.problem}", hint=error.hint, allowed=error.allowed),
+            )
+        )
+
+    def add(path: KeyPath, problem: str, hint: str) -> None:
+        found.append((path, InputError(f"{dotted(path)}: {problem}", hint=hint)))
+
+    if corpus.imported is not None and isinstance(model.tokenizer, TokenizerTraining):
+        add(
+            ("model", "tokenizer"),
+            "an imported corpus is tokenised already, so no tokenizer can be trained for it",
+            "Name the tokenizer that made its ids, by path or hub id.",
+        )
+    if train.epochs > 1 and experiment.placement.timed:
+        add(
+            ("placement", "between"),
+            f"{train.epochs} epochs see every window again, each in an order of its own, so no "
+            "copy can be kept to a stretch of the training",
+            "Set train.epochs to 1, or leave between out.",
+        )
+    streams = [("corpus", corpus.tokens, train.context, train.batch_tokens)]
+    if base is not None:
+        batch_tokens = base.batch_tokens or train.batch_tokens
+        streams.append(("base", base.tokens, base.context or train.context, batch_tokens))
+    for part, tokens, context, batch_tokens in streams:
+        if tokens < context:
+            add(
+                (part, "tokens"),
+                f"{tokens:,} tokens do not fill one window of {context:,}",
+                f"Raise {part}.tokens or lower the context.",
+            )
+        elif batch_tokens > tokens:
+            add(
+                (part, "tokens"),
+                f"{tokens:,} tokens do not fill one batch of {batch_tokens:,}",
+                f"Raise {part}.tokens or lower batch_tokens.",
+            )
+    asked: list[DetectorSetting] = []
+    try:
+        asked = parse_detectors(experiment.detect.detectors)
+    except InputError as error:
+        part = f"{error.where}: " if error.where else ""
+        found.append(
+            (
+                ("detect", "detectors"),
+                InputError(
+                    f"detect.detectors: {part}{error.problem}",
+                    allowed=error.allowed,
+                    hint=error.hint,
+                ),
+            )
+        )
+    for path, problem, hint in (*_twin_problems(experiment, asked), *_sent_problems(experiment)):
+        add(path, problem, hint)
+    # A stream of less than a window was reported already.
+    if corpus.tokens >= train.context and (problem := _no_room(experiment)):
+        add(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
+    names: dict[str, int] = {}
+    for index, contaminant in enumerate(experiment.contaminants):
+        name = contaminant.name or contaminant.dataset
+        if name in names:
+            add(
+                ("contaminants", index),
+                f"{name!r} is already the name of contaminants.{names[name]}",
+                "Give each a `name` of its own.",
+            )
+        names.setdefault(name, index)
+    return found
+
+
+def _no_room(experiment: Experiment) -> str:
+    """Say that the copies cannot fit however short the examples are; empty where they may."""
+    low, high = experiment.placement.between
+    room = experiment.corpus.tokens * (high - low)
+    members = sum(one.members for one in experiment.contaminants)
+    shortest = 1 if experiment.variants != Variants() else experiment.pool.min_tokens
+    # A Poisson sum this far below its mean occurs once in 10**9 draws.
+    rate = experiment.copies.poisson
+    copies = experiment.copies.mean * members
+    least = copies if rate is None else max(copies - 6 * math.sqrt(copies), 0)
+    needed = least * shortest
+    if needed <= room:
+        return ""
+    return (
+        f"{copies:,.0f} copies of at least {shortest} tokens need {needed:,.0f} tokens and have "
+        f"room for {room:,.0f}"
+    )
+
+
+def _twin_problems(
+    experiment: Experiment, asked: Sequence[DetectorSetting]
+) -> Iterator[tuple[KeyPath, str, str]]:
+    """Yield what is wrong between the twins and the rest: key, problem, hint.
+
+    Args:
+        experiment: the whole.
+        asked: its detectors; empty where they cannot be read.
+    """
+    twins, detect = experiment.twins, experiment.detect
+    if detect.reference == "twin" and not twins.clean:
+        yield (
+            ("detect", "reference"),
+            "there is no clean twin to compare with",
+            "Set twins.clean to true, or name another reference model.",
+        )
+    if twins.clean and experiment.train.loss_on == "completion":
+        yield (
+            ("twins", "clean"),
+            "a stream without copies holds no answer, so with train.loss_on completion the clean "
+            "twin would learn nothing: it is the model that the arm starts from",
+            "Compare with detect.reference base, or set train.loss_on to all.",
+        )
+    if twins.shadows and experiment.variants != Variants():
+        yield (
+            ("twins", "shadows"),
+            "shadow models spike non-members, too, and variants are written for members alone",
+            "Leave variants out, or set twins.shadows to 0.",
+        )
+    if twins.shadows and asked and Shadows() not in needs_of(asked):
+        yield (
+            ("twins", "shadows"),
+            "no detector that is asked for reads shadow models",
+            "Add lira to detect.detectors, or set twins.shadows to 0.",
+        )
+
+
+def _sent_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]:
+    """Yield protected datasets that a server is to paraphrase unasked: key, problem, hint."""
+    names = {one.name: get_dataset(one.dataset).protected for one in experiment.contaminants}
+    for index, variant in enumerate(experiment.variants.of):
+        if not isinstance(variant, ParaphraseVariant) or variant.by != "model":
+            continue
+        key = ("variants", "of", index, "send_protected")
+        unknown = [name for name in variant.send_protected if not names.get(name)]
+        if unknown:
+            protected = ", ".join(name for name in names if names[name]) or "none"
+            yield (
+                key,
+                f"{', '.join(map(repr, unknown))} names no protected dataset of this experiment",
+                f"Protected here: {protected}.",
+            )
+        kept = [name for name in names if not variant.may_send(name, protected=names[name])]
+        if kept:
+            error = protected_texts_error(kept)
+            yield key, error.problem, error.hint or ""

@@ -1,0 +1,74 @@
+"""A commented experiment file to start from: the shipped template, or a shipped experiment."""
+
+import re
+from pathlib import Path
+
+from inject.errors import InputError
+from inject.shipped import CONFIGS, EXPERIMENTS
+from spikein.config.schema import check_name
+
+TEMPLATE = CONFIGS / "templates" / "experiment.yaml"
+DEFAULT_NAME = "my-experiment"
+
+
+def write_starter(name: str, folder: Path, *, source: str | None = None) -> Path:
+    """Write `NAME.yaml`, a whole experiment of that name, into a folder; return its path.
+
+    Args:
+        name: of the experiment, and so of its run's folder.
+        folder: where the file goes.
+        source: the shipped experiment whose text is taken; None for the template.
+
+    Raises:
+        InputError: for a name that cannot name a run, an unknown source, or a file that is there.
+    """
+    name = name.removesuffix(".yaml")
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise InputError(str(error), where="NAME", hint="The file is written here.") from None
+    if name in EXPERIMENTS.files():
+        raise InputError(
+            f"{name!r} is the name of an experiment that comes with spikein",
+            where="NAME",
+            hint=f"Choose another: spikein init my-{name} --from {name}",
+        )
+    original = TEMPLATE if source is None else _shipped(source)
+    text = _renamed(original.read_text(encoding="utf-8"), original.stem, name)
+    path = folder / f"{name}.yaml"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(
+            "there is such a file already, and nothing was written",
+            where=str(path),
+            hint="Give another name: spikein init NAME",
+        ) from None
+    return path
+
+
+def _shipped(name: str) -> Path:
+    known = EXPERIMENTS.files()
+    if name in known:
+        return known[name]
+    if Path(name).is_file():
+        raise InputError(
+            f"{name} is a file of your own",
+            where="--from",
+            allowed=", ".join(known),
+            hint=f"Write `extends: {name}` into a new file, and the keys that differ.",
+        )
+    return EXPERIMENTS.find(name)
+
+
+def _renamed(text: str, old: str, new: str) -> str:
+    """Return a file's text with another name, in its comments' commands, too."""
+    old_name = DEFAULT_NAME if old == TEMPLATE.stem else old
+    text = re.sub(rf"(?m)^name: {re.escape(old_name)}$", lambda _: f"name: {new}", text)
+    text = re.sub(
+        rf"(?m)^(#   spikein \w+ ){re.escape(old_name)}(?:\.yaml)?(?=\s|$)",
+        lambda match: f"{match.group(1)}{new}.yaml",
+        text,
+    )
+    return text.replace(f"runs/{old_name}/", f"runs/{new}/")

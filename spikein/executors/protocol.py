@@ -1,0 +1,120 @@
+"""What an executor is, and what it returns.
+
+An executor decides where and when the steps of a graph are built. It decides nothing else: what a
+step writes follows from the step's recipe alone, so no executor ever enters an identity, and two
+executors give the same artifacts.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from inject.errors import InputError
+from spikein.pipeline.graph import Graph, Step
+from spikein.progress import Progress
+from spikein.store.artifact import Artifact, verified
+from spikein.store.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of one step."""
+
+    step: Step
+    artifact: Artifact
+    built: bool
+    """False when the store (or another process) had it."""
+    seconds: float
+    """Wall clock of this run, waiting included; 0 for what the store held."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """What became of all steps that the goals needed, in the order of the graph."""
+
+    outcomes: tuple[Outcome, ...]
+    seconds: float
+
+    def artifact(self, step: Step) -> Artifact:
+        """Return the artifact of a step of the graph, verified.
+
+        Raises:
+            KeyError: when the step was neither stored nor needed.
+            StoreError: when it was damaged meanwhile, naming the file.
+        """
+        for outcome in self.outcomes:
+            if outcome.step.digest == step.digest:
+                return verified(outcome.artifact)
+        raise KeyError(step.name)
+
+    @property
+    def built(self) -> int:
+        """How many steps this run built."""
+        return sum(outcome.built for outcome in self.outcomes)
+
+
+class Executor(Protocol):
+    """Runs a graph against a store.
+
+    An executor of one's own is a class that is made without arguments, or an object, with this one
+    method; its first docstring line is its description in lists. `spikein.executors.start_graph`
+    does the bookkeeping of a graph, `spikein.executors.build_step` builds one step.
+    """
+
+    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
+        """Make the artifact of every goal; what the store holds is not made again.
+
+        Args:
+            graph: the steps; `graph.steps` names every step after its inputs.
+            store: where artifacts are found and built.
+            progress: receives the events of the run.
+
+        Returns:
+            An outcome for every step that was stored or built; every goal has one.
+
+        Raises:
+            Exception: what a step raised, with a note that names the step. What was finished
+                before stays in the store.
+        """
+        ...
+
+
+def run_graph(executor: Executor, graph: Graph, store: Store, progress: Progress) -> RunReport:
+    """Run a graph, and check that the executor made what it was asked for.
+
+    Args:
+        executor: where and when steps are built.
+        graph: the steps.
+        store: where artifacts are found and built.
+        progress: receives the events of the run.
+
+    Raises:
+        InputError: the executor returned no report, or one without the artifact of a goal.
+        Exception: what a step raised.
+    """
+    report = executor.run(graph, store, progress)
+    where = f"executor {type(executor).__name__}"
+    hint = "Return spikein.executors.RunReport with an outcome for every goal of the graph."
+    if not isinstance(report, RunReport):
+        raise InputError(
+            f"run returned {type(report).__name__}, not a RunReport", where=where, hint=hint
+        )
+    made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
+    for goal in graph.goals:
+        artifact = made.get(goal.digest)
+        if artifact is None:
+            raise InputError(f"has no outcome for the step {goal.name}", where=where, hint=hint)
+        if artifact.digest != goal.digest:
+            raise InputError(
+                f"returned the artifact {artifact.path.name} for the step {goal.name}, which has "
+                "another digest",
+                where=where,
+                hint=hint,
+            )
+        if artifact.path.resolve().parent.parent != store.root.resolve():
+            raise InputError(
+                f"built the step {goal.name} in {artifact.path.parent.parent}, not in the store "
+                f"{store.root}",
+                where=where,
+                hint="Build steps by spikein.executors.build_step in the store that run is given.",
+            )
+    return report

@@ -1,0 +1,122 @@
+"""Executors by name: our own, those of installed packages, and those in files of the user.
+
+Installed packages offer executors under the entry point group `spikein.executors`; `FILE.py:NAME`
+names one in a file. The source of an executor enters no identity: it decides where steps are
+built, not what they write.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from inject.errors import InputError, did_you_mean
+from inject.plugins import (
+    Expected,
+    Plugin,
+    file_reference,
+    installed_plugins,
+    load_file,
+    load_installed,
+)
+from spikein.executors.in_process import InProcess
+from spikein.executors.protocol import Executor
+
+IN_PROCESS = "in-process"
+_OWN: dict[str, Callable[[], Executor]] = {IN_PROCESS: InProcess}
+_GROUP: Final = "spikein.executors"
+_EXPECTED = Expected(
+    noun="executor",
+    accepts=lambda value: callable(getattr(value, "run", None)),
+    allowed="a class that is made without arguments, or an object, with a method "
+    "run(graph, store, progress)",
+)
+
+
+class ExecutorRow(NamedTuple):
+    """One executor in a list."""
+
+    name: str
+    description: str
+    """The first line of its docstring."""
+    origin: str
+    """`spikein`, or a distribution and its version."""
+
+
+class ExecutorList(NamedTuple):
+    """All executors that can be chosen by name, and what is wrong with the others."""
+
+    rows: tuple[ExecutorRow, ...]
+    warnings: tuple[str, ...]
+
+
+def get_executor(name: str) -> Executor:
+    """Return the executor called `name`: one of ours, an installed one, or `FILE.py:NAME`.
+
+    Raises:
+        InputError: there is none of that name, or it cannot be loaded or made, or is no executor.
+    """
+    reference = file_reference(name)
+    if reference is not None:
+        if reference.rest:
+            raise InputError(
+                f"an executor takes no parameters; got {reference.rest!r}",
+                where=name,
+                allowed="FILE.py:NAME",
+            )
+        return _made(load_file(reference, _EXPECTED))
+    if name in _OWN:
+        return _OWN[name]()
+    installed = installed_plugins(_GROUP)
+    if name in installed:
+        return _made(installed[name].load(_EXPECTED))
+    known = [*_OWN, *installed]
+    raise InputError(
+        f"no executor is called {name!r}.{did_you_mean(name, known)}",
+        allowed=f"{', '.join(known)}, or FILE.py:NAME",
+    )
+
+
+def list_executors() -> ExecutorList:
+    """Return all executors by name; imports the packages that offer some."""
+    taken = dict.fromkeys(_OWN, "by spikein itself")
+    installed = load_installed(_GROUP, _EXPECTED, taken=taken)
+    rows = [ExecutorRow(name, _first_line(make), "spikein") for name, make in _OWN.items()]
+    rows += [
+        ExecutorRow(name, _first_line(plugin.value), plugin.origin)
+        for name, plugin in installed.plugins.items()
+    ]
+    return ExecutorList(tuple(rows), installed.warnings)
+
+
+def _made(plugin: Plugin) -> Executor:
+    """Return the executor of a plug-in: an object as it is, of a class a new one.
+
+    Raises:
+        InputError: the class cannot be made without arguments, or `run` takes other arguments.
+    """
+    executor = plugin.value
+    if isinstance(executor, type):
+        try:
+            executor = executor()
+        except Exception as error:
+            raise InputError(
+                f"cannot be made without arguments: {type(error).__name__}: {error}",
+                where=plugin.origin,
+                allowed=_EXPECTED.allowed,
+            ) from error
+    try:
+        inspect.signature(executor.run).bind(None, None, None)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"its method run does not take graph, store and progress: {error}",
+            where=plugin.origin,
+            allowed=_EXPECTED.allowed,
+        ) from None
+    found: Executor = executor
+    return found
+
+
+def _first_line(value: object) -> str:
+    """Return the first docstring line of an executor; empty where it has none."""
+    described = value if isinstance(value, type) else type(value)
+    return (described.__doc__ or "").strip().partition("\n")[0]

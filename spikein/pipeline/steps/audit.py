@@ -1,0 +1,73 @@
+"""The step that searches a stream for every example before anything is trained on it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from inject.overlap.filter import overlaps_between_sides
+from inject.plan.plan import read_plan
+from inject.source_digest import root
+from inject.stream.audit import AuditFailed, audit, read_audit, write_audit
+from inject.stream.audit_findings import name_rows
+from spikein.config.schema import Experiment
+from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.steps.artifact_parts import OF_AUDIT, TOKENS, UNSPLIT
+from spikein.pipeline.steps.inputs import read_ground
+from spikein.pipeline.steps.variants import copy_texts, variants_of
+
+
+def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step) -> Step:
+    """Search the contaminated stream and the clean corpus for every example.
+
+    The corpus is hashed on the way: an edit of a token file is noticed before anything trains.
+    """
+
+    rules = experiment.audit
+
+    def build(context: StepContext) -> None:
+        pool, tokens, clean = read_ground(corpus, context.inputs)
+        clean.verify()
+        planned = read_plan(context.inputs["plan"].path)
+        view = planned.view(clean)
+        report = audit(
+            view,
+            clean,
+            clean.doc_starts,
+            tokens=tokens,
+            names=planned.names(),
+            starts=view.text_starts(),
+            texts=copy_texts(context.inputs, tokens),
+            sides={example.example_id: example.side for example in pool},
+        )
+        shared = overlaps_between_sides(pool, rules) if rules.ngram is not None else []
+        report = replace(name_rows(report, pool), between_sides=tuple(shared))
+        write_audit(context.out, report)
+
+    return Step(
+        kind="audit",
+        label=plan.label,
+        version=4,
+        settings={"ngram": rules.ngram, "share": rules.share},
+        inputs={
+            "corpus": corpus,
+            "examples": examples,
+            "plan": plan,
+            **variants_of(plan),
+        },
+        code=(root(build),),
+        reads={"corpus": TOKENS, "examples": UNSPLIT},
+        facets=OF_AUDIT,
+        build=build,
+    )
+
+
+def require_passed(inputs: Mapping[str, Any]) -> None:
+    """Stop the graph where the audit failed.
+
+    Raises:
+        AuditFailed: with the first findings.
+    """
+    folder = inputs["audit"].path
+    report = read_audit(folder)
+    if not report.passed:
+        raise AuditFailed(report, folder)

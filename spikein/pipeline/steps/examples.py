@@ -1,0 +1,163 @@
+"""Steps of the pool: its examples with their sides and splits, and the sides that a twin sees."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from inject.corpus.tokenizer import load_tokenizer
+from inject.errors import InputError
+from inject.examples.contaminant import contaminant_identity
+from inject.examples.datasets.registry import dataset_code, get_dataset
+from inject.examples.example import Example, read_examples, write_examples
+from inject.examples.length_filter import (
+    LengthFiltered,
+    LengthRules,
+    filter_by_length,
+    length_error,
+)
+from inject.examples.load import load_examples
+from inject.examples.membership import split_members
+from inject.examples.pool import PoolRequest, usable_rows
+from inject.examples.twin_membership import TwinMembership, with_twin_membership
+from inject.plan.separators import separated_placements, text_room
+from inject.reading.unchanged import unchanged
+from inject.settings import Placement, plain
+from inject.source_digest import root
+from spikein.config.schema import Experiment
+from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.steps.artifact_parts import OF_EXAMPLES
+
+REPORTS_FILE = "examples.json"
+
+
+def examples_step(
+    experiment: Experiment, tokenizer: Step, *, seed: int, placements: Sequence[Placement]
+) -> Step:
+    """Load all datasets, filter their rows by length, and draw members, non-members and splits.
+
+    Args:
+        experiment: of one arm.
+        tokenizer: what texts are counted with.
+        seed: the arm's seed.
+        placements: of all arms, which share the pool: texts leave room for their separators.
+    """
+    contaminants, pool = experiment.contaminants, experiment.pool
+    context_tokens = experiment.train.context
+    separated = separated_placements(placements)
+    tune_share = experiment.detect.tune_share
+    named = [contaminant_identity(contaminant) for contaminant in contaminants]
+
+    def build(context: StepContext) -> None:
+        encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
+        rules = LengthRules(
+            context=context_tokens,
+            room=text_room(context_tokens, separated, encoder),
+            min_tokens=pool.min_tokens,
+            policy=pool.long_examples,
+        )
+        requests: list[PoolRequest] = []
+        filtered: dict[str, LengthFiltered] = {}
+        reports: dict[str, dict[str, Any]] = {}
+        for done, contaminant in enumerate(contaminants):
+            context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
+            with unchanged(
+                f"contaminants.{done}",
+                partial(contaminant_identity, contaminant),
+                named[done],
+            ):
+                loaded = load_examples(contaminant, seed=seed)
+            suitable = filter_by_length(loaded.examples, encoder, rules)
+            filtered[contaminant.name] = suitable
+            requests.append(
+                PoolRequest(
+                    examples=suitable.examples,
+                    members=contaminant.members,
+                    nonmembers=contaminant.nonmembers,
+                    stratify=contaminant.stratify,
+                )
+            )
+            reports[contaminant.name] = {
+                **asdict(loaded.report),
+                "too_short": suitable.too_short,
+                "too_long": suitable.too_long,
+                "long_examples": pool.long_examples,
+                "members": contaminant.members,
+                "nonmembers": contaminant.nonmembers,
+                "protected": get_dataset(contaminant.dataset).protected,
+            }
+        total = len(contaminants)
+        context.report(total, total, unit="datasets", note="drawing members")
+        examples: list[Example] = []
+        usable = usable_rows(requests, near_duplicate=pool.near_duplicate, seed=seed)
+        for (name, report), one in zip(reports.items(), usable, strict=True):
+            try:
+                membership = split_members(one, tune_share=tune_share, seed=seed)
+            except InputError as error:
+                raise length_error(error, filtered[name], name=name, rules=rules) from error
+            examples.extend(membership.examples)
+            report |= {
+                "considered": one.considered,
+                "near_duplicates": [list(item) for item in one.near_duplicates],
+                "near_duplicates_across": [item._asdict() for item in one.cross_dataset_duplicates],
+                "strata": membership.drawn.strata,
+                "strata_pooled": {
+                    "strata": membership.drawn.pooled_strata,
+                    "rows": membership.drawn.pooled_rows,
+                },
+            }
+        write_examples(context.out, examples)
+        write_pool_reports(context.out, reports)
+
+    return Step(
+        kind="examples",
+        label=f"{'-'.join(contaminant.name for contaminant in contaminants)[:40]}-seed{seed}",
+        version=2,
+        settings={
+            "contaminants": named,
+            "pool": plain(pool),
+            "context": None if pool.long_examples == "split" else context_tokens,
+            "separated": []
+            if pool.long_examples == "split"
+            else [[one.separated_by, one.policy == "document"] for one in separated],
+            "tune_share": tune_share,
+            "seed": seed,
+        },
+        inputs={"tokenizer": tokenizer},
+        protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
+        code=(root(build), *(dataset_code(one.dataset) for one in contaminants)),
+        facets=OF_EXAMPLES,
+        build=build,
+    )
+
+
+def twin_membership_step(examples: Step, membership: TwinMembership, *, seed: int) -> Step:
+    """Write the pool again, `side` being `member` for those whom the twin sees."""
+
+    def build(context: StepContext) -> None:
+        pool = read_examples(context.inputs["examples"].path)
+        write_examples(context.out, with_twin_membership(pool, membership, seed=seed))
+
+    return Step(
+        kind="examples",
+        label=f"{membership.label()}-seed{seed}",
+        version=2,
+        settings={"membership": plain(membership), "seed": seed},
+        inputs={"examples": examples},
+        code=(root(build),),
+        facets=OF_EXAMPLES,
+        build=build,
+    )
+
+
+def write_pool_reports(folder: Path, reports: Mapping[str, Any]) -> None:
+    """Write what became of each dataset's rows into the folder of a pool."""
+    (folder / REPORTS_FILE).write_text(json.dumps(reports, indent=1))
+
+
+def read_pool_reports(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what became of each dataset's rows: dataset's name to its report."""
+    reports: dict[str, dict[str, Any]] = json.loads((folder / REPORTS_FILE).read_text())
+    return reports

@@ -1,0 +1,186 @@
+"""The inputs of a run's page, collected from its graph and its artifacts.
+
+What the page says is decided in `analysis.page`, which knows no experiment and no graph: this
+module hands over folders, tables and settings, and words nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from analysis.figures import ReportFigure
+from analysis.page.content import PageInputs
+from analysis.page.notes import PoolReport
+from analysis.page.provenance import NamedArtifact, StepRecord
+from analysis.page.settings_summary import ArmSettings
+from analysis.page.streams import Stream, TrainedModel, read_stream
+from analysis.results import Analysis
+from analysis.trajectory.checkpoints import TrajectoryTables
+from spikein.config.load import resolved_yaml
+from spikein.config.sweep import ArmExperiment
+from spikein.executors import Outcome, RunReport
+from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
+from spikein.pipeline.graph import Step
+from spikein.pipeline.steps.examples import read_pool_reports
+from spikein.pipeline.steps.results import open_arms
+from spikein.store.environment import CODE, MACHINE, code_version
+from spikein.store.manifest import library_versions
+
+_LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scikit-learn")
+
+
+def page_inputs(
+    experiment_graph: ExperimentGraph,
+    report: RunReport,
+    *,
+    analysis: Analysis,
+    trajectory: TrajectoryTables | None,
+    figures: Sequence[ReportFigure],
+    show_protected: bool,
+) -> PageInputs:
+    """Return the inputs of the page.
+
+    Args:
+        experiment_graph: the experiment and its steps.
+        report: what became of the steps.
+        analysis: the results.
+        trajectory: detection along training; None where no checkpoint was kept.
+        figures: all figures.
+        show_protected: let the page show the texts of protected datasets.
+    """
+    experiment = experiment_graph.experiment
+    results = {
+        name: report.artifact(step) for name, step in experiment_graph.results.inputs.items()
+    }
+    corpora = {node.corpus.digest: node.corpus for node in experiment_graph.nodes}
+    return PageInputs(
+        name=experiment.name,
+        experiment_yaml=resolved_yaml(experiment),
+        datasets=[one.name for one in experiment.contaminants],
+        seeds=experiment.seeds,
+        swept=list(experiment.sweep),
+        settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
+        arms=open_arms(experiment_graph.arms, results),
+        analysis=analysis,
+        figures=figures,
+        audited=audited_models(experiment_graph, report),
+        trained=_trained_models(experiment_graph, report),
+        streams=_streams(experiment_graph, report),
+        corpora=[report.artifact(step).path for step in corpora.values()],
+        pools=_pools(experiment_graph, report),
+        accuracy=None
+        if experiment_graph.accuracy_gain is None
+        else report.artifact(experiment_graph.accuracy_gain).path,
+        trajectory=trajectory,
+        steps=[_step_record(outcome) for outcome in report.outcomes],
+        artifacts=_named_artifacts(experiment_graph, report),
+        code=code_version(),
+        libraries=library_versions(_LIBRARIES),
+        notes=experiment_graph.notes,
+        show_protected=show_protected,
+    )
+
+
+def arm_settings(arm: ArmExperiment) -> ArmSettings:
+    """Return the settings of an arm that the page shows."""
+    experiment = arm.experiment
+    return ArmSettings(
+        axes=arm.labels,
+        background=experiment.corpus.described(),
+        tokens=experiment.corpus.tokens,
+        contaminants=experiment.contaminants,
+        model=experiment.model,
+        base=experiment.base,
+        train=experiment.train,
+        copies=experiment.copies,
+        placement=experiment.placement,
+        variants=experiment.variants,
+        twins=experiment.twins,
+    )
+
+
+def audited_models(experiment_graph: ExperimentGraph, report: RunReport) -> list[TrainedModel]:
+    """Return all models whose streams were audited, in the order of the run."""
+    arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
+    steps = (outcome.step for outcome in report.outcomes)
+    audited = (step for step in steps if step.kind == "model" and "audit" in step.inputs)
+    return [_trained_model(step, arms, report) for step in audited]
+
+
+def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> list[TrainedModel]:
+    """Return the models of all arms, then of their twins, as far as they were made."""
+    arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
+    steps = [node.trained for node in experiment_graph.nodes]
+    for node in experiment_graph.nodes:
+        twins = [node.twins.clean, node.twins.retrained, *node.twins.shadows]
+        steps += [twin.trained for twin in twins if twin is not None]
+    # A twin that no other step reads is not made.
+    made = {outcome.step.digest for outcome in report.outcomes}
+    unique = {step.digest: step for step in steps if step.digest in made}
+    return [_trained_model(step, arms, report) for step in unique.values()]
+
+
+def _trained_model(
+    step: Step, arms: Mapping[str, ArmExperiment], report: RunReport
+) -> TrainedModel:
+    arm = arms.get(step.digest)
+    audit = step.inputs.get("audit")
+    return TrainedModel(
+        label=step.label,
+        digest=step.digest,
+        axes=None if arm is None else arm.labels,
+        seed=None if arm is None else arm.seed,
+        folder=report.artifact(step).path,
+        audit=None if audit is None else report.artifact(audit).path,
+    )
+
+
+def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
+    """Return what each arm, and each twin that is reported, was trained on."""
+    found = []
+    for node in experiment_graph.nodes:
+        twins = [(one.model, one.twin.plan, one.twin.trained) for one in node.reported]
+        for model, plan, trained in [(CONTAMINATED, node.plan, node.trained), *twins]:
+            found.append(
+                read_stream(
+                    axes=node.arm.labels,
+                    model=model,
+                    seed=node.arm.seed,
+                    plan=report.artifact(plan).path,
+                    trained=report.artifact(trained).path,
+                )
+            )
+    return found
+
+
+def _pools(experiment_graph: ExperimentGraph, report: RunReport) -> list[PoolReport]:
+    steps = {node.examples.digest: node.examples for node in experiment_graph.nodes}
+    return [
+        PoolReport(step.label, read_pool_reports(report.artifact(step).path))
+        for step in steps.values()
+    ]
+
+
+def _step_record(outcome: Outcome) -> StepRecord:
+    manifest = outcome.artifact.manifest
+    return StepRecord(
+        name=outcome.step.name,
+        tokens=outcome.step.cost.tokens if outcome.step.cost else None,
+        seconds=manifest.seconds,
+        from_store=not outcome.built,
+        created=manifest.created,
+        code=manifest.environment.get(CODE),
+        machine=manifest.environment.get(MACHINE),
+    )
+
+
+def _named_artifacts(experiment_graph: ExperimentGraph, report: RunReport) -> list[NamedArtifact]:
+    steps = {"results": experiment_graph.results}
+    for node in experiment_graph.nodes:
+        steps[f"corpus {node.corpus.label}"] = node.corpus
+        if node.base is not None and node.base.step is not None:
+            steps[f"base model {node.base.label}"] = node.base.step
+        steps[f"model {node.arm.label}"] = node.trained
+        steps |= {f"model {one.twin.trained.label}": one.twin.trained for one in node.reported}
+    return [
+        NamedArtifact(name, step.digest, report.artifact(step).manifest.content)
+        for name, step in steps.items()
+    ]

@@ -1,0 +1,148 @@
+"""The AUC with its interval of any two arrays: the report's numbers, and errors in words."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from analysis.arm import Column, load_arm
+from analysis.auc_interval import auc_interval
+from analysis.auc_table import auc_table
+from analysis.metrics import auc
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from inject.errors import InputError
+from tests.analysis.synthetic import make_arm
+
+FAST = AnalysisSettings(replicates=200)
+
+
+def sample(n: int = 200, effect: float = 0.6, seed: int = 0):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 2, n)
+    return random.normal(size=n) + effect * labels, labels
+
+
+def test_without_groups_and_seeds_it_is_the_table_of_detect_to_the_last_bit():
+    scores, labels = sample()
+    n = len(scores)
+    table = pa.table(
+        {"row": range(n), "detector": ["d"] * n, "setting": ["-"] * n, "score": scores}
+    )
+    groups = [f"g{row // 3}" for row in range(n)]
+    assert auc_interval(scores, labels) == auc_table(table, labels.tolist())[0].auc
+    found = auc_interval(scores, labels, groups)
+    assert found == auc_table(table, labels.tolist(), groups)[0].auc
+    assert found.reason is None
+    assert found.low < found.value < found.high
+
+
+@pytest.mark.parametrize("seeds", [(0,), (0, 1, 2)])
+def test_it_is_the_cell_of_the_report(tmp_path, seeds):
+    """The same value; the ends differ by the bootstrap's draws alone."""
+    arms = [
+        make_arm(
+            tmp_path / str(seed), axes={}, seed=seed, effect=0.5, fixed=1, datasets=("fictional",)
+        )
+        for seed in seeds
+    ]
+    settings = AnalysisSettings(replicates=2000)
+    metrics = analyse(arms, settings).metrics.to_pylist()
+    [cell] = [
+        row
+        for row in metrics
+        if (row["detector"], row["selection"], row["dataset"]) == ("loss", "default", "all")
+        and (row["metric"], row["copies"]) == ("auc", "all")
+    ]
+    scores, labels, groups, which = [], [], [], []
+    for arm in arms:
+        loaded = load_arm(arm)
+        rows = loaded.test
+        scores += loaded.scores[rows, loaded.index[Column("loss", "default")]].tolist()
+        labels += loaded.member[rows].tolist()
+        groups += loaded.group[rows].tolist()
+        which += [arm.seed] * int(rows.sum())
+    found = auc_interval(scores, labels, groups, which, settings=settings)
+    assert found.value == pytest.approx(cell["value"], abs=1e-12)
+    assert found.low == pytest.approx(cell["low"], abs=0.012)
+    assert found.high == pytest.approx(cell["high"], abs=0.012)
+
+
+def test_seeds_are_clusters():
+    """The value is the mean of the seeds' AUCs, never the AUC of their rows thrown together."""
+    scores, labels = sample(120)
+    seeds = np.arange(120) % 2
+    moved = scores + 100.0 * seeds
+    found = auc_interval(moved, labels, seeds=seeds, settings=FAST)
+    apart = [
+        auc(moved[(seeds == one) & (labels == 1)], moved[(seeds == one) & (labels == 0)])
+        for one in (0, 1)
+    ]
+    assert found.value == pytest.approx(np.mean(apart), abs=1e-15)
+
+
+def test_groups_widen_the_interval():
+    random = np.random.default_rng(3)
+    labels = np.repeat([0, 1], 150)
+    passages = np.repeat(np.arange(30), 10)
+    scores = random.normal(size=30)[passages] + 0.1 * random.normal(size=300) + 0.4 * labels
+    alone, together = auc_interval(scores, labels), auc_interval(scores, labels, passages)
+    assert alone.value == together.value
+    assert together.high - together.low > 2 * (alone.high - alone.low)
+
+
+def test_types_of_arrays_do_not_matter():
+    scores, labels = sample(60)
+    expected = auc_interval(scores, labels, settings=FAST)
+    assert auc_interval(scores.tolist(), labels.astype(bool), settings=FAST) == expected
+    assert auc_interval(tuple(scores), labels.astype(float), settings=FAST) == expected
+    texts = auc_interval(scores, labels, [str(row) for row in range(60)], settings=FAST)
+    assert texts == auc_interval(scores, labels, np.arange(60), settings=FAST)
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "groups", "reason"),
+    [
+        ([1, 1, 1, 1], [0, 1, 0, 1], None, "all scores are equal"),
+        ([1, 2, 3], [0, 1, 1], None, "one row only among the non-members"),
+        ([1, 2, 3, 4], [0, 0, 1, 1], ["a", "a", "b", "c"], "one group only among the non-members"),
+    ],
+)
+def test_where_nothing_can_be_said_the_reason_is(scores, labels, groups, reason):
+    found = auc_interval(scores, labels, groups, settings=FAST)
+    assert found.reason == reason
+    assert all(math.isnan(number) for number in found[:3])
+
+
+def test_a_perfect_ranking_has_an_honest_lower_end():
+    found = auc_interval([1, 2, 3, 4], [0, 0, 1, 1], settings=FAST)
+    assert (found.value, found.high) == (1.0, 1.0)
+    # Clopper and Pearson 1934: both of two successes.
+    assert found.low == pytest.approx(0.025**0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([1.0, 2.0], [1]), "1 labels for 2 scores"),
+        (([1.0, 2.0], [1, 0], ["a"]), "1 groups for 2 scores"),
+        (([1.0, 2.0], [1, 0], None, [0, 0, 0]), "3 seeds for 2 scores"),
+        (
+            ([1.0, math.nan, math.inf], [1, 0, 1]),
+            "2 of 3 scores are not finite, the first in row 1",
+        ),
+        (([1.0, 2.0], [1, 1]), "all 2 rows are members.*add rows of non-members"),
+        (([1.0, 2.0], [0, 0]), "all 2 rows are non-members.*add rows of members"),
+        (([1.0, 2.0], [1, 2]), "row 1 has the label 2"),
+        (([1.0, 2.0], [1, "0"]), "row 1 has the label '0'"),
+        (([1.0, 2.0], [1, None]), "row 1 has the label None"),
+        (([], []), "there are no scores"),
+        (([[1.0], [2.0]], [1, 0]), r"shape \(2, 1\)"),
+        ((["a", "b"], [1, 0]), "scores are no numbers"),
+        (([1.0, 2.0], [1, 0], "ab"), "groups: is one text"),
+    ],
+)
+def test_bad_input_is_told_in_words(arguments, said):
+    with pytest.raises(InputError, match=said):
+        auc_interval(*arguments)

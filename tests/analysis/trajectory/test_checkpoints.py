@@ -1,0 +1,223 @@
+"""Detection along training: known answers, an oracle of pairs, and what cannot be said."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from analysis.figures.trajectory import best_detectors, trajectory_figures
+from analysis.metrics import auc
+from analysis.page.trajectory import trajectory_view
+from analysis.settings import AnalysisSettings
+from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables
+from analysis.trajectory.fading import FADING_TREND, since_bins
+from detect.scoring import SCHEMA, read_scores, write_scores
+from inject.errors import InputError
+from inject.examples.example import write_examples
+from inject.stream.exposures import ExposureSoFar
+from tests.analysis.synthetic import make_examples
+
+SETTINGS = AnalysisSettings(replicates=200, min_members=5)
+STEPS = (0, 2, 8, 32)
+BATCH = 100
+
+
+def make_checkpoints(folder: Path, *, seed=0, fading=0.5, axes=None, n=80) -> list[Checkpoint]:
+    """Members are seen once or twice at random steps; scores fall with the steps since."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pool = make_examples(seed, n=n)
+    write_examples(folder, pool)
+    random = np.random.default_rng([seed, 7])
+    seen_at = {
+        one.example_id: sorted(random.integers(1, 33, size=1 + index % 2).tolist())
+        for index, one in enumerate(pool)
+        if one.side == "member"
+    }
+    checkpoints = []
+    for step in STEPS:
+        seen = {
+            name: ExposureSoFar(
+                sum(at <= step for at in steps), max(at for at in steps if at <= step)
+            )
+            for name, steps in seen_at.items()
+            if steps[0] <= step
+        }
+        # A part of a copy that lies in two windows: neither seen nor unseen.
+        parts = [name for name, steps in seen_at.items() if step < steps[0] < step + 4]
+        seen |= {name: ExposureSoFar(0, step) for name in parts if step}
+        rows = []
+        for detector, setting in (("loss", "-"), ("min_k", "k=0.2"), ("min_k", "k=0.5")):
+            for index, one in enumerate(pool):
+                score = random.normal() + 3 * (one.dataset == "news")
+                if one.example_id in seen:
+                    since = step - seen[one.example_id].last_step
+                    score += 3.0 - fading * np.log2(since + 1) - 0.8 * (detector == "loss")
+                rows.append(
+                    {"row": index, "example_id": one.example_id, "detector": detector,
+                     "setting": setting, "score": score, "reason": None}
+                )  # fmt: skip
+        path = folder / f"scores-{step}"
+        path.mkdir()
+        write_scores(path, pa.Table.from_pylist(rows, schema=SCHEMA), record={})
+        checkpoints.append(
+            Checkpoint(
+                axes=axes or {},
+                seed=seed,
+                step=step,
+                tokens=step * BATCH,
+                batch_tokens=BATCH,
+                scores=path,
+                examples=folder,
+                defaults={"loss": "-", "min_k": "k=0.2"},
+                seen=seen,
+            )
+        )
+    return checkpoints
+
+
+def scores_of(checkpoint: Checkpoint, detector: str, setting: str) -> dict[str, float]:
+    return {
+        row["example_id"]: row["score"]
+        for row in read_scores(checkpoint.scores).to_pylist()
+        if (row["detector"], row["setting"]) == (detector, setting)
+    }
+
+
+def test_the_curve_is_the_auc_of_those_seen_by_then(tmp_path):
+    checkpoints = make_checkpoints(tmp_path)
+    pool = make_examples(0, n=80)
+    found = trajectory_tables(checkpoints, SETTINGS).progress.to_pylist()
+    checked = 0
+    for checkpoint in checkpoints:
+        scores = scores_of(checkpoint, "min_k", "k=0.2")
+        for dataset in ("fictional", "news"):
+            test = [e for e in pool if e.split == "test" and e.dataset == dataset]
+            outside = [scores[e.example_id] for e in test if e.side == "nonmember"]
+            for copies in (0, 1, 2):
+                inside = [
+                    scores[e.example_id]
+                    for e in test
+                    if e.side == "member"
+                    and (e.example_id in checkpoint.seen) == (copies > 0)
+                    and (not copies or checkpoint.seen[e.example_id].copies == copies)
+                ]
+                rows = [
+                    row
+                    for row in found
+                    if (row["step"], row["dataset"], row["copies"]) ==
+                    (checkpoint.step, dataset, str(copies))
+                    and (row["detector"], row["selection"]) == ("min_k", "default")
+                ]  # fmt: skip
+                if len(inside) < SETTINGS.min_members:
+                    assert not rows
+                    continue
+                [row] = rows
+                assert row["value"] == pytest.approx(auc(inside, outside))
+                assert row["n_members"] == len(inside)
+                assert row["low"] <= row["value"] <= row["high"]
+                assert row["tokens"] == checkpoint.step * BATCH
+                checked += 1
+    assert checked >= 12
+
+
+def test_fading_is_the_mean_place_of_the_pairs(tmp_path):
+    checkpoints = make_checkpoints(tmp_path)
+    pool = make_examples(0, n=80)
+    rows = trajectory_tables(checkpoints, SETTINGS).fading.to_pylist()
+    chosen = [
+        row for row in rows
+        if (row["detector"], row["selection"], row["metric"]) == ("loss", "default", "auc")
+    ]  # fmt: skip
+    checked = 0
+    for row in chosen:
+        if row["copies"] not in ("1", "2"):
+            continue
+        places = []
+        for checkpoint in checkpoints:
+            scores = scores_of(checkpoint, "loss", "-")
+            for one in pool:
+                seen = checkpoint.seen.get(one.example_id)
+                if one.split != "test" or seen is None or seen.copies != int(row["copies"]):
+                    continue
+                if row["since_low"] <= checkpoint.step - seen.last_step <= row["since_high"]:
+                    outside = [
+                        scores[other.example_id]
+                        for other in pool
+                        if other.split == "test"
+                        and other.side == "nonmember"
+                        and other.dataset == one.dataset
+                    ]
+                    places.append(auc([scores[one.example_id]], outside))
+        assert row["value"] == pytest.approx(np.mean(places))
+        assert row["pairs"] == len(places)
+        checked += 1
+    assert checked >= 5
+
+
+@pytest.mark.parametrize(("fading", "falls"), [(0.6, True), (0.0, False)])
+def test_the_trend_tells_fading_from_none(tmp_path, fading, falls):
+    checkpoints = make_checkpoints(tmp_path, fading=fading)
+    rows = trajectory_tables(checkpoints, SETTINGS).fading.to_pylist()
+    [trend] = [
+        row for row in rows
+        if row["metric"] == FADING_TREND and row["copies"] == "all"
+        and (row["detector"], row["selection"]) == ("min_k", "default")
+    ]  # fmt: skip
+    assert trend["since"] == "all"
+    assert (trend["high"] < 0) == falls
+    assert trend["low"] < trend["value"] < trend["high"]
+
+
+def test_one_setting_along_the_whole_training(tmp_path):
+    rows = trajectory_tables(make_checkpoints(tmp_path), SETTINGS).progress.to_pylist()
+    tuned = {row["setting"] for row in rows
+             if row["detector"] == "min_k" and row["selection"] == "tuned"}  # fmt: skip
+    assert len(tuned) == 1
+
+
+def test_seeds_and_arms(tmp_path):
+    checkpoints = [
+        one
+        for lr in ("0.1", "0.2")
+        for seed in (0, 1)
+        for one in make_checkpoints(tmp_path / f"{lr}-{seed}", seed=seed, axes={"train.lr": lr})
+    ]
+    found = trajectory_tables(checkpoints, SETTINGS)
+    rows = found.progress.to_pylist()
+    assert {row["train.lr"] for row in rows} == {"0.1", "0.2"}
+    assert max(row["n_seeds"] for row in rows) == 2
+    figures = trajectory_figures(tmp_path, found, ["train.lr"])
+    assert [figure.name for figure in figures] == ["trajectory", "trajectory-copies", "fading"]
+    assert all(figure.png.stat().st_size > 10_000 for figure in figures)
+    assert all("2 training seeds" in figure.caption for figure in figures)
+    view = trajectory_view(found, ["train.lr"])
+    # An arm's tables are cut into blocks that fit a page; both arms are there.
+    for grids in (view.progress, view.fading):
+        for lr in ("0.1", "0.2"):
+            assert any(f"lr {lr}" in grid.title for grid in grids)
+        assert all(len(grid.columns) <= 5 for grid in grids)
+    assert any("lr 0.1: under" in sentence and "fade" in sentence for sentence in view.sentences)
+    assert view.progress[0].columns[-1].text == "step 32"
+
+
+def test_twice_the_same_checkpoint(tmp_path):
+    checkpoints = make_checkpoints(tmp_path)
+    with pytest.raises(InputError, match="two checkpoints"):
+        trajectory_tables([*checkpoints, checkpoints[0]], SETTINGS)
+
+
+def test_nothing_seen_is_nothing_drawn(tmp_path):
+    only = make_checkpoints(tmp_path)[:1]
+    found = trajectory_tables(only, SETTINGS)
+    assert found.fading.num_rows == 0
+    assert {row["copies"] for row in found.progress.to_pylist()} == {"0"}
+    assert best_detectors(found.progress.to_pylist()) == []
+    assert trajectory_figures(tmp_path, found, []) == ()
+    assert trajectory_view(found, []).progress == ()
+
+
+def test_bins_hold_every_number_of_steps_once():
+    bins = since_bins(1000)
+    for step in (*range(70), 500, 1000):
+        assert sum(one.low <= step <= one.high for one in bins) == 1

@@ -1,0 +1,137 @@
+"""What the tests cost: measured by `make durations`, read by `make test-quick`.
+
+`pytest -p tests.costs` runs as always and records each test: seconds (its fixtures included), and
+whether it started a process. When a whole run has ended, the slowest twenty go into the benchmarks'
+page, and `tests/not_quick.txt` lists what `make test-quick` leaves out beside the tests marked
+`slow`: tests of more than `QUICK_SECONDS`, and tests that start a process.
+"""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+LIST = Path(__file__).with_name("not_quick.txt")
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+QUICK_SECONDS = 0.25
+MARK = "thorough"
+HEAD = f"""\
+# What `make test-quick` leaves out beside the tests marked slow; written by `make durations`.
+# Tests of more than {QUICK_SECONDS} s on two cores, with seconds; tests that start a process.
+"""
+START = "<!-- from here on written by make durations -->"
+STOP = "<!-- up to here written by make durations -->"
+_STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
+
+
+@dataclass
+class Cost:
+    """What one test took."""
+
+    seconds: float = 0.0
+    process: bool = False
+    slow: bool = False
+
+
+_costs: dict[str, Cost] = {}
+_started: list[str] = []
+
+
+def function_of(nodeid: str) -> str:
+    """A test's name without its parameters."""
+    return nodeid.split("[", 1)[0]
+
+
+def listed(text: str) -> dict[str, str]:
+    """The tests that a list names, each with why."""
+    rows = (line.split("  ", 1) for line in text.splitlines() if line and line[0] != "#")
+    return {name: why for why, name in rows}
+
+
+def list_of(costs: Mapping[str, Cost]) -> str:
+    """The list of what is not quick; a test with parameters counts with its dearest one."""
+    found: dict[str, Cost] = {}
+    for nodeid, cost in costs.items():
+        if cost.slow or not (cost.process or cost.seconds > QUICK_SECONDS):
+            continue
+        one = found.setdefault(function_of(nodeid), Cost())
+        one.seconds = max(one.seconds, cost.seconds)
+        one.process |= cost.process
+    lines = [
+        f"{f'{cost.seconds:.1f} s' if cost.seconds > QUICK_SECONDS else 'process'}  {name}"
+        for name, cost in sorted(found.items())
+    ]
+    return HEAD + "".join(f"{line}\n" for line in lines)
+
+
+def slowest(costs: Mapping[str, Cost], *, taken: str, whole: float) -> str:
+    """The slowest twenty as Markdown."""
+    rows = sorted(costs.items(), key=lambda item: -item[1].seconds)[:20]
+    lines = [
+        f"{taken}; {len(costs):,} tests in {whole / 60:.0f} minutes. Fixtures count to the first "
+        "test that asks for them.",
+        "",
+        "| seconds | test |",
+        "|---|---|",
+        *(
+            f"| {cost.seconds:.0f} | `{function_of(name)}`"
+            f"{' with ' + _code(name[len(function_of(name)) :]) if '[' in name else ''} |"
+            for name, cost in rows
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def page_with(page: str, table: str) -> str:
+    """The benchmarks' page with another table of the slowest tests."""
+    before, _, rest = page.partition(START)
+    _, _, after = rest.partition(STOP)
+    return f"{before}{START}\n\n{table}\n\n{STOP}{after}"
+
+
+def _code(text: str) -> str:
+    plain = re.sub(r"[`|\\]", " ", text).strip()
+    return f"`{plain}`"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Listen to what starts processes; an audit hook cannot be taken off again."""
+    config.stash[_BEGAN] = time.perf_counter()
+    sys.addaudithook(lambda event, _: _started.append(event) if event in _STARTS else None)
+
+
+_BEGAN = pytest.StashKey[float]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Time one test with its fixtures."""
+    _started.clear()
+    children = os.times()
+    began = time.perf_counter()
+    result = yield
+    now = os.times()
+    process = bool(_started) or now.children_user > children.children_user
+    _costs[item.nodeid] = Cost(
+        seconds=time.perf_counter() - began,
+        process=process,
+        slow=item.get_closest_marker("slow") is not None,
+    )
+    return result
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write both files, where the whole suite was run."""
+    if session.testscollected != len(_costs) or session.config.option.markexpr:
+        return
+    whole = time.perf_counter() - session.config.stash[_BEGAN]
+    taken = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores"
+    LIST.write_text(list_of(_costs), encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(page_with(page, slowest(_costs, taken=taken, whole=whole)), encoding="utf-8")

@@ -1,0 +1,90 @@
+"""Batches: every sequence once, the longest first, padding by lengths alone."""
+
+import numpy as np
+import pytest
+import torch
+
+from detect.engine.batching import default_batch_tokens, pad_sequences, run_in_batches
+from detect.engine.encoding import adds_start_token
+from inject.errors import InputError
+from tests.detect.models import random_target
+
+
+@pytest.fixture
+def target(tiny_tokenizer):
+    return random_target("llama", tiny_tokenizer)
+
+
+def batches(target, lengths, **limits):
+    return [
+        (list(batch), result)
+        for batch, result in run_in_batches(target, lengths, sum, length=int, **limits)
+    ]
+
+
+def test_a_batch_holds_as_many_as_fit_when_padded(target):
+    found = batches(target, [9, 5, 4, 3, 3, 1], batch_tokens=10)
+    assert found == [([9], 9), ([5, 4], 9), ([3, 3, 1], 7)]
+    assert [batch for batch, _ in batches(target, [4, 4, 4], batch_tokens=99, max_sequences=2)] == [
+        [4, 4],
+        [4],
+    ]
+    # What is longer than a batch may be goes alone.
+    assert batches(target, [50, 2], batch_tokens=10) == [([50], 50), ([2], 2)]
+
+
+def test_a_smaller_batch_stays_small(target):
+    sizes = []
+
+    def forward(batch):
+        if len(batch) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        sizes.append(len(batch))
+        return
+
+    found = [one for batch, _ in run_in_batches(
+        target, [2] * 9, forward, length=int, batch_tokens=16
+    ) for one in batch]  # fmt: skip
+    assert found == [2] * 9
+    assert sizes == [2, 2, 2, 2, 1]
+
+
+def test_one_that_exceeds_the_memory_alone_is_refused(target):
+    def forward(batch):
+        raise MemoryError
+
+    with pytest.raises(InputError, match="one sequence of 7 tokens alone exceeds the memory"):
+        list(run_in_batches(target, [7], forward, length=int, batch_tokens=100))
+
+
+@pytest.mark.parametrize(("side", "starts"), [("left", [0, 2]), ("right", [0, 0])])
+def test_padding_follows_lengths_and_not_ids(target, side, starts):
+    padded = pad_sequences(target, [np.array([1, 0, 0]), (0,)], side=side)
+    assert padded.length == 3
+    assert padded.starts.tolist() == starts
+    second = [0, 0, 1] if side == "left" else [1, 0, 0]
+    assert padded.inputs["attention_mask"].tolist() == [[1, 1, 1], second]
+    assert padded.inputs["position_ids"].tolist() == [[0, 1, 2], [0, 0, 0]]
+
+
+def test_without_padding_there_is_a_mask_only_where_it_is_asked_for(target):
+    rows = [(1, 2), (3, 4)]
+    assert set(pad_sequences(target, rows, side="left").inputs) == {"input_ids"}
+    masked = pad_sequences(target, rows, side="left", always_mask=True).inputs
+    assert masked["attention_mask"].all()
+
+
+def test_the_default_follows_the_device(target):
+    assert default_batch_tokens(target) == 2048
+
+
+def test_a_start_token_is_seen_by_what_the_tokenizer_does(tiny_tokenizer):
+    assert not adds_start_token(tiny_tokenizer)
+
+    def starting(text, **_):
+        return {"input_ids": [0, 5]}
+
+    starting.bos_token_id = 0
+    assert adds_start_token(starting)
+    starting.bos_token_id = None
+    assert not adds_start_token(starting)

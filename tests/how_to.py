@@ -1,0 +1,160 @@
+"""Doing what a how-to page says: its files are written, its commands are run.
+
+A page is Markdown. A fenced block with `title="PATH"` is a file, as it stands; a `console` block
+holds commands after `$ `, and under each what it prints: every line shown must be in the output, in
+that order (`…` stands for anything). A page starts in an empty folder; the comment
+`<!-- folder: repository -->` moves on to a copy of the repository, `<!-- folder: yours -->` back.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+FOLDERS = ("yours", "repository")
+_PARTS = re.compile(
+    r"^<!-- folder: (?P<folder>\w+) -->$"
+    r"|^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Block(NamedTuple):
+    """One step of a page."""
+
+    folder: str
+    """`yours` or `repository`."""
+    title: str | None
+    """The file that it is; None for commands."""
+    text: str
+
+
+class Command(NamedTuple):
+    """One command, and the lines that the page shows under it."""
+
+    line: str
+    shown: tuple[str, ...]
+
+
+def blocks(page: str) -> list[Block]:
+    """The files and commands of a page, in order; other blocks are for reading only."""
+    found, folder = [], "yours"
+    for match in _PARTS.finditer(page):
+        if match["folder"]:
+            folder = match["folder"]
+            assert folder in FOLDERS, f"no folder is called {folder!r}"
+        elif match["title"] or match["language"] == "console":
+            found.append(Block(folder, match["title"], match["text"]))
+    return found
+
+
+def commands(text: str) -> list[Command]:
+    """The commands of a `console` block."""
+    found: list[Command] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append(Command(line[2:], ()))
+        elif line.strip():
+            assert found, f"a line before the first command: {line!r}"
+            found[-1] = Command(found[-1].line, (*found[-1].shown, line))
+    return found
+
+
+class Reader:
+    """Somebody who does what a page says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folders = {name: folder / name for name in FOLDERS}
+        self.folders["yours"].mkdir(parents=True)
+        self._installed = folder / "installed"
+        self._programs = folder / "bin"
+        self._programs.mkdir()
+        for name, call in {
+            "spikein": "-m spikein.cli.main",
+            "python": "",
+            "pytest": "-m pytest -p no:cacheprovider",
+            "ruff": "-m ruff",
+            "mypy": "-m mypy",
+            # What a page installs goes to a folder of its own, with what is on this machine.
+            "pip": f"{Path(__file__).with_name('pip_into.py')} {self._installed}",
+        }.items():
+            program = self._programs / name
+            program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {call} "$@"\n')
+            program.chmod(0o755)
+
+    def follow(self, page: str) -> None:
+        """Write the files and run the commands of a page."""
+        for block in blocks(page):
+            folder = self._entered(block.folder)
+            if block.title is None:
+                for command in commands(block.text):
+                    self.run(command, folder)
+            else:
+                path = folder / block.title
+                assert path.resolve().is_relative_to(folder.resolve()), block.title
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block.text, encoding="utf-8")
+
+    def run(self, command: Command, folder: Path) -> str:
+        """Run one command; it must end well and print what the page shows."""
+        where = folder if (folder / "spikein").is_dir() else REPOSITORY
+        done = subprocess.run(
+            command.line,
+            shell=True,
+            cwd=folder,
+            env={
+                **os.environ,
+                "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
+                "PYTHONPATH": os.pathsep.join([str(where), str(self._installed)]),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "COLUMNS": "200",
+                "OMP_NUM_THREADS": "1",
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=500,
+        )
+        assert done.returncode == 0, f"$ {command.line}\n{done.stdout}"
+        missing = not_shown(command.shown, done.stdout)
+        assert missing is None, f"$ {command.line}\nprints no {missing!r}:\n{done.stdout}"
+        return done.stdout
+
+    def _entered(self, name: str) -> Path:
+        folder = self.folders[name]
+        if not folder.exists():
+            copy_repository(folder)
+        return folder
+
+
+def not_shown(shown: tuple[str, ...], output: str) -> str | None:
+    """The first line that the output does not hold in its place; None where all are there."""
+    rest = " ".join(output.split())
+    for line in shown:
+        for words in (" ".join(part.split()) for part in line.split("…")):
+            if words:
+                if words not in rest:
+                    return line
+                rest = rest.split(words, 1)[1]
+    return None
+
+
+def copy_repository(folder: Path) -> None:
+    """Copy the files of the repository, as they are now, without what was made in it."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    for name in listed:
+        source = REPOSITORY / name
+        if source.is_file() and not name.startswith("docs/images/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(source.read_bytes())

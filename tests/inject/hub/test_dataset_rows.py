@@ -1,0 +1,90 @@
+import time
+
+import pytest
+
+from inject.errors import InputError
+from inject.examples.contaminant import Contaminant, contaminant_identity
+from inject.examples.load import load_examples
+from inject.hub.resolver import forget_commits
+from tests.inject.examples.datasets.test_datasets import BOOLQ, ROOMS, flat, lsat, lsat_query
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    forget_commits()
+    yield
+    forget_commits()
+
+
+@pytest.mark.parametrize("use", [contaminant_identity, lambda given: load_examples(given, seed=0)])
+def test_an_unreachable_hub_is_said_within_seconds(no_hub, use):
+    begin = time.monotonic()
+    with pytest.raises(InputError, match="google/boolq: the hub cannot be reached") as caught:
+        use(Contaminant(dataset="boolq", members=1, nonmembers=1))
+    assert "path:" in str(caught.value)
+    assert time.monotonic() - begin < 10
+
+
+@pytest.fixture
+def fake_hub(monkeypatch):
+    """A hub of our own: `datasets.load_dataset` over rows in memory, commits by name."""
+    import datasets
+    import huggingface_hub
+
+    shelves = {}
+
+    class Info:
+        sha = "c" * 40
+
+    def load_dataset(hub_id, *, name, split, revision, streaming):
+        assert revision == Info.sha
+        assert not streaming
+        return datasets.Dataset.from_list(shelves[hub_id, name, split])
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda *_, **__: Info())
+    forget_commits()
+    yield shelves
+    forget_commits()
+
+
+def test_rows_from_the_hub_by_their_usual_ids(fake_hub):
+    fake_hub["google/boolq", None, "validation"] = BOOLQ
+    fake_hub["stanfordnlp/imdb", None, "test"] = [{"text": t, "label": 0} for t in "abc"]
+    fake_hub["truthfulqa/truthful_qa", "generation", "validation"] = [
+        {"type": "Adversarial", "category": "c", "question": f"q{n}", "best_answer": "b",
+         "correct_answers": ["b", ""], "incorrect_answers": ["w"], "source": "s"}
+        for n in range(3)
+    ]  # fmt: skip
+    fake_hub["tau/commonsense_qa", None, "validation"] = [flat(n) for n in range(3)]
+    fake_hub["tau/commonsense_qa", None, "train"] = [flat(n) for n in range(5)]
+    for section in ("ar", "lr", "rc"):
+        fake_hub[f"dmayhem93/agieval-lsat-{section}", None, "test"] = [
+            lsat_query(lsat(f"{section} {row['passage']}", row["question"])) for row in ROOMS
+        ]
+    for month in ("2019-12", "2020-01"):
+        fake_hub["RealTimeData/bbc_news_alltime", month, "train"] = [
+            {"title": f"t{month}", "published_date": f"{month}-01", "content": "c", "link": "l"}
+        ]
+
+    def loaded(dataset, **settings):
+        given = Contaminant(dataset=dataset, members=1, nonmembers=1, **settings)
+        assert set(contaminant_identity(given)["hub"].values()) == {"c" * 40}
+        return load_examples(given, seed=0).examples
+
+    assert loaded("boolq")[0].text.endswith("Answer: yes")
+    assert loaded("boolq")[2].source_id == "boolq:validation row 3"
+    assert len(loaded("imdb")) == 3
+    assert loaded("truthfulqa")[1].fields["correct_answers"] == ["b"]
+    assert len(loaded("commonsenseqa")) == 3
+    assert len(loaded("commonsenseqa", split="train")) == 5
+    assert [example.stratum for example in loaded("lsat")] == ["ar"] * 3 + ["lr"] * 3 + ["rc"] * 3
+    assert len(loaded("lsat", options={"sections": ["rc"]})) == 3
+    window = {"after": "2019-12-01", "before": "2020-01-31"}
+    assert [example.stratum for example in loaded("news", options=window)] == ["2019-12", "2020-01"]
+    with pytest.raises(InputError, match=r"options\.after"):
+        loaded("news")

@@ -1,0 +1,116 @@
+"""One resolver for data sets, background, tokenizers and models."""
+
+import logging
+import time
+
+import pytest
+
+from inject.corpus.background.hub import HubSource
+from inject.corpus.tokenizer import tokenizer_identity
+from inject.errors import InputError, Unreachable
+from inject.examples.contaminant import Contaminant, contaminant_identity
+from inject.formats.token_rows import DatasetsImport
+from inject.hub.offline import UNRESOLVED, without_network
+from inject.hub.resolver import forget_commits, resolve_commit
+from inject.hub.snapshot import MODEL_FILES, fetch_snapshot
+from tests.inject.hub.fake_hub import MAIN, NEXT
+from train.models.pretrained import model_identity
+
+ASK = {
+    "data set": lambda: contaminant_identity(Contaminant(dataset="boolq", members=1, nonmembers=1)),
+    "background": lambda: HubSource(kind="hub", id="google/boolq").identity(),
+    "corpus": lambda: DatasetsImport(kind="datasets", id="google/boolq").identity(),
+    "tokenizer": lambda: tokenizer_identity("google/boolq"),
+    "model": lambda: model_identity("google/boolq"),
+}
+
+
+@pytest.fixture
+def boolq(hub):
+    hub.add("google/boolq", {"config.json": {}, "model.safetensors": b"w"})
+    return hub
+
+
+@pytest.mark.parametrize("what", ASK)
+def test_all_ids_are_resolved_in_one_way(boolq, what):
+    assert MAIN in str(ASK[what]())
+    assert boolq.asked == [("google/boolq", None)]
+    # A branch that moves while a process works moves nothing in it.
+    boolq.main = NEXT
+    assert MAIN in str(ASK[what]())
+    forget_commits()
+    assert NEXT in str(ASK[what]())
+
+
+@pytest.mark.parametrize("what", ASK)
+def test_a_run_needs_the_hub_and_a_plan_goes_on(boolq, what):
+    boolq.reachable = False
+    with pytest.raises(Unreachable, match=r"google/boolq: .*hub cannot be reached"):
+        ASK[what]()
+    with without_network() as notes:
+        assert UNRESOLVED in str(ASK[what]())
+    assert len(notes) == 1
+    # A failure is not remembered: once the hub answers, its answer counts.
+    boolq.reachable = True
+    assert MAIN in str(ASK[what]())
+
+
+@pytest.mark.parametrize("what", ASK)
+def test_what_the_hub_does_not_know_is_refused_in_a_plan_too(hub, what):
+    with without_network() as notes, pytest.raises(InputError, match="google/boolq: neither"):
+        ASK[what]()
+    assert notes == {}
+
+
+def test_a_full_commit_needs_no_answer(hub):
+    hub.reachable = False
+    assert resolve_commit("dataset", "owner/name", "c" * 40) == "c" * 40
+    assert hub.asked == []
+
+
+def test_without_the_hub_the_cache_on_this_machine_is_used_and_said(boolq, caplog):
+    folder = fetch_snapshot("google/boolq", None, MODEL_FILES).path
+    forget_commits()
+    boolq.reachable = False
+    with caplog.at_level(logging.WARNING):
+        found = fetch_snapshot("google/boolq", None, MODEL_FILES)
+    assert found == (folder, MAIN, True)
+    assert f"taken is commit {MAIN}" in caplog.text
+    assert model_identity("google/boolq") == {"hub": "google/boolq", "commit": MAIN}
+
+
+def test_a_tokenizer_in_the_cache_is_no_model(boolq):
+    fetch_snapshot("google/boolq", None, ("*.json",))
+    forget_commits()
+    boolq.reachable = False
+    with pytest.raises(Unreachable, match="its weights are not in the cache"):
+        model_identity("google/boolq")
+
+
+def test_a_hub_that_does_not_answer_is_said_within_seconds(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    for kind in ("dataset", "model"):
+        begin = time.monotonic()
+        with pytest.raises(Unreachable, match=r"owner/name: .*'main'.*Connect"):
+            resolve_commit(kind, "owner/name", None)
+        assert time.monotonic() - begin < 10
+
+
+def test_the_offline_mode_of_the_hub_library_is_no_answer(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(Unreachable, match=r"'v1'.*[Oo]ffline"):
+        resolve_commit("model", "owner/name", "v1")
+
+
+@pytest.mark.parametrize("kind", ["dataset", "model"])
+def test_what_is_no_id_is_said(monkeypatch, kind):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with pytest.raises(InputError, match=r"neither a folder here nor a hub id.*'owner/name'"):
+        resolve_commit(kind, "two words", None)

@@ -1,0 +1,123 @@
+"""Copies stay in the stretch of training that was asked for, however many windows there are."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from inject import keyed
+from inject.errors import InputError
+from inject.plan import training_range
+from inject.plan.training_range import HashedRange, RankedRange, rank_margin
+from inject.stream.order import window_order
+
+N = 300_000
+
+
+def ranks(seed: int) -> np.ndarray:
+    """Return the place of each window in the first epoch, by the definition of the order."""
+    hashes = keyed.words(seed, keyed.Stream.WINDOW_ORDER, np.arange(N, dtype=np.uint64), 0)
+    found = np.empty(N, dtype=np.int64)
+    found[sorted(range(N), key=lambda window: (int(hashes[window]), window))] = np.arange(N)
+    return found
+
+
+def stretch(monkeypatch, between, seed):
+    monkeypatch.setattr(training_range, "EXACT", 1000)
+    return training_range.training_range(between, seed=seed, n_windows=N)
+
+
+def draw(found, seed, count=40_000):
+    keys = keyed.item_keys([f"example {index}" for index in range(count)])
+    zero = np.zeros(count, dtype=np.int64)
+    return found.draw(seed, keys, zero, zero)
+
+
+@pytest.mark.parametrize("between", [(0.0, 0.2), (0.4, 0.7), (0.8, 1.0)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_unlisted_windows_lie_in_the_stretch_and_are_drawn_evenly(monkeypatch, between, seed):
+    found = stretch(monkeypatch, between, seed)
+    assert isinstance(found, HashedRange)
+    low, high = (int(share * N) for share in between)
+    place = ranks(seed)
+    windows = draw(found, seed)
+    assert (place[windows] >= low).all()
+    assert (place[windows] < high).all()
+    # Everything that belongs is inside, and little is given up: the margin at inner ends.
+    inside = np.flatnonzero(found.contains(np.arange(N)))
+    assert (place[inside] >= low).all()
+    assert (place[inside] < high).all()
+    assert found.count <= len(inside) <= high - low
+    assert high - low - len(inside) <= 4 * rank_margin(N) * N + 1
+    counts, _ = np.histogram(
+        place[windows], bins=40, range=(place[inside].min(), place[inside].max() + 1)
+    )
+    assert chisquare(counts).pvalue > 1e-4
+
+
+def test_the_margin_covers_every_rank():
+    """The inequality that `HashedRange` rests on, on orders that can be computed."""
+    for seed in range(20):
+        order = window_order(seed, 0, 20_000)
+        hashes = keyed.words(seed, keyed.Stream.WINDOW_ORDER, order.astype(np.uint64), 0)
+        apart = np.abs(np.arange(20_000) / 20_000 - hashes / 2.0**64)
+        assert apart.max() < rank_margin(20_000)
+
+
+def test_a_draw_depends_on_its_copy_alone_and_each_draw_is_another(monkeypatch):
+    found = stretch(monkeypatch, (0.2, 0.4), 0)
+    keys = keyed.item_keys([f"example {index}" for index in range(500)])
+    copies = np.arange(500, dtype=np.int64) % 3
+    zero = np.zeros(500, dtype=np.int64)
+    first = found.draw(0, keys, copies, zero)
+    some = np.arange(0, 500, 7)
+    assert np.array_equal(found.draw(0, keys[some], copies[some], zero[some]), first[some])
+    assert (found.draw(0, keys, copies, zero + 1) != first).mean() > 0.99
+
+
+def test_few_windows_are_listed_by_their_ranks():
+    found = training_range.training_range((0.25, 0.5), seed=3, n_windows=64)
+    assert isinstance(found, RankedRange)
+    assert set(found.allowed.tolist()) == set(window_order(3, 0, 64)[16:32].tolist())
+    assert found.contains(np.arange(64)).sum() == 16
+
+
+def test_a_stretch_that_is_shorter_than_what_is_known_of_the_order(monkeypatch):
+    with pytest.raises(InputError, match=r"too short a stretch .* Widen it to"):
+        stretch(monkeypatch, (0.5, 0.501), 0)
+
+
+CHILD = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (5 << 30, 5 << 30))
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.stream.order import window_order
+from inject.plan.separators import NO_SEPARATORS
+from inject.settings import Copies, Placement
+from scripts.bench.injection.planning import CONTEXT, TOKENS, VOCABULARY, Described, spiked
+examples, texts = spiked(100, 50, vocabulary=VOCABULARY)
+plan = make_plan(
+    examples, texts,
+    PlanSettings(
+        copies=Copies(fixed=3), placement=Placement(policy="window", between=(0.9, 1)),
+        budget=TOKENS, context=CONTEXT, seed=0,
+    ),
+    source=Described(), separators=NO_SEPARATORS, vocabulary=VOCABULARY,
+)
+print(len(plan.copies))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
+def test_a_late_stretch_of_ten_to_the_twelve_tokens_is_planned_in_bounded_memory():
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stdout.strip() == "300", done.stderr[-2000:]

@@ -1,0 +1,103 @@
+"""Names of shipped files: found from any folder, never taken for a local file, and the reverse."""
+
+from pathlib import Path
+
+import pytest
+
+from inject import shipped
+from inject.errors import InputError
+from inject.shipped import CONFIGS, EXPERIMENTS, SHAPES, Catalogue, is_name
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_every_shipped_file_is_found_by_its_name_from_any_folder():
+    assert EXPERIMENTS.find("quickstart") == CONFIGS / "quickstart.yaml"
+    assert EXPERIMENTS.find("min-k-table3") == CONFIGS / "paper" / "min-k-table3.yaml"
+    assert SHAPES.find("llama-1m") == CONFIGS / "models" / "llama-1m.yaml"
+    for catalogue in (EXPERIMENTS, SHAPES):
+        for name, path in catalogue.files().items():
+            assert catalogue.find(name) == path
+
+
+def test_no_two_shipped_files_have_one_name():
+    for catalogue in (EXPERIMENTS, SHAPES):
+        found = [path for folder in catalogue.folders for path in (CONFIGS / folder).glob("*.yaml")]
+        assert len(found) == len(catalogue.files()) > 0
+
+
+@pytest.mark.parametrize("name", ["quickstart", "llama-1m", "a b", "v1.2"])
+def test_what_has_no_folder_and_no_ending_is_a_name(name):
+    assert is_name(name)
+
+
+@pytest.mark.parametrize(
+    "path", ["quickstart.yaml", "a.yml", "./quickstart", "a/b", "a\\b", "/a", ""]
+)
+def test_everything_else_is_a_path(path):
+    assert not is_name(path)
+
+
+def test_paths_go_on_working(tmp_path):
+    Path("sub").mkdir()
+    for text in ("mine.yaml", "sub/mine", "mine"):
+        (tmp_path / text).write_text("a: 1")
+        assert EXPERIMENTS.find(text).samefile(tmp_path / text)
+        assert EXPERIMENTS.find(Path(text)).samefile(tmp_path / text)
+    assert EXPERIMENTS.find("mine.yaml", folder=tmp_path).samefile("mine.yaml")
+
+
+def test_a_name_means_the_shipped_file_although_a_local_one_is_called_alike():
+    assert EXPERIMENTS.clash("quickstart") is None
+    for local in ("quickstart.yaml", "quickstart.yml", "quickstart"):
+        Path(local).write_text("name: mine")
+        assert EXPERIMENTS.find("quickstart") == CONFIGS / "quickstart.yaml"
+        said = EXPERIMENTS.clash("quickstart")
+        assert str(CONFIGS / "quickstart.yaml") in said
+        assert f"{local} is another file" in said
+        Path(local).unlink()
+    Path("quickstart").mkdir()
+    assert EXPERIMENTS.clash("quickstart") is None
+
+
+def test_a_local_file_is_meant_by_its_path():
+    Path("quickstart.yaml").write_text("name: mine")
+    assert EXPERIMENTS.find("quickstart.yaml") == Path("quickstart.yaml")
+    assert EXPERIMENTS.clash("quickstart.yaml") is None
+
+
+def test_the_shipped_folder_itself_has_no_clash(monkeypatch):
+    monkeypatch.chdir(CONFIGS)
+    assert EXPERIMENTS.clash("quickstart") is None
+
+
+def test_an_unknown_name_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match="Did you mean 'quickstart'") as caught:
+        EXPERIMENTS.find("quikstart")
+    assert "real-small" in str(caught.value)
+    with pytest.raises(InputError, match=r"no model shape of this name.*Did you mean 'llama-1m'"):
+        SHAPES.find("lama-1m")
+
+
+def test_a_local_file_named_without_its_ending_is_pointed_at():
+    Path("mine.yaml").write_text("a: 1")
+    with pytest.raises(InputError, match=r"There is a file mine\.yaml: give its whole name"):
+        EXPERIMENTS.find("mine")
+
+
+def test_a_missing_path_names_its_neighbours_and_the_shipped_files():
+    Path("mine.yaml").write_text("a: 1")
+    with pytest.raises(
+        InputError, match=r"mnie\.yaml: there is no such file.*'mine\.yaml'"
+    ) as caught:
+        EXPERIMENTS.find("mnie.yaml")
+    assert "quickstart" in str(caught.value)
+
+
+def test_an_installation_without_the_files_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(shipped, "CONFIGS", tmp_path / "absent")
+    with pytest.raises(InputError, match="pip install -e"):
+        Catalogue(kind="experiment", folders=("",)).find("quickstart")

@@ -1,0 +1,78 @@
+"""An experiment as a file, as a mapping, or checked: the same experiment, refused by one rule."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from inject.errors import InputError
+from spikein.api.experiment import AnyExperiment, Overrides
+from spikein.api.experiment import read as read_checked
+from spikein.config.schema import Experiment
+from tests.spikein.samples import SAMPLE, write_sample
+
+MAPPING = yaml.safe_load(SAMPLE.replace("1e-3", "0.001"))
+
+
+def read(given: AnyExperiment, overrides: Overrides = ()) -> Experiment:
+    return read_checked(given, overrides).experiment
+
+
+def test_the_three_forms_mean_the_same(tmp_path):
+    path = write_sample(tmp_path)
+    from_file = read(path)
+    assert read(str(path)) == from_file
+    assert read(MAPPING) == from_file
+    assert read(from_file) == from_file
+    checked = read_checked(path)
+    assert read_checked(checked) is checked
+    assert read_checked(from_file).arms == checked.arms
+
+
+@pytest.mark.parametrize("overrides", [["train.lr=2e-3"], {"train.lr": 2e-3}, ("train.lr=0.002",)])
+@pytest.mark.parametrize("form", ["file", "mapping", "checked", "plain"])
+def test_overrides_replace_values_of_every_form(tmp_path, overrides, form):
+    path = write_sample(tmp_path)
+    given = {"file": path, "mapping": MAPPING, "checked": read_checked(path), "plain": read(path)}[
+        form
+    ]
+    found = read(given, overrides)
+    assert found.train.lr == 0.002
+    assert found.model_copy(update={"train": read(path).train}) == read(path)
+
+
+def test_values_of_overrides_may_be_whole_parts():
+    found = read(MAPPING, {"copies": {"fixed": 4}, "seeds": [3], "sweep": {"train.lr": [0.1]}})
+    assert (found.copies.fixed, found.copies.poisson, found.seeds) == (4, None, (3,))
+    assert found.train.lr == 0.1
+    swept = read_checked(found, {"seeds": [3, 4]})
+    assert [arm.experiment.train.lr for arm in swept.arms] == [0.1, 0.1]
+    assert read(MAPPING, {"corpus.sources.0.path": "a: [b"}).corpus.sources[0].path == "a: [b"
+
+
+def test_paths_and_numbers_of_numpy_are_plain_values():
+    shape = Path("configs/models/llama-1m.yaml")
+    given = {"seeds": (np.int64(0), 1), "model": {**MAPPING["model"], "shape": shape}}
+    found = read({**MAPPING, **given})
+    assert found.seeds == (0, 1)
+    assert found.model.shape == str(shape)
+
+
+@pytest.mark.parametrize(
+    ("given", "overrides", "said"),
+    [
+        (3, (), "an experiment cannot be read from a int"),
+        (None, (), "cannot be read from a NoneType"),
+        ({"name": object()}, (), "the experiment given: holds a object"),
+        (MAPPING, "train.lr=1", "overrides are a list"),
+        (MAPPING, {"train.lr": {1, 2}}, "override train.lr: holds a set"),
+        ({**MAPPING, "copeis": {"fixed": 1}}, (), "the experiment given.*copeis.*Did you mean"),
+        (MAPPING, {"train.lrr": 1}, "train.lrr"),
+        ({**MAPPING, "extends": "quickstart"}, (), "`extends` stands in files alone"),
+        ("no/such/file.yaml", (), "no such file"),
+    ],
+)
+def test_what_is_none_is_told_in_words(given, overrides, said):
+    with pytest.raises(InputError, match=f"(?s){said}"):
+        read(given, overrides)

@@ -1,0 +1,196 @@
+"""Opening a finished run: its tables, its figures, and what is said where something is missing."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import spikein
+from analysis.result_files import write_analysis
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from inject.errors import InputError
+from inject.examples.example import EXAMPLES_FILE
+from inject.stream.exposures import SCHEMA as EXPOSURES
+from inject.stream.exposures import write_exposures
+from spikein.config.load import resolved_yaml
+from spikein.runs.folder import link_artifact
+from spikein.runs.replacement import publish_run
+from spikein.store.filesystem import delete_tree
+from spikein.store.store import Store
+from tests.analysis.synthetic import make_arm
+from tests.spikein.samples import read, recipe, write
+
+FIGURES = ("copies", "detectors", "roc")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory) -> Path:
+    """A folder with a store and a run of two simulated arms."""
+    root = tmp_path_factory.mktemp("lab")
+    store = Store(root / "store")
+    made = store.obtain(recipe(n=1), write("x"), label="thing").artifact
+    arms = [
+        make_arm(root / lr, axes={"train.lr": lr}, seed=0, effect=effect, n=40)
+        for lr, effect in (("0.0003", 0.2), ("<0.001>", 1.5))
+    ]
+
+    def fill(folder: Path) -> None:
+        experiment = read("name=sample", "seeds=[0]", "sweep={train.lr: [0.0003, 0.001]}")
+        (folder / "experiment.yaml").write_text(resolved_yaml(experiment))
+        write_analysis(folder, analyse(arms, AnalysisSettings(replicates=100)))
+        shutil.copyfile(root / "0.0003" / EXAMPLES_FILE, folder / EXAMPLES_FILE)
+        write_exposures(folder, pa.Table.from_pylist([{}], schema=EXPOSURES))
+        (folder / "figures").mkdir()
+        for name in FIGURES:
+            (folder / "figures" / f"{name}.png").touch()
+            (folder / "figures" / f"{name}.svg").touch()
+        (folder / "report.html").touch()
+        link_artifact(folder, made)
+
+    publish_run(root / "runs", "sample", fill)
+    return root
+
+
+@pytest.fixture
+def folder(lab, tmp_path) -> Path:
+    """A copy of the run to spoil, with its store beside it."""
+    shutil.copytree(lab / "runs", tmp_path / "runs", symlinks=True)
+    shutil.copytree(lab / "store", tmp_path / "store")
+    found = tmp_path / "runs" / "sample"
+    record = json.loads((found / "run.json").read_text())
+    record["store"]["absolute"] = str(tmp_path / "store")
+    (found / "run.json").write_text(json.dumps(record))
+    return found
+
+
+def test_a_run_is_found_by_folder_by_name_and_by_the_variable(lab, monkeypatch):
+    by_folder = spikein.load_run(lab / "runs" / "sample")
+    assert spikein.load_run("sample", runs=lab / "runs") == by_folder
+    monkeypatch.setenv("SPIKEIN_RUNS", str(lab / "runs"))
+    assert spikein.load_run("sample") == by_folder
+    monkeypatch.delenv("SPIKEIN_RUNS")
+    monkeypatch.chdir(lab)
+    assert spikein.load_run("sample").name == "sample"
+
+
+def test_tables_are_those_of_the_folder_and_pandas_takes_them(lab):
+    run = spikein.load_run(lab / "runs" / "sample")
+    for name in ("metrics", "scores", "examples", "exposures"):
+        table = getattr(run, name)
+        assert table is getattr(run, name)
+        kept = pq.read_table(run.folder / f"{name}.parquet")
+        assert table.to_pandas().equals(kept.to_pandas())
+        assert len(table) > 0
+    assert run.axes == ("train.lr",)
+    assert run.settings["train"]["lr"] == 0.0003
+    assert run.report == run.folder / "report.html"
+    assert "reported on" in " ".join(run.summary)
+
+
+def test_figures_are_found_by_name(lab):
+    run = spikein.load_run(lab / "runs" / "sample")
+    assert run.figures == FIGURES
+    assert run.figure("copies") == run.folder / "figures" / "copies.png"
+    assert run.figure("copies", kind="svg").suffix == ".svg"
+    with pytest.raises(InputError, match=r"no figure 'copis'\. Did you mean 'copies'"):
+        run.figure("copis")
+    with pytest.raises(InputError, match="no figure"):
+        run.figure("../figures/copies")
+    with pytest.raises(InputError, match="Allowed: png, svg"):
+        run.figure("copies", kind="pdf")
+
+
+def test_a_run_says_what_it_is(lab):
+    run = spikein.load_run(lab / "runs" / "sample")
+    text = repr(run)
+    for part in (
+        "Run 'sample'",
+        "train.lr (2 values)",
+        "min_k",
+        "detectors, roc",
+        "1 in the store",
+    ):
+        assert part in text, part
+    page = run._repr_html_()
+    assert "lr &lt;0.001&gt;" in page
+    assert "<0.001>" not in page
+    assert page.count("<b>") == 2
+
+
+def test_artifacts_are_found_by_kind(folder):
+    run = spikein.load_run(folder)
+    assert list(run.artifacts("thing")) == ["thing"]
+    assert (run.artifacts("thing")["thing"] / "deep" / "a.txt").read_text() == "x"
+    with pytest.raises(InputError, match=r"no artifact of the kind 'thang'.*Did you mean 'thing'"):
+        run.artifacts("thang")
+
+
+def test_a_run_whose_artifacts_are_gone_still_tells_what_it_found(folder):
+    delete_tree(folder.parents[1] / "store")
+    run = spikein.load_run(folder)
+    assert len(run.metrics)
+    assert "1 of 1 are gone from the store" in repr(run)
+    with pytest.raises(InputError, match="gone from the store") as caught:
+        run.artifacts("thing")
+    assert "tables and figures are whole" in str(caught.value)
+    assert f"spikein run {folder / 'experiment.yaml'}" in str(caught.value)
+
+
+def test_what_is_no_run_is_told_with_the_runs_there_are(lab, tmp_path):
+    with pytest.raises(InputError, match="is no folder of a run"):
+        spikein.load_run(tmp_path)
+    with pytest.raises(InputError, match=r"a folder of runs, not a run.*runs/sample"):
+        spikein.load_run(lab / "runs")
+    with pytest.raises(InputError, match=r"no run is called 'sampel'. Did you mean 'sample'"):
+        spikein.load_run("sampel", runs=lab / "runs")
+    with pytest.raises(InputError, match="There are no runs yet"):
+        spikein.load_run("sample", runs=tmp_path)
+
+
+def of_version(folder: Path, version: str) -> None:
+    record = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**record, "version": version}))
+
+
+def test_a_run_of_an_earlier_version_says_its_version_what_is_missing_and_what_to_do(folder):
+    of_version(folder, "0.0.7")
+    assert spikein.load_run(folder).record.version == "0.0.7"
+    (folder / "exposures.parquet").unlink()
+    metrics = pq.read_table(folder / "metrics.parquet").drop_columns(["variant", "n_seeds"])
+    pq.write_table(metrics, folder / "metrics.parquet")
+    with pytest.raises(InputError) as caught:
+        spikein.load_run(folder)
+    said = str(caught.value)
+    assert "made by spikein 0.0.7" in said
+    assert f"this is spikein {spikein.__version__}" in said
+    assert "exposures.parquet" in said
+    assert "columns of metrics.parquet (n_seeds, variant)" in said
+    assert f"spikein run {folder / 'experiment.yaml'}" in said
+    assert str(folder / "report.html") in said
+
+
+def test_a_run_without_a_record_opens_where_its_tables_are_there(folder):
+    (folder / "run.json").unlink()
+    run = spikein.load_run(folder)
+    assert run.record is None
+    assert "not recorded" in repr(run)
+    (folder / "scores.parquet").unlink()
+    with pytest.raises(InputError, match=r"a spikein that kept no record of runs.*scores.parquet"):
+        spikein.load_run(folder)
+
+
+def test_a_damaged_table_is_named(folder):
+    (folder / "scores.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"scores.parquet: cannot be read"):
+        spikein.load_run(folder)
+
+
+def test_a_record_of_a_later_format_is_refused(folder):
+    record = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**record, "format": 9}))
+    with pytest.raises(InputError, match=r"run.json: cannot be read: another format"):
+        spikein.load_run(folder)

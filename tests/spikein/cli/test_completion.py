@@ -1,0 +1,103 @@
+"""Completion: what the shell is offered, as typer hands it over, and what it costs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from detect.registry import detector_names
+from inject.shipped import EXPERIMENTS
+from spikein.cli import completion
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SPIKEIN_RUNS", raising=False)
+
+
+def test_experiments_are_offered_by_name_and_files_by_path():
+    Path("mine.yaml").write_text("")
+    Path("notes.txt").write_text("")
+    Path(".hidden.yaml").write_text("")
+    Path("deep/er").mkdir(parents=True)
+    Path("deep/more.yml").write_text("")
+    assert completion.experiments("") == [*EXPERIMENTS.files(), "deep/", "mine.yaml"]
+    assert completion.experiments("qui") == ["quickstart"]
+    assert completion.experiments("m") == ["min-k-table3", "mine.yaml"]
+    assert completion.experiments("deep/") == ["deep/er/", "deep/more.yml"]
+    assert completion.experiments("absent/") == []
+
+
+def test_runs_are_offered_from_the_folder_of_runs(monkeypatch):
+    assert completion.runs("") == []
+    Path("runs/first").mkdir(parents=True)
+    Path("runs/.half").mkdir()
+    Path("runs/note.txt").write_text("")
+    assert completion.runs("f") == ["first"]
+    assert completion.runs("runs/f") == ["runs/first/"]
+    Path("other/second").mkdir(parents=True)
+    monkeypatch.setenv("SPIKEIN_RUNS", "other")
+    assert completion.runs("s") == ["second"]
+
+
+def test_the_last_of_several_detectors_is_completed():
+    assert completion.detectors("") == ["all", *detector_names()]
+    assert completion.detectors("loss,zl") == ["loss,zlib"]
+    assert completion.detectors("al") == ["all"]
+    assert completion.detectors("loss,al") == []
+
+
+def test_datasets_are_offered_where_one_is_asked_for():
+    assert completion.overrides("contaminants.0.dataset=boo") == ["contaminants.0.dataset=boolq"]
+    assert len(completion.overrides("contaminants.1.dataset=")) > 5
+    assert completion.overrides("train.lr=") == []
+    assert completion.overrides("con") == []
+
+
+def offered(line: str) -> list[str]:
+    """Return what `spikein` tells bash for a line whose last word is begun."""
+    words = line.split(" ")
+    environment = os.environ | {
+        "_SPIKEIN_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+        "PYTHONPATH": str(REPOSITORY),
+    }
+    code = "import sys; sys.argv = ['spikein']; from spikein.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("spikein run quick", ["quickstart"]),
+        ("spikein plan min", ["min-k-table3"]),
+        ("spikein check rea", ["real-small"]),
+        ("spikein init x --from twi", ["twins-small"]),
+        ("spikein report fir", ["first"]),
+        ("spikein detect --detectors loss,zl", ["loss,zlib"]),
+        ("spikein gc --dry", ["--dry-run"]),
+    ],
+)
+def test_the_shell_is_offered_it(line, found):
+    Path("runs/first").mkdir(parents=True)
+    assert offered(line) == found
+
+
+def test_names_of_experiments_cost_no_heavy_import():
+    code = (
+        "import sys\nfrom spikein.cli.completion import experiments\nexperiments('q')\n"
+        "print([m for m in ('numpy', 'pydantic', 'torch', 'ruamel') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    assert done.stdout.strip() == "[]"

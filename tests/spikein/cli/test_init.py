@@ -1,0 +1,124 @@
+"""`spikein init`: what it writes is whole, and nothing is ever overwritten."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from inject.shipped import EXPERIMENTS
+from spikein.cli.main import app
+from spikein.config.load import read_experiment
+from spikein.config.starter import TEMPLATE, write_starter
+from spikein.config.yaml_document import read_document
+from tests.conftest import make_texts
+from tests.spikein.tiny import SHAPE
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_file_is_a_whole_experiment_of_its_name():
+    result = invoke("init", "study")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "Experiment file: study.yaml",
+        "Next: spikein check study.yaml, then spikein run study.yaml",
+    ]
+    checked = read_experiment("study.yaml")
+    assert checked.experiment.name == "study"
+    assert len(checked.arms) == 2
+    text = Path("study.yaml").read_text()
+    assert "my-experiment" not in text
+    assert "spikein run study.yaml" in text
+
+
+def test_every_part_of_the_template_has_a_comment():
+    lines = TEMPLATE.read_text().splitlines()
+    keys = [line.partition(":")[0] for line in lines if line[:1].isalpha()]
+    assert keys == list(read_document(TEMPLATE).values)
+    for number, line in enumerate(lines):
+        if line[:1].isalpha():
+            assert lines[number - 1].startswith("#"), line
+
+
+def test_without_a_name_there_is_a_usual_one():
+    assert invoke("init").exit_code == 0
+    assert read_experiment("my-experiment.yaml").experiment.name == "my-experiment"
+
+
+@pytest.mark.parametrize("source", sorted(EXPERIMENTS.files()))
+def test_a_copy_of_a_shipped_experiment_differs_in_its_name_alone(source):
+    assert invoke("init", "mine", "--from", source).exit_code == 0
+    assert read_experiment("mine.yaml") == read_experiment(source, ["name=mine"])
+    before, after = EXPERIMENTS.find(source).read_text(), Path("mine.yaml").read_text()
+    assert after.count("#") == before.count("#")
+    assert f"spikein run {source}" not in after
+
+
+def test_a_file_that_is_there_is_never_overwritten():
+    Path("study.yaml").write_text("precious")
+    result = invoke("init", "study")
+    assert result.exit_code == 2
+    assert "study.yaml: there is such a file already, and nothing was written" in result.stderr
+    assert Path("study.yaml").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("a/b",), "cannot name a folder everywhere"),
+        (("..",), "cannot name a folder everywhere"),
+        (("",), "cannot name a folder everywhere"),
+        (("quickstart",), "is the name of an experiment that comes with spikein"),
+        (("mine", "--from", "quikstart"), "Did you mean 'quickstart'"),
+        (("mine", "--from", "own.yaml"), "Write `extends: own.yaml` into a new file"),
+        (("mine", "--from", "absent.yaml"), "there is no such file"),
+    ],
+)
+def test_bad_names_are_refused_and_nothing_is_written(arguments, said):
+    Path("own.yaml").write_text("name: own")
+    result = invoke("init", *arguments)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert [path.name for path in Path().iterdir()] == ["own.yaml"]
+
+
+def test_the_ending_may_be_given():
+    assert write_starter("study.yaml", Path()) == Path("study.yaml")
+    assert read_experiment("study.yaml").experiment.name == "study"
+
+
+@pytest.mark.slow
+def test_the_file_runs_from_any_folder(tmp_path):
+    with (tmp_path / "texts.jsonl").open("w") as file:
+        for text in make_texts(900, seed=5, words=60):
+            file.write(json.dumps({"text": text}) + "\n")
+    (tmp_path / "shape.yaml").write_text(SHAPE.format(architecture="llama"))
+    assert invoke("init", "study").exit_code == 0
+    tiny = (
+        "model={shape: shape.yaml, tokenizer: {train: 300}}",
+        "base.tokens=4_000",
+        "corpus={tokens: 60_000, sources: [{kind: files, path: texts.jsonl}]}",
+        "contaminants.0.members=24",
+        "contaminants.0.nonmembers=24",
+        "copies={levels: [1, 2]}",
+        "train.context=64",
+        "train.batch_tokens=1024",
+        "detect.detectors=[loss, blind]",
+        "analysis={replicates: 100, min_members: 5}",
+        "sweep=null",
+    )
+    checked = invoke("check", "study.yaml", *tiny)
+    assert checked.exit_code == 0, checked.output
+    assert "study.yaml: nothing wrong was found; 1 arm" in checked.stdout
+    result = invoke("run", "study.yaml", *tiny)
+    assert result.exit_code == 0, result.output
+    assert pq.read_table("runs/study/metrics.parquet").num_rows > 0

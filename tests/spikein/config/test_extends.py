@@ -1,0 +1,219 @@
+"""One experiment file extends another: the merge, the places of keys, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from inject.errors import InputError, InputErrors
+from spikein.config.extends import read_extended
+from spikein.config.load import check_document, read_experiment, resolved_yaml
+from spikein.config.yaml_document import parse_document
+from tests.spikein.samples import SAMPLE, line_of, read, write_sample
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """A folder with `small.yaml`, from which the tests extend; the working directory is another."""
+    folder, elsewhere = tmp_path / "lab", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    write_sample(folder)
+    return folder
+
+
+def write(folder: Path, text: str, name: str = "child.yaml") -> Path:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def problems(path: Path, *overrides: str) -> tuple[str, ...]:
+    with pytest.raises(InputErrors) as caught:
+        read_experiment(path, overrides)
+    return caught.value.problems
+
+
+def test_mappings_are_merged_and_everything_else_is_replaced(lab):
+    child = write(
+        lab,
+        "extends: small.yaml\n"
+        "name: mine\n"
+        "seeds: [7]\n"
+        "train: {epochs: 3}\n"
+        "contaminants:\n  - {dataset: fictional, members: 5, nonmembers: 6}\n",
+    )
+    found = read_experiment(child).experiment
+    by_hand = read(
+        "name=mine",
+        "seeds=[7]",
+        "train.epochs=3",
+        "contaminants=[{dataset: fictional, members: 5, nonmembers: 6}]",
+    )
+    assert found == by_hand
+
+
+def test_the_path_is_relative_to_the_file(lab):
+    write(lab, "extends: ../small.yaml\ntrain: {epochs: 2}\n", "deep/middle.yaml")
+    child = write(lab, "extends: deep/middle.yaml\nseeds: [5]\n")
+    found = read_experiment(child).experiment
+    assert (found.train.epochs, found.seeds, found.train.lr) == (2, (5,), 1e-3)
+
+
+def test_a_shipped_experiment_is_extended_by_its_name_from_any_folder(lab):
+    child = write(lab, "extends: quickstart\ntrain: {epochs: 2}\nsweep: null\n")
+    shipped = read_experiment("quickstart", ["train.epochs=2", "sweep=null", "name=child"])
+    assert read_experiment(child) == shipped
+
+
+def test_without_a_name_of_its_own_the_run_has_the_files(lab):
+    write(lab, "extends: small.yaml\n", "middle.yaml")
+    assert read_experiment(write(lab, "extends: middle.yaml\n")).experiment.name == "child"
+    assert read_experiment(lab / "middle.yaml").experiment.name == "middle"
+    named = write(lab, "extends: middle.yaml\nname: own\n", "other.yaml")
+    assert read_experiment(named).experiment.name == "own"
+
+
+def test_variables_work_across_files(lab):
+    child = write(
+        lab,
+        "extends: small.yaml\nvariables: {count: 30}\n"
+        "contaminants: [{dataset: fictional, members: '${count}', nonmembers: 20}]\n",
+    )
+    found = read_experiment(child).experiment
+    assert found.contaminants[0].members == 30
+    assert found.corpus.sources[0].path == "files/*.jsonl"
+    child = write(lab, "extends: small.yaml\nvariables: {data: other}\n")
+    assert read_experiment(child).experiment.corpus.sources[0].path == "other/*.jsonl"
+    assert (
+        read_experiment(child, ["data=third"]).experiment.corpus.sources[0].path == "third/*.jsonl"
+    )
+
+
+def test_null_takes_a_key_and_an_axis_away(lab):
+    write(
+        lab,
+        SAMPLE + "sweep: {train.lr: [1e-3, 2e-3], copies: [{fixed: 1}, {fixed: 2}]}\n",
+        "s.yaml",
+    )
+    child = write(lab, "extends: s.yaml\nseeds: [0]\nsweep: {train.lr: null}\n")
+    assert [arm.labels for arm in read_experiment(child).arms] == [
+        {"copies": "fixed=1"},
+        {"copies": "fixed=2"},
+    ]
+    assert len(read_experiment(child, ["sweep=null"]).arms) == 1
+    child = write(lab, "extends: small.yaml\ncopies: {poisson: null, levels: [1, 2]}\n")
+    assert read_experiment(child).experiment.copies.levels == (1, 2)
+
+
+def test_every_key_keeps_the_file_and_line_where_it_stands(lab):
+    child = write(lab, "extends: small.yaml\nname: c\ntrain:\n  epochs: 0\n  contxt: 3\n")
+    bad = SAMPLE.replace("members: 20,", "members: twenty,")
+    write_sample(lab, bad)
+    said = "\n".join(problems(child))
+    assert f"{child}:4: train.epochs: is the number 0" in said
+    assert f"{child}:5: train.contxt: no such key. Did you mean 'context'" in said
+    assert f"{lab / 'small.yaml'}:{line_of('twenty', bad)}: contaminants.0.members" in said
+    document, _ = read_extended(child)
+    assert document.place(("train",)) == f"{child}:3"
+    assert document.place(("train", "lr")) == f"{lab / 'small.yaml'}:{line_of('lr', bad)}"
+    assert all(path[0] != "extends" for path in document.places)
+
+
+def test_a_replaced_list_keeps_no_places_of_the_other_file(lab):
+    child = write(lab, "extends: small.yaml\nseeds: [3]\n")
+    document, _ = read_extended(child)
+    assert document.place(("seeds", 1)) == f"{child}:2"
+
+
+def test_keys_of_two_files_that_exclude_each_other_are_named_with_their_places(lab):
+    child = write(lab, "extends: small.yaml\ncopies: {levels: [1, 2]}\n")
+    (problem,) = problems(child)
+    assert "give exactly one of fixed, poisson, levels" in problem
+    assert f"poisson at {lab / 'small.yaml'}:{line_of('poisson')}, levels at {child}:2" in problem
+    assert "A key set to null is taken away" in problem
+
+
+def test_an_alias_of_one_file_is_unknown_in_the_other(lab):
+    write(lab, SAMPLE.replace("seeds: [0, 1]", "seeds: &s [0, 1]"), "anchored.yaml")
+    with pytest.raises(InputError, match="not valid YAML: found undefined alias"):
+        read_experiment(write(lab, "extends: anchored.yaml\nseeds: *s\n"))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("[small.yaml]", "extends: is a list of 1. Allowed: one name"),
+        ("3", "extends: is the number 3"),
+        ("", "extends: is nothing (null)"),
+        ("''", "extends: is the text ''"),
+        ("{a: b}", "extends: is a mapping of a"),
+        ('"${data}.yaml"', "variables cannot be used here"),
+        ("smal.yaml", "there is no such file. Did you mean 'small.yaml'"),
+        ("quikstart", "Did you mean 'quickstart'?"),
+        ("small", "There is a file"),
+        ("child.yaml", "extend each other in a circle"),
+    ],
+)
+def test_a_bad_extends_is_refused_at_its_line(lab, value, said):
+    child = write(lab, f"name: c\nextends: {value}\n")
+    with pytest.raises(InputError) as caught:
+        read_experiment(child)
+    assert str(caught.value).startswith(f"{child}:2: extends: ")
+    assert said in str(caught.value)
+
+
+def test_a_circle_of_three_files_names_all_of_them(lab):
+    first = write(lab, "extends: b.yaml\n", "a.yaml")
+    write(lab, "extends: ./c.yaml\n", "b.yaml")
+    last = write(lab, "extends: ../lab/a.yaml\n", "c.yaml")
+    with pytest.raises(InputError, match=r"a\.yaml → .*b\.yaml → .*c\.yaml → .*a\.yaml") as caught:
+        read_experiment(first)
+    assert f"{last}:1: " in str(caught.value)
+
+
+def test_a_folder_and_a_broken_file_are_refused(lab):
+    (lab / "sub.yaml").mkdir()
+    with pytest.raises(InputError, match=r"sub\.yaml: cannot be read: not a file"):
+        read_experiment(write(lab, "extends: sub.yaml\n"))
+    write(lab, "a: [", "broken.yaml")
+    with pytest.raises(InputError, match=r"broken\.yaml:1: not valid YAML"):
+        read_experiment(write(lab, "extends: broken.yaml\n"))
+
+
+def test_the_command_line_cannot_extend(lab):
+    (problem,) = problems(lab / "small.yaml", "extends=quickstart")
+    assert "extends stands in an experiment file, not on the command line" in problem
+
+
+def test_a_misspelt_extends_is_recognised(lab):
+    (problem,) = problems(write(lab, SAMPLE + "extend: quickstart\n"))
+    assert "extend: no such key. Did you mean 'extends'?" in problem
+
+
+def test_overrides_win_over_both_files(lab):
+    child = write(lab, "extends: small.yaml\ntrain: {lr: 2e-3}\n")
+    assert read_experiment(child, ["train.lr=3e-3"]).experiment.train.lr == 3e-3
+    (problem,) = problems(
+        write(lab, "extends: small.yaml\nsweep: {train.lr: [1, 2]}"), "train.lr=3"
+    )
+    assert "train.lr is swept" in problem
+
+
+def test_the_resolved_file_stands_alone(lab, tmp_path):
+    child = write(lab, "extends: quickstart\nseeds: [3]\n")
+    checked = read_experiment(child)
+    text = resolved_yaml(checked.experiment)
+    assert "extends" not in text
+    assert check_document(parse_document(text, name="again")) == checked
+
+
+def test_a_local_file_called_like_a_shipped_one_is_spoken_of(lab):
+    write(lab, SAMPLE, "quickstart.yaml")
+    (note,) = read_experiment(write(lab, "extends: quickstart\n")).notes
+    assert "give its path to use it" in note
+    assert read_experiment(write(lab, "extends: quickstart.yaml\n")).notes == ()
+    Path("llama-1m").write_text("hidden: 3\n")
+    (note,) = read_experiment(lab / "small.yaml").notes
+    assert "'llama-1m' means the model shape" in note

@@ -1,0 +1,126 @@
+"""A whole experiment by an executor in a file outside the repository, and by one that cheats."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from inject.errors import InputError
+from spikein.executors import InProcess, Outcome, RunReport, run_graph
+from spikein.pipeline.graph import Graph, Step
+from spikein.progress import Silent
+from spikein.store.store import Store
+from tests.spikein.tiny import run, write_tiny
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+LISTED = '''
+"""An executor that writes down what it runs."""
+
+import time
+from pathlib import Path
+
+from spikein.executors import RunReport, build_step
+
+
+class Listed:
+    """Every step in the order of the graph, with a line for each in `order.txt`."""
+
+    def run(self, graph, store, progress):
+        began, outcomes = time.monotonic(), {}
+        progress.run_started(graph.steps)
+        with store.in_use(required=False), Path("order.txt").open("a") as order:
+            for number, step in enumerate(graph.steps, start=1):
+                inputs = {
+                    name: outcomes[given.digest].artifact for name, given in step.inputs.items()
+                }
+                outcomes[step.digest] = build_step(
+                    step, inputs, store, progress, number=number, total=len(graph.steps)
+                )
+                order.write(f"{step.name}\\n")
+        return RunReport(
+            outcomes=tuple(outcomes.values()), seconds=time.monotonic() - began
+        )
+'''
+CHOSEN = ("--executor", "mine.py:Listed")
+SMALL = ("corpus.tokens=20000", "detect.detectors=[loss]", "base=null", "train.mode=pretrain")
+
+
+def test_an_executor_of_a_users_file_runs_an_experiment_and_enters_no_identity(tmp_path):
+    write_tiny(tmp_path)
+    (tmp_path / "mine.py").write_text(textwrap.dedent(LISTED))
+    done = subprocess.run(
+        [sys.executable, "-m", "spikein.cli.main", "run", "tiny.yaml", *SMALL, *CHOSEN],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    order = (tmp_path / "order.txt").read_text().splitlines()
+    built = [path.name for path in (tmp_path / "store").glob("[!.]*/*")]
+    assert len(order) == len(built)
+    assert any(line.startswith("results ") for line in order)
+    # Ours finds every step that the other built: neither its name nor its source is in a digest.
+    metrics = (tmp_path / "runs/tiny/metrics.parquet").read_bytes()
+    again = run(tmp_path, *SMALL)
+    assert (again.built, again.stored) == (0, len(built))
+    assert (tmp_path / "runs/tiny/metrics.parquet").read_bytes() == metrics
+    assert pq.read_table(again.folder / "metrics.parquet").num_rows > 0
+
+
+def write(context) -> None:
+    (context.out / "a.txt").write_text("a")
+
+
+def step(label: str) -> Step:
+    return Step(kind="thing", label=label, settings={"label": label}, build=write)
+
+
+class Cheat:
+    """Runs the graph, and then returns something else."""
+
+    def __init__(self, change) -> None:
+        self.change = change
+
+    def run(self, graph, store, progress):
+        return self.change(InProcess().run(graph, store, progress))
+
+
+def of_another_step(report: RunReport) -> RunReport:
+    first, second = report.outcomes
+    return replace(report, outcomes=(first, replace(second, artifact=first.artifact)))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda report: None, "run returned NoneType, not a RunReport"),
+        (lambda report: replace(report, outcomes=report.outcomes[:1]), "no outcome for the step"),
+        (of_another_step, "which has another digest"),
+    ],
+)
+def test_an_executor_that_does_not_make_the_goals_is_refused(tmp_path, change, words):
+    graph = Graph(goals=(step("one"), step("two")))
+    with pytest.raises(InputError) as refused:
+        run_graph(Cheat(change), graph, Store(tmp_path / "store"), Silent())
+    assert words in str(refused.value)
+    assert "executor Cheat" in str(refused.value)
+
+
+def test_an_artifact_of_another_store_is_refused(tmp_path):
+    graph = Graph(goals=(step("one"),))
+
+    class Elsewhere:
+        def run(self, graph, store, progress):
+            return InProcess().run(graph, Store(tmp_path / "other"), progress)
+
+    with pytest.raises(InputError, match="not in the store"):
+        run_graph(Elsewhere(), graph, Store(tmp_path / "store"), Silent())
+    report = run_graph(InProcess(), graph, Store(tmp_path / "store"), Silent())
+    assert [type(one) for one in report.outcomes] == [Outcome]

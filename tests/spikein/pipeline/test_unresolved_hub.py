@@ -1,0 +1,69 @@
+"""A hub that fails, then answers: nothing is stored under a commit that nobody knew."""
+
+import datasets
+import pytest
+
+from inject.errors import SpikeinError, Unreachable
+from inject.hub.offline import UNRESOLVED, without_network
+from inject.hub.resolver import forget_commits
+from spikein.executors.in_process import InProcess
+from spikein.pipeline.graph import Graph
+from spikein.pipeline.steps.background_identity import sources_identity
+from spikein.pipeline.steps.corpus import tokenizer_step
+from spikein.progress import Silent
+from spikein.store.store import Store
+from tests.inject.hub.fake_hub import MAIN, FakeHub
+from tests.spikein.samples import read, visible
+
+SOURCE = "corpus.sources=[{kind: hub, id: owner/texts}]"
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    hub = FakeHub(monkeypatch, tmp_path / "cache")
+    hub.add("owner/texts")
+    rows = [{"text": f"the river {number} and the bridge over it"} for number in range(50)]
+    loaded = []
+
+    def load_dataset(hub_id, *, revision, **_):
+        loaded.append(revision)
+        return rows
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    hub.loaded = loaded
+    yield hub
+    forget_commits()
+
+
+def tokenizer():
+    experiment = read(SOURCE, "model.tokenizer={train: 300}")
+    return tokenizer_step(experiment, sources_identity(experiment))
+
+
+def run(step, store):
+    return InProcess().run(Graph(goals=(step,)), store, Silent()).artifact(step)
+
+
+def test_a_run_stops_before_it_starts_and_later_names_the_commit(hub, tmp_path):
+    hub.reachable = False
+    with pytest.raises(Unreachable, match="owner/texts"):
+        tokenizer()
+    hub.reachable = True
+    artifact = run(tokenizer(), Store(tmp_path / "store"))
+    assert hub.loaded == [MAIN]
+    assert artifact.manifest.identity["settings"]["sources"][0]["content"]["commit"] == MAIN
+
+
+def test_what_a_plan_left_open_never_reaches_the_store(hub, tmp_path):
+    hub.reachable = False
+    with without_network() as notes:
+        planned = tokenizer()
+    assert list(notes) == ["background owner/texts"]
+    assert UNRESOLVED in str(planned.settings)
+    hub.reachable = True
+    store = Store(tmp_path / "store")
+    with pytest.raises(SpikeinError, match=r"commit of a hub repository .* is not known"):
+        run(planned, store)
+    assert hub.loaded == []
+    assert visible(store.root) == []
+    assert tokenizer().digest != planned.digest

@@ -1,0 +1,361 @@
+"""`spikein gc` and the run folders: what it keeps, what it asks, and that no race loses a run."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from spikein.cli.commands import gc as command
+from spikein.cli.main import app
+from spikein.runs.folder import link_artifact
+from spikein.runs.register import register_run, registered_runs
+from spikein.runs.replacement import publish_run
+from spikein.store.artifact import Artifact
+from spikein.store.store import Store
+from tests.spikein.mounts import mounted, read_only
+from tests.spikein.samples import recipe, visible, write
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def made(store: Store, number: int) -> Artifact:
+    return store.obtain(recipe(n=number), write(str(number)), label=f"n{number}").artifact
+
+
+def publish(store: Store, runs: Path, name: str, *numbers: int, registered: bool = True) -> Path:
+    def fill(folder: Path) -> None:
+        for number in numbers:
+            link_artifact(folder, made(store, number))
+
+    def announce(folder, record, artifacts):
+        if registered:
+            register_run(store.root, folder, id=record.id, artifacts=artifacts)
+
+    return publish_run(runs, name, fill, announce=announce).folder
+
+
+def gc(root: Path, *options: object, answers: str | None = None, monkeypatch=None):
+    """Run `spikein gc`; with `answers` as a person at a terminal."""
+    if answers is not None:
+        terminal = type("Terminal", (), {"isatty": staticmethod(lambda: True)})
+        monkeypatch.setattr(command, "sys", type("Sys", (), {"stdin": terminal}))
+    given = ["gc", "--store", str(root / "store"), *(str(option) for option in options)]
+    return CliRunner().invoke(app, given, input=answers)
+
+
+def labels(store: Store) -> set[str]:
+    return {folder.name.partition("-")[0] for folder in store.artifacts()}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Store(tmp_path / "store")
+
+
+def test_runs_in_another_folder_than_the_one_given_keep_their_artifacts(tmp_path, store):
+    publish(store, tmp_path / "far" / "runs", "r", 1)
+    made(store, 2)
+    for runs in ("absent", tmp_path / "other"):
+        result = gc(tmp_path, "--yes", "--runs", runs)
+        assert result.exit_code == 0, result.output
+        assert labels(store) == {"n1"}
+
+
+def test_gc_refuses_where_it_knows_no_run(tmp_path, store):
+    made(store, 1)
+    for options in (["--yes"], ["--yes", "--forget-missing"], ["--dry-run"]):
+        result = gc(tmp_path, *options)
+        assert result.exit_code == 2
+        assert "no run that was made from this store is known" in result.stderr
+        assert "rm -r" in result.stderr
+    assert labels(store) == {"n1"}
+
+
+def test_run_folders_of_another_store_do_not_count_as_known(tmp_path, store):
+    made(store, 1)
+    publish(Store(tmp_path / "another"), tmp_path / "runs", "r", 5)
+    assert gc(tmp_path, "--yes").exit_code == 2
+    assert labels(store) == {"n1"}
+
+
+def test_without_a_terminal_nothing_goes_unless_told_yes(tmp_path, store):
+    publish(store, tmp_path / "runs", "r", 1)
+    made(store, 2)
+    result = gc(tmp_path)
+    assert result.exit_code == 2
+    assert "nothing was removed" in result.stderr
+    assert "--yes" in result.stderr
+    assert "n2-" in result.stdout
+    assert labels(store) == {"n1", "n2"}
+    assert gc(tmp_path, "--yes").exit_code == 0
+    assert labels(store) == {"n1"}
+    assert gc(tmp_path).exit_code == 0
+
+
+@pytest.mark.parametrize(("answer", "left"), [("n\n", {"n1", "n2"}), ("y\n", {"n1"})])
+def test_at_a_terminal_gc_shows_sizes_and_asks(tmp_path, store, monkeypatch, answer, left):
+    publish(store, tmp_path / "runs", "r", 1)
+    made(store, 2)
+    result = gc(tmp_path, answers=answer, monkeypatch=monkeypatch)
+    assert result.exit_code == 0
+    assert re.search(r"n2-\w+ +[\d.]+ k?B +no run needs it", result.output)
+    assert re.search(r"Remove these 1 \([\d.]+ k?B\)\?", result.output)
+    assert labels(store) == left
+
+
+def test_a_run_folder_that_is_gone_keeps_its_artifacts_until_it_is_confirmed(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1)
+    publish(store, tmp_path / "runs", "s", 2)
+    shutil.rmtree(folder)
+    result = gc(tmp_path, "--yes")
+    assert str(folder) in result.stderr
+    assert "--forget-missing" in result.stderr
+    assert labels(store) == {"n1", "n2"}
+    assert gc(tmp_path, "--dry-run", "--forget-missing").exit_code == 0
+    assert labels(store) == {"n1", "n2"}
+    assert gc(tmp_path, "--yes", "--forget-missing").exit_code == 0
+    assert labels(store) == {"n2"}
+    assert [run.path.name for run in registered_runs(store.root)] == ["s"]
+
+
+@pytest.mark.parametrize(("answers", "left"), [("n\n", {"n1", "n2"}), ("y\ny\n", {"n2"})])
+def test_at_a_terminal_gc_asks_about_folders_that_are_gone(
+    tmp_path, store, monkeypatch, answers, left
+):
+    shutil.rmtree(publish(store, tmp_path / "runs", "r", 1))
+    publish(store, tmp_path / "runs", "s", 2)
+    result = gc(tmp_path, answers=answers, monkeypatch=monkeypatch)
+    assert "deleted on purpose" in result.output
+    assert labels(store) == left
+
+
+def test_a_moved_run_folder_is_found_again_and_known_from_then_on(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1)
+    (tmp_path / "elsewhere").mkdir()
+    folder.rename(tmp_path / "elsewhere" / "renamed")
+    assert "not where they were" in gc(tmp_path, "--yes").stderr
+    result = gc(tmp_path, "--yes", "--runs", tmp_path / "elsewhere")
+    assert "not where they were" not in result.stderr
+    assert "not where they were" not in gc(tmp_path, "--yes").stderr
+    (run,) = registered_runs(store.root)
+    assert run.path == (tmp_path / "elsewhere" / "renamed").resolve()
+    assert labels(store) == {"n1"}
+
+
+def test_a_folder_put_aside_before_its_name_is_used_again_loses_nothing(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1)
+    folder.rename(tmp_path / "aside")
+    publish(store, tmp_path / "runs", "r", 2)
+    made(store, 3)
+    assert gc(tmp_path, "--yes").exit_code == 0
+    assert labels(store) == {"n1", "n2"}
+
+
+def test_a_deleted_folder_that_nothing_hangs_on_is_forgotten_without_a_word_later(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1)
+    publish(store, tmp_path / "runs", "s", 1)
+    shutil.rmtree(folder)
+    gc(tmp_path, "--yes")
+    assert "not where they were" not in gc(tmp_path, "--yes").stderr
+
+
+def test_a_folder_not_mounted_keeps_its_artifacts_when_a_run_that_shared_them_goes(tmp_path, store):
+    away = publish(store, tmp_path / "disk", "r", 1)
+    (tmp_path / "disk").rename(tmp_path / "unmounted")
+    shared = publish(store, tmp_path / "runs", "s", 1)
+    publish(store, tmp_path / "runs", "t", 2)
+    gc(tmp_path, "--yes")
+    shutil.rmtree(shared)
+    result = gc(tmp_path, "--yes")
+    assert str(away) in result.stderr
+    assert labels(store) == {"n1", "n2"}
+
+
+def test_a_copy_of_a_run_folder_does_not_stand_for_one_that_is_gone(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1)
+    shutil.copytree(folder, tmp_path / "runs" / "copy", symlinks=True)
+    publish(store, tmp_path / "runs", "r", 2)
+    folder.rename(tmp_path / "aside")
+    result = gc(tmp_path, "--yes")
+    assert str(folder) in result.stderr
+    assert labels(store) == {"n1", "n2"}
+
+
+def test_a_run_from_before_records_that_was_run_again_is_not_told_as_gone(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1, registered=False)
+    (folder / "run.json").unlink()
+    gc(tmp_path, "--yes")
+    publish(store, tmp_path / "runs", "r", 2)
+    assert "not where they were" not in gc(tmp_path, "--yes").stderr
+    assert labels(store) == {"n1", "n2"}
+
+
+def test_earlier_results_keep_their_artifacts_until_they_are_deleted(tmp_path, store):
+    for number in (1, 2):
+        folder = publish(store, tmp_path / "runs", "r", number)
+    assert gc(tmp_path, "--yes").exit_code == 0
+    assert labels(store) == {"n1", "n2"}
+    shutil.rmtree(folder / "history")
+    gc(tmp_path, "--yes")
+    assert labels(store) == {"n2"}
+
+
+def test_a_damaged_record_or_register_removes_nothing(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1)
+    made(store, 2)
+    (folder / "run.json").write_text("{")
+    assert gc(tmp_path, "--yes").exit_code == 0
+    assert labels(store) == {"n1"}
+    (entry,) = (run.entry for run in registered_runs(store.root))
+    made(store, 2)
+    for damaged in ("{", "[" * 100_000):
+        entry.write_text(damaged)
+        result = gc(tmp_path, "--yes")
+        assert result.exit_code == 2
+        assert str(entry) in result.stderr
+        assert labels(store) == {"n1", "n2"}
+
+
+def test_a_damaged_record_of_earlier_results_stops_the_collection_and_no_run(tmp_path, store):
+    for number in (1, 2):
+        folder = publish(store, tmp_path / "runs", "r", number)
+    (record,) = folder.glob("history/*/run.json")
+    record.write_text("{")
+    publish(store, tmp_path / "runs", "r", 3)
+    result = gc(tmp_path, "--yes")
+    assert result.exit_code == 2
+    assert str(record) in result.stderr
+    assert labels(store) == {"n1", "n2", "n3"}
+    shutil.rmtree(record.parent)
+    assert gc(tmp_path, "--yes").exit_code == 0
+    assert labels(store) == {"n2", "n3"}
+
+
+def test_a_run_folder_from_before_the_register_counts_and_is_registered(tmp_path, store):
+    folder = publish(store, tmp_path / "runs", "r", 1, registered=False)
+    (folder / "run.json").unlink()
+    made(store, 2)
+    assert gc(tmp_path, "--yes").exit_code == 0
+    assert labels(store) == {"n1"}
+    assert gc(tmp_path, "--yes", "--runs", "absent").exit_code == 0
+    assert labels(store) == {"n1"}
+
+
+def test_the_register_survives_a_folder_name_that_is_no_unicode(tmp_path, store):
+    runs = tmp_path / "r\udcff"
+    publish(store, runs, "r", 1)
+    made(store, 2)
+    assert gc(tmp_path, "--yes").exit_code == 0
+    assert labels(store) == {"n1"}
+
+
+def test_a_full_disk_can_be_emptied(tmp_path, store):
+    with mounted(tmp_path / "store", kilobytes=2048):
+        publish(store, tmp_path / "runs", "old", 1, registered=False)
+        large = recipe(n=2)
+        store.obtain(
+            large, lambda out: (out / "a").write_bytes(bytes(1 << 20)) and None, label="n2"
+        )
+        with suppress(OSError), (store.root / "filler").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        assert gc(tmp_path, "--dry-run").exit_code == 0
+        result = gc(tmp_path, "--yes")
+        assert result.exit_code == 0, result.output + result.stderr
+        assert labels(store) == {"n1"}
+
+
+def test_a_store_that_cannot_be_written_is_told_in_words(tmp_path, store):
+    publish(store, tmp_path / "runs", "r", 1)
+    made(store, 2)
+    with read_only(store.root):
+        assert gc(tmp_path, "--dry-run").exit_code == 0
+        result = gc(tmp_path, "--yes")
+    assert result.exit_code == 2
+    assert "Read-only file system" in result.stderr
+    assert labels(store) == {"n1", "n2"}
+
+
+PUBLISHER = textwrap.dedent(
+    """
+    import sys, time
+    from pathlib import Path
+    from spikein.store.store import Store
+    sys.path.insert(0, sys.argv[3])
+    from tests.spikein.runs.test_register import publish
+
+    root, name = Path(sys.argv[1]), sys.argv[2]
+    store = Store(root / "store")
+    for number in range(6):
+        with store.in_use():
+            publish(store, root / "runs", f"{name}{number}", *range(number, number + 3))
+        print(number, flush=True)
+    """
+)
+
+COLLECTOR = textwrap.dedent(
+    """
+    import sys
+    from spikein.cli.main import main
+    sys.argv = ["spikein", "gc", "--yes", "--store", sys.argv[1], "--runs", sys.argv[2]]
+    main()
+    """
+)
+
+
+@pytest.mark.slow
+def test_processes_that_publish_and_collect_at_once_lose_nothing(tmp_path, store):
+    publish(store, tmp_path / "runs", "first", 100)
+    publishers = [
+        subprocess.Popen(
+            [sys.executable, "-c", PUBLISHER, str(tmp_path), name, str(REPOSITORY)], cwd=REPOSITORY
+        )
+        for name in "ab"
+    ]
+    collected = 0
+    while any(process.poll() is None for process in publishers) or collected == 0:
+        command = [sys.executable, "-c", COLLECTOR, str(store.root), str(tmp_path / "absent")]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
+        # "process 7 uses the store" of one publisher, "2 other processes use the store" of both.
+        assert done.returncode == 0 or "the store: process" in done.stderr, done.stderr
+        collected += done.returncode == 0
+    assert [process.returncode for process in publishers] == [0, 0]
+    for record in (tmp_path / "runs").glob("*/run.json"):
+        for name in json.loads(record.read_text())["artifacts"]:
+            assert (store.root / name / "manifest.json").is_file(), f"{record}: {name} is gone"
+
+
+def test_what_is_published_between_the_question_and_the_answer_stays(tmp_path, store, monkeypatch):
+    """Roots are read again under the lock: the question was asked long before."""
+    publish(store, tmp_path / "runs", "r", 1)
+    made(store, 2)
+    asked = command.typer.confirm
+
+    def slowly(text: str) -> bool:
+        publish(store, tmp_path / "runs", "s", 2)
+        made(store, 3)
+        return asked(text)
+
+    monkeypatch.setattr(command.typer, "confirm", slowly)
+    result = gc(tmp_path, answers="y\n", monkeypatch=monkeypatch)
+    assert "0 removed" in result.output
+    assert labels(store) == {"n1", "n2", "n3"}
+
+
+def test_a_store_in_use_is_told_with_who_uses_it_before_any_question(tmp_path, store, monkeypatch):
+    publish(store, tmp_path / "runs", "r", 1)
+    made(store, 2)
+    with store.in_use():
+        result = gc(tmp_path, answers="", monkeypatch=monkeypatch)
+    assert result.exit_code == 2
+    assert "1 other process uses the store: process " in result.stderr
+    assert labels(store) == {"n1", "n2"}
+    assert visible(store.root)

@@ -1,0 +1,116 @@
+"""`import spikein`: light, and the same names for Python, for type checkers and for readers."""
+
+import ast
+import inspect
+import json
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import spikein
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HEAVY = ("torch", "pydantic", "pyarrow", "numpy", "transformers", "rich", "typer", "yaml")
+FUNCTIONS = ("run", "plan", "load_run", "score_texts", "auc_interval")
+PACKAGES = ("spikein", "inject", "train", "detect", "analysis")
+
+
+def python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def names_for_type_checkers() -> dict[str, str]:
+    """Return the module of each name that the block `if TYPE_CHECKING` imports."""
+    tree = ast.parse(Path(spikein.__file__).read_text())
+    [block] = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    return {
+        alias.name: str(node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def test_importing_brings_nothing_heavy_along():
+    code = "import json, sys, spikein; dir(spikein); print(json.dumps(sorted(sys.modules)))"
+    modules = {name.split(".")[0] for name in json.loads(python(code))}
+    assert not modules & set(HEAVY)
+    ours = {name for name in json.loads(python(code)) if name.split(".")[0] in PACKAGES}
+    assert ours == {"spikein"}
+
+
+def test_an_error_that_a_user_catches_brings_nothing_heavy_along():
+    code = "import json, sys, spikein; spikein.InputError; print(json.dumps(sorted(sys.modules)))"
+    assert not {name.split(".")[0] for name in json.loads(python(code))} & set(HEAVY)
+
+
+def test_type_checkers_see_the_names_that_python_gives():
+    seen = names_for_type_checkers()
+    assert {*seen, "__version__"} == set(spikein.__all__)
+    assert spikein.__all__ == sorted(spikein.__all__)
+    assert seen == spikein._HOMES
+
+
+def test_a_name_that_is_not_there_is_an_error_for_type_checkers_too():
+    """With a module's `__getattr__` in sight, every misspelt name would pass as `Any`."""
+    tree = ast.parse(Path(spikein.__file__).read_text())
+    top = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert "__getattr__" not in top
+
+
+@pytest.mark.parametrize("name", [name for name in spikein.__all__ if name != "__version__"])
+def test_every_name_is_there_and_documented(name):
+    value = getattr(spikein, name)
+    assert value is getattr(spikein, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        assert inspect.getdoc(value)
+    assert name in dir(spikein)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_is_documented_with_an_example_and_typed(name):
+    function = getattr(spikein, name)
+    text = inspect.getdoc(function)
+    for part in ("Args:", "Raises:", "Example:", "```python"):
+        assert part in text, part
+    code = text.split("```python")[1].split("```")[0]
+    ast.parse(textwrap.dedent(code))
+    assert f"spikein.{name}(" in code
+    parameters = inspect.signature(function).parameters
+    assert len(parameters) <= 8
+    assert all(one.annotation is not one.empty for one in parameters.values())
+    assert inspect.signature(function).return_annotation is not inspect.Signature.empty
+
+
+def test_no_name_is_a_module_of_the_package():
+    """Importing a module `spikein.run` would put it in the place of the function."""
+    folder = Path(spikein.__file__).parent
+    modules = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert not modules & set(spikein.__all__)
+
+
+def test_an_unknown_name_is_told_with_what_was_meant():
+    with pytest.raises(AttributeError, match="Did you mean 'load_run'"):
+        spikein.load_runs  # noqa: B018
+    with pytest.raises(ImportError):
+        from spikein import nothing_like_it  # noqa: F401
+
+
+def test_installed_packages_say_that_they_are_typed():
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    # A pattern under "*" is looked up in every package.
+    assert "py.typed" in settings["tool"]["setuptools"]["package-data"]["*"]
+    for package in PACKAGES:
+        assert (REPOSITORY / package / "py.typed").is_file()

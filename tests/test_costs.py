@@ -1,0 +1,73 @@
+"""The quick tests: what is left out is listed, and the list is about tests that exist."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.costs import LIST, MARK, PAGE, Cost, list_of, listed, page_with, slowest
+from tests.test_documents import REPOSITORY, functions
+
+
+def test_the_list_names_tests_that_are_there():
+    named = listed(LIST.read_text(encoding="utf-8"))
+    assert named
+    absent = [
+        name
+        for name in named
+        if not (REPOSITORY / name.split("::")[0]).is_file()
+        or name.split("::")[-1] not in functions(REPOSITORY / name.split("::")[0])
+    ]
+    assert absent == [], f"take these lines out of {LIST.name}, or run: make durations"
+
+
+COSTS = {
+    "tests/a.py::test_fast[1]": Cost(seconds=0.01),
+    "tests/a.py::test_fast[2]": Cost(seconds=0.9),
+    "tests/a.py::test_starts": Cost(seconds=0.1, process=True),
+    "tests/a.py::test_slow": Cost(seconds=80.0, slow=True),
+    "tests/a.py::test_quick": Cost(seconds=0.1),
+}
+
+
+def test_what_is_dear_or_starts_a_process_is_listed():
+    assert listed(list_of(COSTS)) == {
+        "tests/a.py::test_fast": "0.9 s",
+        "tests/a.py::test_starts": "process",
+    }
+
+
+def test_the_slowest_stand_in_the_page_once():
+    table = slowest(COSTS, taken="today", whole=600)
+    assert table.splitlines()[4] == "| 80 | `tests/a.py::test_slow` |"
+    assert table.splitlines()[5] == "| 1 | `tests/a.py::test_fast` with `[2]` |"
+    page = page_with(page_with(PAGE.read_text(encoding="utf-8"), "old"), table)
+    assert page.count(table) == 1
+    assert "\nold\n" not in page
+    assert page_with(page, table) == page
+
+
+def test_a_recorded_run_sees_seconds_and_processes(tmp_path: Path):
+    (tmp_path / "test_it.py").write_text(
+        "import subprocess, sys, time\n"
+        "def test_quick(): pass\n"
+        "def test_long(): time.sleep(0.4)\n"
+        "def test_process(): subprocess.run([sys.executable, '-c', ''], check=True)\n"
+    )
+    code = (
+        "import sys, pytest, tests.costs as costs\n"
+        "from pathlib import Path\n"
+        "costs.LIST, costs.PAGE = Path('list'), Path('page')\n"
+        "costs.PAGE.write_text('')\n"
+        "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider'], plugins=[costs]))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
+    named = listed((tmp_path / "list").read_text())
+    assert set(named) == {"test_it.py::test_long", "test_it.py::test_process"}
+    assert "test_it.py::test_long" in (tmp_path / "page").read_text()
+
+
+def test_the_listed_tests_carry_the_marker(request):
+    named = listed(LIST.read_text(encoding="utf-8"))
+    for item in request.session.items:
+        name = item.nodeid.split("[", 1)[0]
+        assert (item.get_closest_marker(MARK) is not None) == (name in named), name

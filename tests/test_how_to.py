@@ -1,0 +1,62 @@
+"""The how-to pages do what they say: their code blocks are run, as they stand."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.how_to import REPOSITORY, Reader, blocks, commands, not_shown
+
+PAGES = ("add-a-detector.md", "add-a-dataset.md", "add-an-executor.md")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_works_as_it_stands(name: str, tmp_path: Path):
+    page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
+    Reader(tmp_path).follow(page)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_ends_in_a_test(name: str):
+    page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
+    found = blocks(page)
+    assert {block.folder for block in found} <= {"yours", "repository"}
+    assert any(block.title and Path(block.title).name.startswith("test_") for block in found)
+    last = commands(found[-1].text)[-1]
+    assert last.line.startswith("pytest")
+    assert any("passed" in line for line in last.shown)
+
+
+def test_a_page_is_read_block_by_block():
+    page = (
+        '```python title="a/b.py"\nx = 1\n```\n\nwords\n\n```python\nonly to read\n```\n'
+        "<!-- folder: repository -->\n```console\n$ echo one\none\n\n$ echo two\n```\n"
+    )
+    assert blocks(page) == [
+        ("yours", "a/b.py", "x = 1\n"),
+        ("repository", None, "$ echo one\none\n\n$ echo two\n"),
+    ]
+    assert commands(blocks(page)[1].text) == [("echo one", ("one",)), ("echo two", ())]
+
+
+def test_what_a_page_shows_is_compared():
+    output = "min_k   0.84  [0.81, 0.87]\n3 passed in 0.02s\n"
+    assert not_shown(("min_k 0.84 …", "3 passed…"), output) is None
+    assert not_shown(("min_k … [0.81, 0.87]",), output) is None
+    assert not_shown(("4 passed",), output) == "4 passed"
+    assert not_shown(("3 passed", "min_k"), output) == "min_k"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("```console\n$ python -c 'raise SystemExit(3)'\n```\n", "SystemExit"),
+        ("```console\n$ echo one\ntwo\n```\n", "prints no 'two'"),
+        ('```python title="../out.py"\n```\n', "out.py"),
+    ],
+)
+def test_a_page_that_does_not_work_is_found(page: str, words: str, tmp_path: Path):
+    with pytest.raises(AssertionError, match=words):
+        Reader(tmp_path).follow(page)
+    assert not (tmp_path / "out.py").exists()

@@ -1,0 +1,172 @@
+"""The site: it builds without a warning and without torch, and loads nothing from a network."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from scripts.site_pages import linked, notebook_page
+from tests.how_to import copy_repository
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+# A module that is None in `sys.modules` cannot be imported.
+BUILD = """
+import sys
+sys.modules["torch"] = sys.modules["transformers"] = None
+from mkdocs.__main__ import cli
+cli(["build", "--strict", "--site-dir", sys.argv[1]])
+"""
+
+
+def build(repository: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", BUILD, str(site)],
+        cwd=repository,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(repository)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(REPOSITORY, folder)
+    assert done.returncode == 0, done.stdout
+    assert "WARNING" not in done.stdout, done.stdout
+    return folder
+
+
+class Tags(HTMLParser):
+    """The tags of a page, with their attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+
+def loaded(html: str) -> list[str]:
+    """What a browser loads of other hosts when it opens a page: scripts, styles, images, frames."""
+    found = []
+    for tag, given in Tags(html).tags:
+        if tag in ("script", "img", "iframe", "source", "video", "audio", "embed"):
+            found.append(given.get("src"))
+        if tag == "link" and given.get("rel") not in ("canonical", "next", "prev"):
+            found.append(given.get("href"))
+    return [url for url in found if url and re.match(r"(https?:)?//", url)]
+
+
+@pytest.mark.slow
+def test_it_builds_strictly_and_loads_nothing_from_elsewhere(site: Path):
+    pages = sorted(site.rglob("*.html"))
+    assert {"index.html", "glossary.html", "api.html", "contributing.html"} <= {
+        page.name for page in pages
+    }
+    for page in pages:
+        assert loaded(page.read_text(encoding="utf-8")) == [], page.name
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", sheet.read_text("utf-8")), (
+            sheet
+        )
+
+
+def test_what_comes_from_elsewhere_would_be_found():
+    html = '<script src="https://a/b.js"></script><a href="https://c">d</a><img src="e.png">'
+    assert loaded(html + '<link rel="stylesheet" href="//f/g.css">') == [
+        "https://a/b.js",
+        "//f/g.css",
+    ]
+
+
+@pytest.mark.slow
+def test_the_search_knows_every_page(site: Path):
+    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    entries = json.loads(index.removeprefix("var __index = "))["docs"]
+    found = {entry["location"].split("#")[0] for entry in entries}
+    pages = {str(page.relative_to(site)) for page in site.rglob("*.html")} - {"404.html"}
+    assert pages - {"index.html"} <= found
+
+
+@pytest.mark.slow
+def test_every_page_of_the_documents_is_on_the_site(site: Path):
+    for page in (REPOSITORY / "docs").glob("*.md"):
+        assert (site / f"{page.stem}.html").is_file(), page.name
+    for notebook in (REPOSITORY / "docs").rglob("*.ipynb"):
+        place = notebook.relative_to(REPOSITORY / "docs").with_suffix(".html")
+        assert (site / place).is_file(), notebook.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("[a page](no-such-page.md)", "no-such-page.md"),
+        ("[a term](glossary.md#no-such-term)", "no-such-term"),
+        ("::: spikein.no_such_name", "spikein.no_such_name"),
+    ],
+)
+def test_a_dead_link_stops_the_build(line: str, words: str, tmp_path: Path):
+    copy_repository(tmp_path / "copy")
+    page = tmp_path / "copy" / "docs" / "twins.md"
+    page.write_text(f"{page.read_text(encoding='utf-8')}\n\n{line}\n", encoding="utf-8")
+    done = build(tmp_path / "copy", tmp_path / "site")
+    assert done.returncode != 0
+    assert words in done.stdout
+
+
+def test_links_lead_to_the_same_page_on_the_site():
+    text = "[a](docs/twins.md#cost), ![b](docs/images/c.png), [d](LICENSE) and `[e](docs/f.md)`"
+    assert linked(text, "README.md") == (
+        "[a](twins.md#cost), ![b](images/c.png), d and `[e](docs/f.md)`"
+    )
+    assert linked("[a](../README.md) [b](glossary.md)", "docs/modes.md") == (
+        "[a](index.md) [b](glossary.md)"
+    )
+    assert linked("[a](../glossary.md)", "docs/notebooks/one.md") == "[a](../glossary.md)"
+    assert linked("[a](https://b.c/d.md) [e](#f)", "README.md") == "[a](https://b.c/d.md) [e](#f)"
+
+
+def test_a_notebook_becomes_a_page_that_runs_nothing():
+    page = notebook_page(
+        {
+            "cells": [
+                {"cell_type": "markdown", "source": ["# Title\n", "Words"]},
+                {
+                    "cell_type": "code",
+                    "source": "1 + 1",
+                    "outputs": [
+                        {"output_type": "execute_result", "data": {"text/plain": ["<b>2</b>"]}},
+                        {"output_type": "stream", "name": "stdout", "text": "a & b\n"},
+                        {
+                            "output_type": "display_data",
+                            "data": {"image/png": "AAAA\n", "text/plain": '"x"'},
+                        },
+                        {
+                            "output_type": "display_data",
+                            "data": {"text/html": "<script>alert(1)</script>"},
+                        },
+                    ],
+                },
+                {"cell_type": "code", "source": "", "outputs": []},
+            ]
+        },
+        "one.ipynb",
+    )
+    assert page.startswith("# Title\nWords\n\n*This page is a notebook: [download it](one.ipynb).*")
+    assert "```python\n1 + 1\n```" in page
+    assert "&lt;b&gt;2&lt;/b&gt;" in page
+    assert "a &amp; b" in page
+    assert '<img alt="&quot;x&quot;" src="data:image/png;base64,AAAA">' in page
+    assert "<script>" not in page

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from detect.registry import detector_code, detector_names, get_detector
+from detect.registry import detector_names, get_detector
 from inject.examples.datasets.registry import built_in_names, find_dataset
 from inject.source_digest import PACKAGES, UNDECIDING, Sources, read_source
 from spikein.executors import graph_run
@@ -105,8 +105,9 @@ def test_a_detector_that_is_not_asked_for_decides_nothing(folder):
 
 @pytest.mark.parametrize("name", detector_names())
 def test_a_detectors_code_begins_where_the_registry_finds_it(name):
-    module, _, constant = detector_code(name).partition(":")
-    assert getattr(importlib.import_module(module), constant) is get_detector(name)
+    (begin,) = get_detector(name).code
+    module, _, constant = begin.partition(":")
+    assert getattr(importlib.import_module(module), constant) is get_detector(name).detector
 
 
 @pytest.mark.parametrize("name", built_in_names())

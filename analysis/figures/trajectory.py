@@ -32,7 +32,7 @@ def trajectory_figures(
     drawn = [
         draw(
             "trajectory",
-            "AUC along training",
+            "AUC during training",
             {arm: _along(rows, best) for arm, rows in arms.items()},
             x="Tokens trained on",
             caption="Each model that was kept along the way, with 95 % bands: members of which it "
@@ -43,7 +43,7 @@ def trajectory_figures(
         ),
         draw(
             "trajectory-copies",
-            f"AUC along training by copies seen so far ({best[0]})",
+            f"AUC during training by copies seen so far ({best[0]})",
             {arm: _by_copies(rows, best[0], "tokens") for arm, rows in arms.items()},
             x="Tokens trained on",
             caption="Members by the number of copies that the model had seen by then, against all "

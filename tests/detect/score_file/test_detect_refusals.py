@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 from analysis.auc_table import auc_table
 from detect.engine.target import load_target
 from detect.policy import ScoringPolicy
-from detect.score_file.score import DetectFileRequest, detect_file, read_labelled
+from detect.score_file.labelled_rows import read_labelled
+from detect.score_file.request import DetectFileRequest
+from detect.score_file.score import detect_file
 from inject.errors import InputError
 from spikein.cli.main import app
 from tests.analysis.oracles import tpr_at_fpr

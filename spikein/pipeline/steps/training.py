@@ -30,7 +30,7 @@ from train.models.shapes import Shape, flops_per_token, load_shape, parameter_co
 from train.settings import ModelSettings, TrainSettings
 
 if TYPE_CHECKING:
-    from train.loop.record import Moment, Progress
+    from train.loop.record import Progress, TrainingProgress
 
 LIBRARIES = ("torch", "transformers", "accelerate")
 BYTES_A_PARAMETER = 16
@@ -316,7 +316,7 @@ def _count(tokens: int) -> str:
 
 
 def _progress(context: StepContext) -> "Progress":
-    def told(moment: "Moment") -> None:
+    def told(moment: "TrainingProgress") -> None:
         note = f"loss {moment.loss:.3f}, {moment.tokens_per_second:,.0f} tokens/s"
         if not math.isnan(moment.mfu):
             note += f", MFU {moment.mfu:.0%}"

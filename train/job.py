@@ -132,15 +132,15 @@ def run(
         tokens = job.last_tokens or clean.n_tokens
         stretch = SourceSlice(clean, clean.n_tokens - tokens, clean.n_tokens)
         view = clean_view(stretch, tokens=tokens, context=job.train.context)
-        ledger = ExposureRecorder(view, [], {})
+        recorder = ExposureRecorder(view, [], {})
         further = window_inputs(view, masks=None, separate=job.train.separate_documents)
     else:
-        view, ledger, further = _spiked_stream(job, clean, tokenizer)
+        view, recorder, further = _spiked_stream(job, clean, tokenizer)
     return train(
         Path(job.out),
         model=_model(job, clean),
         tokenizer=tokenizer,
-        data=TrainingData(view=view, recorder=ledger, further=further),
+        data=TrainingData(view=view, recorder=recorder, further=further),
         run=TrainingRun(
             settings=job.train,
             seed=job.seed,

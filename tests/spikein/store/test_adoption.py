@@ -62,12 +62,12 @@ def pair(text: str, *, facet: str | None = "head") -> tuple[Step, Step]:
 
 def built(steps: tuple[Step, ...], root: Path) -> Built:
     told = Built()
-    InProcess().run(Graph(goals=steps).whole(), Store(root), told)
+    InProcess().run(Graph(goals=steps).complete(), Store(root), told)
     return told
 
 
 def states(steps: tuple[Step, ...], root: Path) -> list[str]:
-    return [one.state for one in plan(Graph(goals=steps).whole(), Store(root))]
+    return [one.state for one in plan(Graph(goals=steps).complete(), Store(root))]
 
 
 def test_a_step_whose_reading_is_as_before_takes_over_the_files(tmp_path):

@@ -86,7 +86,7 @@ def _graph(folder: Path, *overrides: str) -> Graph:
     from spikein.pipeline.build_graph import build_graph
 
     experiment = read_experiment(folder / "tiny.yaml", [*OVERRIDES, *overrides])
-    return build_graph(experiment).graph.whole()
+    return build_graph(experiment).graph.complete()
 
 
 def artifacts(root: Path, kind: str = "*") -> list[Path]:

@@ -56,8 +56,8 @@ class ListRecorder:
     def record(self, **row: Any) -> None:
         self.rows.append({**row, "ids": row["ids"].copy()})
 
-    def write(self, path: Path) -> None:
-        (path / "exposures.parquet").write_text(str(len(self.rows)))
+    def write(self, folder: Path) -> None:
+        (folder / "rows").write_text(str(len(self.rows)))
 
 
 def settings(**changes: Any) -> TrainSettings:

@@ -17,10 +17,12 @@ from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
-from spikein.pipeline.steps.detection import TWIN, asked_settings, frequency_step, scores_step
+from spikein.pipeline.steps.evidence import TWIN, EvidenceSources
 from spikein.pipeline.steps.examples import examples_step
 from spikein.pipeline.steps.plan import plan_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
+from spikein.pipeline.steps.scores import asked_settings, scores_step
+from spikein.pipeline.steps.statistics import frequency_step
 from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_step, accuracy_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
@@ -57,6 +59,8 @@ class ArmNodes:
     """The checkpoints of its training; empty where none is kept."""
     twins: TwinNodes
     """Models with the arm's settings that saw no members, or other members."""
+    sources: EvidenceSources
+    """What its detectors' needs are met with."""
     reported: tuple[Reported, ...]
     """The twins that are scored as the arm is."""
 
@@ -189,14 +193,18 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         label=arm.label,
     )
     twins = twins_of(arm, corpus=corpus, examples=examples, variants=variants, base=base)
-    detect = experiment.detect
-    frequency = frequency_step(corpus, detect)
-    common = {"base": base, "examples": examples, "frequency": frequency, "detect": detect}
-    common |= twins.compared()
-    scores = scores_step(model=ModelNode(step=trained), is_base=False, **common)
+    sources = EvidenceSources(
+        detect=experiment.detect,
+        examples=examples,
+        base=base,
+        frequency=frequency_step(corpus, experiment.detect),
+        twin=twins.clean_model,
+        shadows=twins.shadow_models,
+    )
+    scores = scores_step(ModelNode(step=trained), sources, role="arm")
     if scores is None:
         raise TypeError("no detector is left for a contaminated model")
-    base_scores = None if base is None else scores_step(model=base, is_base=True, **common)
+    base_scores = None if base is None else scores_step(base, sources, role="base")
     return ArmNodes(
         arm=arm,
         tokenizer=tokenizer,
@@ -219,11 +227,12 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
                 examples=examples,
                 scores=scores,
                 base_scores=base_scores if experiment.train.mode != "pretrain" else None,
-                score=lambda model: scores_step(model=model, is_base=False, **common),
+                score=lambda model: scores_step(model, sources, role="arm"),
             )
         ),
         twins=twins,
-        reported=reported_twins(twins, common),
+        sources=sources,
+        reported=reported_twins(twins, sources),
     )
 
 
@@ -301,10 +310,6 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
     for node in nodes:
         if node.arm.experiment.detect.reference == TWIN:
             notes[_AGAINST_THE_TWIN] = None
-        detect = node.arm.experiment.detect
-        frequency = None if detect.frequency is None else node.corpus
-        for note in asked_settings(
-            detect, base=node.base, frequency=frequency, **node.twins.compared()
-        )[1]:
+        for note in asked_settings(node.sources).notes:
             notes[note] = None
     return tuple(notes)

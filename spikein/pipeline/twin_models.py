@@ -9,9 +9,9 @@ stream without copies does not depend on how copies would be drawn and placed, s
 in nothing else share one clean twin. Shadow models are trained where a detector reads them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from inject.examples.twin_membership import TwinMembership
 from inject.settings import Copies, Placement
@@ -20,10 +20,11 @@ from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.audit import audit_step
-from spikein.pipeline.steps.detection import BLIND, REFERENCE, TWIN, Shadow, scores_step
+from spikein.pipeline.steps.evidence import TWIN, EvidenceSources, Role, Shadow
 from spikein.pipeline.steps.examples import twin_membership_step
 from spikein.pipeline.steps.plan import CopyCountDraw, plan_step
 from spikein.pipeline.steps.results import ArmSteps
+from spikein.pipeline.steps.scores import scores_step
 from spikein.pipeline.steps.training import ModelNode, arm_step
 
 RETRAINED = "retrained"
@@ -48,15 +49,18 @@ class TwinNodes:
     retrained: Twin | None
     shadows: tuple[Twin, ...]
 
-    def compared(self) -> dict[str, Any]:
-        """Return what detectors of other models compare with, as `scores_step` takes it."""
-        return {
-            "twin": self.clean and ModelNode(step=self.clean.trained),
-            "shadows": tuple(
-                Shadow(model=ModelNode(step=one.trained), membership=one.membership)
-                for one in self.shadows
-            ),
-        }
+    @property
+    def clean_model(self) -> ModelNode | None:
+        """The clean twin's model."""
+        return None if self.clean is None else ModelNode(step=self.clean.trained)
+
+    @property
+    def shadow_models(self) -> tuple[Shadow, ...]:
+        """The shadow models, each with the examples as it saw them."""
+        return tuple(
+            Shadow(model=ModelNode(step=one.trained), membership=one.membership)
+            for one in self.shadows
+        )
 
 
 class Reported(NamedTuple):
@@ -149,25 +153,17 @@ def _trained_to_the_end(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"train": train})
 
 
-def reported_twins(twins: TwinNodes, common: Mapping[str, Any]) -> tuple[Reported, ...]:
-    """Return the twins that are shown beside the arm, each with its scores.
-
-    Args:
-        twins: of one arm.
-        common: arguments of `scores_step` but the model.
-    """
+def reported_twins(twins: TwinNodes, sources: EvidenceSources) -> tuple[Reported, ...]:
+    """Return the twins that are shown beside the arm, each with its scores."""
+    every: tuple[tuple[str, Role, Twin | None], ...] = (
+        (TWIN, "clean", twins.clean),
+        (RETRAINED, "retrained", twins.retrained),
+    )
     found = []
-    for model, twin in ((TWIN, twins.clean), (RETRAINED, twins.retrained)):
+    for model, role, twin in every:
         if twin is None:
             continue
-        # The clean twin is not compared with itself.
-        itself = model == TWIN and common["detect"].reference == TWIN
-        scores = scores_step(
-            model=ModelNode(step=twin.trained),
-            is_base=False,
-            without=(BLIND, REFERENCE) if itself else (BLIND,),
-            **common,
-        )
+        scores = scores_step(ModelNode(step=twin.trained), sources, role=role)
         if scores is not None:
             found.append(Reported(model, twin, scores))
     return tuple(found)

@@ -71,6 +71,19 @@ class SourceModule:
             statements = _sliced(statements[-1], part)
         return self._definition(statements)
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return the texts in a constant that is a tuple of them.
+
+        Raises:
+            ValueError: the constant is anything else.
+        """
+        [statement] = self._parts.definitions[name]
+        value = getattr(statement, "value", None)
+        texts = ast.literal_eval(value) if isinstance(value, ast.Tuple) else None
+        if not texts or not all(isinstance(one, str) for one in texts):
+            raise ValueError(f"{self.name}.{name} is not a tuple of texts")
+        return tuple(texts)
+
     def _definition(self, statements: Iterable[ast.stmt]) -> Definition:
         read = _Read(statements)
         imported = {**self.imported, **read.imported}

@@ -5,6 +5,9 @@ follows every reference to what our packages define, and hashes what it met: fun
 and constants one by one, so that a change elsewhere in a module changes nothing. Comments,
 docstrings, formatting and the wording of errors do not count (`inject.source_code`).
 
+A module that reads data files of its own folder lists them in the constant `DATA_FILES`; whatever
+refers to that constant counts with the files' content.
+
 What no reference leads to must be named as a root: whatever is found by a name in a registry, and
 the classes of objects that are handed over without an annotation. A test traces what runs.
 Cost: each file is read and parsed once a process; all steps of an experiment take about half a
@@ -27,6 +30,7 @@ PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
 
 UNDECIDING: Mapping[str, str] = {
     "inject.errors": "says what is wrong, after which there is no artifact",
+    "inject.corpus.background.registry": "finds sources, which are roots of their own",
     "inject.examples.datasets.registry": "finds datasets, which are roots of their own",
     "inject.files": "writes a file whole or not at all",
     "inject.plugins.files": "loads plug-ins, which count by the digests of their sources",
@@ -51,6 +55,12 @@ UNDECIDING: Mapping[str, str] = {
 Reader = Callable[[str], bytes | None]
 """From a dotted name to the source of that module; None where there is no such module."""
 
+DataReader = Callable[[str, str], bytes]
+"""From a module's dotted name and a file's name to the content of that file beside the module."""
+
+DATA_FILES = "DATA_FILES"
+"""The constant in which a module lists its data files: a tuple of their names."""
+
 
 def root(thing: Any, name: str | None = None) -> str:
     """Return how a function, a class or a function inside a function is named as a root.
@@ -69,6 +79,7 @@ class Sources:
     """The sources of our packages."""
 
     read: Reader
+    read_data: DataReader = field(default_factory=lambda: read_data_file)
     undeciding: Mapping[str, str] = field(default_factory=lambda: UNDECIDING)
     _modules: dict[str, SourceModule | None] = field(default_factory=dict)
     _definitions: dict[tuple[str, str], "_Hashed"] = field(default_factory=dict)
@@ -150,7 +161,12 @@ class Sources:
             except KeyError:
                 raise LookupError(f"{module} defines no {name}") from None
         places = {place for one in definition.references for place in self._places(one)}
-        digest = hashlib.sha256(definition.text.encode()).hexdigest()
+        state = hashlib.sha256(definition.text.encode())
+        if name == DATA_FILES:
+            for file in source.texts(name):
+                content = hashlib.sha256(self.read_data(module, file)).hexdigest()
+                state.update(f"{file} {content}\n".encode())
+        digest = state.hexdigest()
         return _Hashed(digest=digest, leads_to=tuple(sorted(places)))
 
     def _places(self, dotted: str) -> list[tuple[str, str]]:
@@ -201,6 +217,18 @@ def read_source(name: str) -> bytes | None:
         if file.is_file():
             return file.read_bytes()
     return None
+
+
+def read_data_file(module: str, name: str) -> bytes:
+    """Return the content of a file beside one of our modules.
+
+    Raises:
+        LookupError: the module lists a file that is not there.
+    """
+    path = Path(__file__).parents[1].joinpath(*module.split(".")[:-1], name)
+    if not path.is_file():
+        raise LookupError(f"{module} lists {name} in {DATA_FILES}, and there is no such file")
+    return path.read_bytes()
 
 
 _sources = Sources(read=read_source)

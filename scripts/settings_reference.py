@@ -19,7 +19,7 @@ from inject.corpus.background.docstrings import DocstringsSource
 from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
 from inject.examples.contaminant import Contaminant
-from inject.examples.datasets.registry import dataset_names, get_dataset
+from inject.examples.datasets.registry import built_in_names, get_dataset
 from inject.examples.twin_membership import Twins
 from inject.overlap.settings import OverlapSettings
 from inject.settings import Copies, Placement, PoolSettings
@@ -62,7 +62,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
 def reference() -> str:
     """Return the reference part as Markdown."""
     parts = [_table(title, settings) for title, settings in SECTIONS]
-    for name in dataset_names():
+    for name in built_in_names():
         options = get_dataset(name).options
         if options.model_fields:
             parts.append(_table(f"contaminants.options of {name}", options))

@@ -7,6 +7,7 @@ and buffers come on top, so that a GPU should have a tenth more. No torch.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from train.models.families import FAMILIES
@@ -150,17 +151,31 @@ class RunCost(NamedTuple):
     """On one GPU of the given peak; N GPUs take an N-th of it, if nothing is lost."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """What a training run computes, whatever model it is."""
+
+    steps: int
+    """Optimiser steps."""
+    tokens: int
+    """Seen in all epochs together."""
+    context: int
+    """Tokens of a window."""
+    windows: int = 1
+    """Of one forward pass on one GPU."""
+    lora: LoraSettings | None = None
+    """Adapters; None where all weights are trained."""
+    checkpointing: bool = False
+    """Gradient checkpointing."""
+    scores_kept: bool = False
+    """The kernel `eager`."""
+
+
 def run_cost(
     shape: Shape,
     vocabulary: int,
+    work: Workload,
     *,
-    steps: int,
-    tokens: int,
-    context: int,
-    windows: int = 1,
-    lora: LoraSettings | None = None,
-    checkpointing: bool = False,
-    scores_kept: bool = False,
     peak: float = PEAKS["h100"],
     utilisation: float = UTILISATION,
 ) -> RunCost:
@@ -171,36 +186,30 @@ def run_cost(
 
     Args:
         shape, vocabulary: the model's sizes.
-        steps: optimiser steps.
-        tokens: seen in all epochs together.
-        context: tokens of a window.
-        windows: of one forward pass on one GPU.
-        lora: adapters, or None where all weights are trained.
-        checkpointing: gradient checkpointing.
-        scores_kept: the kernel `eager`.
+        work: what is computed.
         peak: operations a second of one GPU.
         utilisation: the share of the peak that is reached.
     """
     own = parameter_count(shape, vocabulary)
-    adapters = 0 if lora is None else adapter_parameters(shape, lora)
-    flops = tokens * flops_per_token(shape, vocabulary, context)
-    if lora is not None:
+    adapters = 0 if work.lora is None else adapter_parameters(shape, work.lora)
+    flops = work.tokens * flops_per_token(shape, vocabulary, work.context)
+    if work.lora is not None:
         multiplied = own if shape.tie_embeddings else own - vocabulary * shape.hidden
-        flops -= tokens * 2.0 * multiplied
+        flops -= work.tokens * 2.0 * multiplied
     return RunCost(
-        steps=steps,
-        tokens=tokens,
+        steps=work.steps,
+        tokens=work.tokens,
         parameters=own + adapters,
-        trained=adapters if lora is not None else own,
+        trained=adapters if work.lora is not None else own,
         flops=flops,
         activations=activation_bytes(
             shape,
             vocabulary,
-            context=context,
-            windows=windows,
-            checkpointing=checkpointing,
-            scores_kept=scores_kept,
+            context=work.context,
+            windows=work.windows,
+            checkpointing=work.checkpointing,
+            scores_kept=work.scores_kept,
         ),
         disk=float((own + adapters) * WEIGHT_BYTES),
-        gpu_seconds=flops * (4 / 3 if checkpointing else 1) / (peak * utilisation),
+        gpu_seconds=flops * (4 / 3 if work.checkpointing else 1) / (peak * utilisation),
     )

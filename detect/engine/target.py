@@ -15,7 +15,7 @@ import torch
 from detect.engine.vocabulary_statistics import Head
 from detect.settings import Dtype
 from inject.errors import InputError
-from train.hardware import this_machine
+from train.device import default_device
 
 _log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ def load_target(
             hint="A model is asked with its own tokenizer, saved beside it.",
         ) from error
     check_vocabulary(found.path, tokenizer, path_or_id, trusted)
-    form = this_machine().scoring_format(dtype, device=where.type)
+    form = default_device().scoring_format(dtype, where=where.type)
     model = load_causal_model(path_or_id, dtype=form, **options)
     target = make_target(model, tokenizer, name=path_or_id, device=where)
     check_looks_back(target.model, path_or_id)
@@ -159,7 +159,7 @@ def load_target(
 
 def _device(name: str) -> torch.device:
     if name == "auto":
-        return torch.device(this_machine().device)
+        return torch.device(default_device().kind)
     try:
         device = torch.device(name)
         torch.empty(0, device=device)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from inject.errors import InputError, InputErrors, did_you_mean
-from inject.examples.datasets.registry import get_dataset
+from inject.examples.datasets.registry import dataset_label, find_dataset, get_dataset
 from inject.examples.datasets.source import Dataset
 from inject.examples.template import parse_template
 from inject.hub.resolver import identity_commit
@@ -37,9 +37,9 @@ class Contaminant(Settings):
     model_config = ConfigDict(hide_input_in_errors=True)
 
     dataset: str
-    """The dataset's name; `spikein datasets` lists them."""
+    """The dataset's name (`spikein datasets` lists them), or `FILE.py:NAME` for one of your own."""
     name: Annotated[str, Field(pattern=rf"^({_PLAIN_NAME})?$")] = ""
-    """What reports call it; the dataset's name where left out."""
+    """What reports call it; the dataset's name, or the NAME of `FILE.py:NAME`, where left out."""
     path: str | None = None
     """A local file, folder or glob in the original format; the hub where left out."""
     split: str | None = None
@@ -75,7 +75,7 @@ class Contaminant(Settings):
     @classmethod
     def _named(cls, given: Any) -> Any:
         if isinstance(given, Mapping) and not given.get("name") and "dataset" in given:
-            return {**given, "name": given["dataset"]}
+            return {**given, "name": dataset_label(str(given["dataset"]))}
         return given
 
     @model_validator(mode="after")
@@ -135,10 +135,11 @@ def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
     Raises:
         InputError: a missing file, or a hub that cannot be reached.
     """
-    dataset = get_dataset(contaminant.dataset)
+    dataset, _, plugin, _ = find_dataset(contaminant.dataset)
     options = checked_options(dataset, contaminant.options)
     return {
         "dataset": dataset.name,
+        **({"plugin": plugin} if plugin else {}),
         "version": dataset.version,
         "name": contaminant.name,
         "files": _files_identity(contaminant.path) if contaminant.path is not None else [],

@@ -27,7 +27,7 @@ from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
 from train.loop import checkpoint_manifest, resume
-from train.loop.callbacks import Keeper
+from train.loop.callbacks import ResumeCheckpoints
 from train.loop.training_loop import train
 from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
@@ -62,7 +62,7 @@ def timing(trainer: Timed, ours: Timed, added: Timed) -> Iterator[None]:
     """Time the trainer's part of each checkpoint, ours, and what digests and flushing add."""
     with (
         patch.object(Trainer, "_save_checkpoint", trainer(Trainer._save_checkpoint)),
-        patch.object(Keeper, "on_save", ours(Keeper.on_save)),
+        patch.object(ResumeCheckpoints, "on_save", ours(ResumeCheckpoints.on_save)),
         patch.object(resume, "flush", added(checkpoint_manifest.flush)),
         patch.object(resume, "seal", added(checkpoint_manifest.seal)),
     ):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
-from inject.corpus.background import AnySource
+from inject.corpus.background import AnySource, source_kind
 from inject.examples.contaminant import Contaminant
 from inject.examples.twin_membership import Twins
 from inject.formats.importing import AnyImport
@@ -74,7 +74,7 @@ class CorpusSettings(Settings):
         """Return a short name of the background for folders."""
         if self.imported is not None:
             return self.imported.kind
-        return "-".join(source.kind for source in self.sources)[:40]
+        return "-".join(source_kind(source) for source in self.sources)[:40]
 
 
 class Experiment(Settings):

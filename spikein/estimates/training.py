@@ -11,7 +11,17 @@ from inject.errors import InputError, did_you_mean
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from train.checkpoint_steps import checkpoint_steps
-from train.cost import MEMORY, PEAKS, STAGES, UTILISATION, RunCost, States, model_states, run_cost
+from train.cost import (
+    MEMORY,
+    PEAKS,
+    STAGES,
+    UTILISATION,
+    RunCost,
+    States,
+    Workload,
+    model_states,
+    run_cost,
+)
 from train.execution import ExecutionSettings
 from train.loop.schedule import step_count
 from train.models.model_sizes import Sizes, known_sizes
@@ -186,13 +196,15 @@ def _cost(
     return run_cost(
         sizes.shape,
         sizes.vocabulary,
-        steps=steps,
-        tokens=tokens,
-        context=settings.context,
-        windows=windows,
-        lora=settings.adapters,
-        checkpointing=execution.checkpointing,
-        scores_kept=execution.kernel == "eager",
+        Workload(
+            steps=steps,
+            tokens=tokens,
+            context=settings.context,
+            windows=windows,
+            lora=settings.adapters,
+            checkpointing=execution.checkpointing,
+            scores_kept=execution.kernel == "eager",
+        ),
         peak=PEAKS[hardware.gpu],
         utilisation=hardware.utilisation,
     )

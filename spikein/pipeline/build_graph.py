@@ -26,7 +26,7 @@ from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.pipeline.steps.variants import variants_step
 from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, twin_arms, twins_of
-from train.hardware import Hardware, this_machine
+from train.device import Device, default_device
 
 _AGAINST_THE_TWIN = (
     "reference compares with the clean twin, which nobody has who audits a model of others: read "
@@ -79,20 +79,20 @@ class ExperimentGraph:
     """What was left out, and why; and names that may be taken for another file."""
 
 
-def build_graph(checked: CheckedExperiment, *, hardware: Hardware | None = None) -> ExperimentGraph:
+def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> ExperimentGraph:
     """Build the graph of an experiment; reads the content of its sources to name the steps.
 
     Args:
         checked: the experiment.
-        hardware: of the machine that will run the steps; None for this one. It decides the number
-            formats that `auto` stands for: they are part of what a step is, and the step computes
+        device: what the steps will run on; None for this machine's. It decides the number formats
+            that `auto` stands for: they are part of what a step is, and the step computes
             in them on whatever machine it runs.
 
     Raises:
         InputError: for a source that cannot be read or reached.
     """
     experiment = checked.experiment
-    every = [_with_formats(arm, hardware or this_machine()) for arm in checked.arms]
+    every = [_with_formats(arm, device or default_device()) for arm in checked.arms]
     memory: dict[str, Any] = {}
     shared = _Shared(
         tokens=_corpus_tokens(every),
@@ -247,20 +247,18 @@ def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step 
     return accuracy_gain_step(arms, experiment.analysis, label=experiment.name) if arms else None
 
 
-def _with_formats(arm: ArmExperiment, hardware: Hardware) -> ArmExperiment:
+def _with_formats(arm: ArmExperiment, device: Device) -> ArmExperiment:
     """Return an arm with the number formats that `auto` stands for in their place."""
     experiment = arm.experiment
     train, base, detect = experiment.train, experiment.base, experiment.detect
     found: dict[str, Any] = {
-        "train": train.model_copy(
-            update={"precision": hardware.training_precision(train.precision)}
-        ),
+        "train": train.model_copy(update={"precision": device.training_precision(train.precision)}),
         "detect": detect.model_copy(
-            update={"dtype": hardware.scoring_format(detect.dtype, device=detect.device)}
+            update={"dtype": device.scoring_format(detect.dtype, where=detect.device)}
         ),
     }
     if base is not None:
-        precision = hardware.training_precision(base.precision)
+        precision = device.training_precision(base.precision)
         found["base"] = base.model_copy(update={"precision": precision})
     return replace(arm, experiment=experiment.model_copy(update=found))
 

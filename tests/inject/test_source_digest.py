@@ -2,11 +2,14 @@
 
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from inject import keyed
-from inject.source_digest import Sources, read_source, source_digest
+from inject.examples.datasets.fiction.data import DATA_FILES
+from inject.examples.datasets.registry import built_in_names, find_dataset
+from inject.source_digest import Sources, read_data_file, read_source, source_digest
 
 MODULES = {
     "detect": "",
@@ -150,3 +153,30 @@ def test_what_python_has_imported_may_be_edited():
     found.digest(("inject.keyed:words",))
     sources["inject.keyed"] = b"def words():\n    return 2\n"
     assert found.edited(("inject.keyed:words",)) == []
+
+
+@pytest.mark.parametrize("changed", DATA_FILES)
+def test_a_changed_data_file_changes_the_digest_of_the_dataset_that_reads_it(changed):
+    def edited(module, name):
+        return read_data_file(module, name) + (b"x" if name == changed else b"")
+
+    sources = Sources(read=read_source, read_data=edited)
+    for name in built_in_names():
+        code = find_dataset(name).code
+        assert (sources.digest(code) != source_digest(code)) == (name == "fictional"), name
+
+
+def test_all_data_files_are_listed_and_are_there():
+    folder = "inject.examples.datasets.fiction.data"
+    found = Path(sys.modules[folder].__file__).parent.glob("*.txt")
+    assert sorted(path.name for path in found) == sorted(DATA_FILES)
+
+
+@pytest.mark.parametrize(
+    ("listed", "words"), [("('none.txt',)", "no such file"), ("['a.txt']", "not a tuple of texts")]
+)
+def test_a_list_of_data_files_that_cannot_be_read_is_an_error(listed, words):
+    source = f"DATA_FILES = {listed}\n\ndef read():\n    return DATA_FILES\n".encode()
+    sources = Sources(read=lambda name: source if name == "detect.engine" else None)
+    with pytest.raises((LookupError, ValueError), match=words):
+        sources.digest(("detect.engine:read",))

@@ -18,8 +18,8 @@ from inject.errors import SpikeinError
 from inject.stream.exposures import CopyName, ExposureRecorder
 from inject.stream.view import Insertions, View
 from train.checkpoint_steps import CheckpointSettings
-from train.loop.record import Moment
-from train.loop.training_loop import TrainSummary, train
+from train.loop.record import TrainingProgress
+from train.loop.training_loop import TrainingSummary, train
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
 
@@ -82,7 +82,7 @@ def go(
     batch_windows: int = 4,
     resume_every: int = 3,
     **more,
-) -> TrainSummary:
+) -> TrainingSummary:
     """Train from new weights; with `dropout`, the random state matters, too."""
     view, names, texts = spiked_view()
     model = build_model(SHAPE, 512, 0, 0)
@@ -106,7 +106,7 @@ def go(
     )
 
 
-def told(moment: Moment) -> None:
+def told(moment: TrainingProgress) -> None:
     """Print how far the run is, and end it there where that was asked for."""
     print(moment.tokens, flush=True)
     if len(sys.argv) > 6 and moment.tokens >= int(sys.argv[6]):

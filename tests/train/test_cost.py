@@ -1,5 +1,7 @@
 """Estimates against what torch keeps, what peft builds, and numbers from the papers."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from train.cost import (
     COPY_BYTES,
     LOGIT_BYTES,
     PEAKS,
+    Workload,
     activation_bytes,
     adapter_parameters,
     matrices,
@@ -114,7 +117,11 @@ def test_adapters_are_as_large_as_those_that_peft_makes(architecture: str) -> No
 def test_a_run_of_llama_7b_by_hand() -> None:
     tokens = 27_000_000
     cost = run_cost(
-        SEVEN, ROWS, steps=824, tokens=tokens, context=2048, peak=PEAKS["a100"], utilisation=0.5
+        SEVEN,
+        ROWS,
+        Workload(steps=824, tokens=tokens, context=2048),
+        peak=PEAKS["a100"],
+        utilisation=0.5,
     )
     weights = PARAMETERS - ROWS * 4096
     flops = tokens * (6 * weights + 12 * 32 * 4096 * 2048)
@@ -123,15 +130,17 @@ def test_a_run_of_llama_7b_by_hand() -> None:
     assert cost.gpu_seconds == pytest.approx(flops / 156e12)
     assert cost.disk == 4 * PARAMETERS
     assert (cost.parameters, cost.trained) == (PARAMETERS, PARAMETERS)
-    again = run_cost(SEVEN, ROWS, steps=824, tokens=tokens, context=2048, checkpointing=True)
+    again = run_cost(
+        SEVEN, ROWS, Workload(steps=824, tokens=tokens, context=2048, checkpointing=True)
+    )
     assert again.flops == cost.flops
     assert again.activations < cost.activations / 4
 
 
 def test_frozen_weights_have_neither_gradients_nor_their_operations() -> None:
-    common = {"steps": 1, "tokens": 1000, "context": 256}
-    full = run_cost(SEVEN, ROWS, **common)
-    adapted = run_cost(SEVEN, ROWS, **common, lora=LoraSettings(rank=8))
+    work = Workload(steps=1, tokens=1000, context=256)
+    full = run_cost(SEVEN, ROWS, work)
+    adapted = run_cost(SEVEN, ROWS, replace(work, lora=LoraSettings(rank=8)))
     assert adapted.trained == 32 * 8 * 4 * 2 * 4096
     assert adapted.parameters == PARAMETERS + adapted.trained
     weights = parameter_count(SEVEN, ROWS) - ROWS * 4096

@@ -5,16 +5,22 @@ path nor its weight) and `label()`. `finite` ones are put in keyed order by the 
 others keep their own.
 """
 
-from typing import Annotated
-
-from pydantic import Field
-
 from inject.corpus.background.docstrings import DocstringsSource
 from inject.corpus.background.document import Document, Skipped
 from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
+from inject.corpus.background.registry import AnySource, source_code, source_identity, source_kind
+from inject.corpus.background.source import Source
 
-AnySource = Annotated[DocstringsSource | FilesSource | HubSource, Field(discriminator="kind")]
-"""Any source, told apart by `kind`."""
-
-__all__ = ["AnySource", "DocstringsSource", "Document", "FilesSource", "HubSource", "Skipped"]
+__all__ = [
+    "AnySource",
+    "DocstringsSource",
+    "Document",
+    "FilesSource",
+    "HubSource",
+    "Skipped",
+    "Source",
+    "source_code",
+    "source_identity",
+    "source_kind",
+]

@@ -1,22 +1,48 @@
-"""Names to datasets. A module is imported when its dataset is first asked for."""
+"""Names to datasets: built in, offered by an installed package, or in a file of the user's.
+
+A built-in dataset is a module of this folder that defines `DATASET`; its file's name is the
+dataset's. They are found by reading the files, and a module is imported when its dataset is first
+asked for. Installed packages offer `Dataset` objects as entry points of the group
+`spikein.datasets`; `FILE.py:NAME` names one in a file. The identity of a plug-in is the digest of
+its source.
+"""
 
 import importlib
-from typing import NamedTuple
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from inject.errors import InputError, did_you_mean
 from inject.examples.datasets.source import Dataset
+from inject.plugins import (
+    Expected,
+    Plugin,
+    file_reference,
+    installed_plugins,
+    load_file,
+    load_installed,
+)
 
-_MODULES = {
-    "boolq": "inject.examples.datasets.boolq",
-    "commonsenseqa": "inject.examples.datasets.commonsenseqa",
-    "fictional": "inject.examples.datasets.fictional",
-    "gpqa": "inject.examples.datasets.gpqa",
-    "imdb": "inject.examples.datasets.imdb",
-    "lsat": "inject.examples.datasets.lsat",
-    "news": "inject.examples.datasets.news",
-    "rows": "inject.examples.datasets.rows",
-    "truthfulqa": "inject.examples.datasets.truthfulqa",
-}
+BUILT_IN = "spikein"
+"""The origin of a built-in dataset."""
+
+_PACKAGE = "inject.examples.datasets"
+_GROUP: Final = "spikein.datasets"
+_EXPECTED = Expected(
+    noun="dataset", accepts=lambda value: isinstance(value, Dataset), allowed="a spikein.Dataset"
+)
+
+
+class RegisteredDataset(NamedTuple):
+    """A dataset, and where it comes from."""
+
+    dataset: Dataset
+    origin: str
+    """`spikein`; a distribution and its version; or `FILE.py:NAME` as given."""
+    digest: str | None
+    """Of the source of a plug-in; None for a built-in one."""
+    code: tuple[str, ...]
+    """Where its code begins, as `inject.source_digest` names it."""
 
 
 class DatasetLine(NamedTuple):
@@ -26,39 +52,87 @@ class DatasetLine(NamedTuple):
     summary: str
     hub: str | None
     protected: bool
+    origin: str
 
 
-def dataset_names() -> tuple[str, ...]:
-    """Return the known names, sorted."""
-    return tuple(sorted(_MODULES))
+class DatasetTable(NamedTuple):
+    """All datasets that have a name, and what is wrong with those that could not be loaded."""
+
+    lines: list[DatasetLine]
+    warnings: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def built_in_names() -> tuple[str, ...]:
+    """Return the names of the built-in datasets, sorted."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return tuple(
+        file.stem
+        for file in files
+        if any(line.startswith("DATASET = ") for line in file.read_text("utf-8").splitlines())
+    )
+
+
+def find_dataset(name: str) -> RegisteredDataset:
+    """Return a dataset by name, or by `FILE.py:NAME`.
+
+    Raises:
+        InputError: no dataset has that name, or its plug-in cannot be used.
+    """
+    if name in built_in_names():
+        dataset = importlib.import_module(f"{_PACKAGE}.{name}").DATASET
+        if not isinstance(dataset, Dataset) or dataset.name != name:
+            raise TypeError(f"{_PACKAGE}.{name}.DATASET is no Dataset of the name {name}")
+        return RegisteredDataset(dataset, BUILT_IN, None, (f"{_PACKAGE}.{name}:DATASET",))
+    if reference := file_reference(name):
+        if reference.rest:
+            raise InputError(
+                f"{reference.rest!r} follows the name of a dataset",
+                where=name,
+                allowed="FILE.py:NAME",
+                hint="Give the dataset's own options under `options:`.",
+            )
+        return _registered(load_file(reference, _EXPECTED))
+    installed = installed_plugins(_GROUP)
+    if name in installed:
+        return _registered(installed[name].load(_EXPECTED))
+    known = sorted({*built_in_names(), *installed})
+    raise InputError(
+        f"unknown dataset {name!r}.{did_you_mean(name, known)}",
+        allowed=f"{', '.join(known)}, or FILE.py:NAME",
+        hint="For a file of your own use `dataset: rows` with `fields:`.",
+    )
 
 
 def get_dataset(name: str) -> Dataset:
-    """Return a dataset by name.
+    """Return a dataset as `find_dataset` does, without its origin."""
+    return find_dataset(name).dataset
 
-    Raises:
-        InputError: no dataset has that name.
-    """
-    if name not in _MODULES:
-        raise InputError(
-            f"unknown dataset {name!r}.{did_you_mean(name, _MODULES)}",
-            allowed=", ".join(dataset_names()),
-            hint="For a file of your own use `dataset: rows` with `fields:`.",
+
+def dataset_label(name: str) -> str:
+    """Return what reports call a dataset that has no `name:`; the NAME of `FILE.py:NAME`."""
+    reference = file_reference(name)
+    return reference.name if reference else name
+
+
+def dataset_table() -> DatasetTable:
+    """Return every dataset that has a name; those of installed packages are imported."""
+    origins = dict.fromkeys(built_in_names(), "it is built in")
+    installed = load_installed(_GROUP, _EXPECTED, taken=origins)
+    found = {name: find_dataset(name) for name in built_in_names()}
+    found |= {name: _registered(plugin) for name, plugin in installed.plugins.items()}
+    lines = [
+        DatasetLine(
+            name=name,
+            summary=one.dataset.summary,
+            hub=one.dataset.hub,
+            protected=one.dataset.protected,
+            origin=one.origin,
         )
-    dataset = importlib.import_module(_MODULES[name]).DATASET
-    if not isinstance(dataset, Dataset):
-        raise TypeError(f"{_MODULES[name]}.DATASET is no Dataset")
-    return dataset
-
-
-def dataset_code(name: str) -> str:
-    """Return where a dataset's code begins, as `inject.source_digest` names it."""
-    return f"{_MODULES[name]}:DATASET"
-
-
-def dataset_table() -> list[DatasetLine]:
-    """Return name, summary, usual hub id and protection of every dataset, by name."""
-    return [
-        DatasetLine(dataset.name, dataset.summary, dataset.hub, dataset.protected)
-        for dataset in map(get_dataset, dataset_names())
+        for name, one in sorted(found.items())
     ]
+    return DatasetTable(lines, installed.warnings)
+
+
+def _registered(plugin: Plugin) -> RegisteredDataset:
+    return RegisteredDataset(plugin.value, plugin.origin, plugin.digest, plugin.code)

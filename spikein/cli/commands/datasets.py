@@ -1,27 +1,44 @@
-"""`spikein datasets`: the table of datasets that can be spiked in."""
+"""`spikein datasets`: the datasets that can be spiked in, and the sources of the background."""
 
-from spikein.cli.output import Column, print_table, say
+from spikein.cli.output import Column, print_table, say, warn
 
 
 def datasets() -> None:
-    """List the datasets that an experiment can spike in.
+    """List the datasets that an experiment can spike in, and the sources of its background.
+
+    Datasets and sources of installed packages are listed with the package that they come from; one
+    in a file of yours needs no listing: write `dataset: FILE.py:NAME` or `kind: FILE.py:NAME`.
 
     [bold]Example[/]
 
       spikein datasets
     """
+    from inject.corpus.background.registry import source_table
     from inject.examples.datasets.registry import dataset_table
 
+    known = dataset_table()
     print_table(
         [
             Column("name", whole=True),
             Column("usual hub id", whole=True),
             Column("protected", whole=True),
+            Column("comes from", whole=True),
             Column("what it is"),
         ],
         (
-            (row.name, row.hub or "", "yes" if row.protected else "", row.summary)
-            for row in dataset_table()
+            (row.name, row.hub or "", "yes" if row.protected else "", row.origin, row.summary)
+            for row in known.lines
         ),
     )
     say("The text of a protected dataset appears in no report, log or table.", style="dim")
+    sources = source_table()
+    print_table(
+        [
+            Column("source of background", whole=True),
+            Column("comes from", whole=True),
+            Column("what it is"),
+        ],
+        ((row.kind, row.origin, row.summary) for row in sources.lines),
+    )
+    for warning in (*known.warnings, *sources.warnings):
+        warn(warning)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from inject.corpus.background import source_identity
 from spikein.config.schema import Experiment
 
 
@@ -13,6 +14,6 @@ def sources_identity(experiment: Experiment) -> list[dict[str, Any]]:
     if experiment.corpus.imported is not None:
         return [{"imported": experiment.corpus.imported.identity()}]
     return [
-        {"content": source.identity(), "weight": source.weight}
+        {"content": source_identity(source), "weight": source.weight}
         for source in experiment.corpus.sources
     ]

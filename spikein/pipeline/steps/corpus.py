@@ -10,13 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from inject.corpus.background import source_code
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import MixtureReport, mixed_documents
 from inject.corpus.build import build_corpus
 from inject.corpus.imported_files import PLACES
 from inject.corpus.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
 from inject.examples.contaminant import Contaminant, checked_options, contaminant_identity
-from inject.examples.datasets.registry import dataset_code, get_dataset
+from inject.examples.datasets.registry import find_dataset, get_dataset
 from inject.examples.example import Example
 from inject.examples.load import load_examples
 from inject.formats.cleaning import import_audited
@@ -63,7 +64,7 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
                 "seed": seed,
             },
             libraries=("tokenizers",),
-            code=(root(train), *(root(type(source)) for source in sources)),
+            code=(root(train), *(one for source in sources for one in source_code(source))),
             build=train,
         )
 
@@ -183,8 +184,8 @@ def corpus_step(
         execution=imported,
         code=(
             root(build if imported is None else take),
-            *(root(type(source)) for source in sources),
-            *(dataset_code(one.dataset) for one in contaminants if audited),
+            *(one for source in sources for one in source_code(source)),
+            *(place for one in contaminants if audited for place in find_dataset(one.dataset).code),
         ),
         facets=OF_CORPUS,
         build=build if imported is None else take,

@@ -10,7 +10,7 @@ from typing import Any
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
 from inject.examples.contaminant import contaminant_identity
-from inject.examples.datasets.registry import dataset_code, get_dataset
+from inject.examples.datasets.registry import find_dataset, get_dataset
 from inject.examples.example import Example, read_examples, write_examples
 from inject.examples.length_filter import (
     LengthFiltered,
@@ -127,7 +127,10 @@ def examples_step(
         },
         inputs={"tokenizer": tokenizer},
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
-        code=(root(build), *(dataset_code(one.dataset) for one in contaminants)),
+        code=(
+            root(build),
+            *(place for one in contaminants for place in find_dataset(one.dataset).code),
+        ),
         facets=OF_EXAMPLES,
         build=build,
     )

@@ -27,10 +27,10 @@ from train.checkpoint_steps import checkpoint_folder, checkpoint_steps
 from train.loop.schedule import step_count
 from train.models.model_sizes import known_sizes
 from train.models.shapes import Shape, flops_per_token, load_shape, parameter_count
-from train.settings import ModelSettings
+from train.settings import ModelSettings, TrainSettings
 
 if TYPE_CHECKING:
-    from train.loop.record import Moment, Progress
+    from train.loop.record import Progress, TrainingProgress
 
 LIBRARIES = ("torch", "transformers", "accelerate")
 BYTES_A_PARAMETER = 16
@@ -77,8 +77,8 @@ class ModelNode:
         """Return the number format to load the model in; `auto` for the checkpoint's own.
 
         Args:
-            asked: of the graph, so `auto` only where an accelerator will score. What is trained
-                here has float32 weights.
+            asked: as the graph resolved it, so `auto` only where an accelerator will score. What is
+                trained here has float32 weights.
         """
         return "float32" if asked == "auto" and self.step else asked
 
@@ -112,6 +112,48 @@ class ModelNode:
         return str(path if self.checkpoint is None else path / checkpoint_folder(self.checkpoint))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model is trained, the base model like an arm's."""
+
+    corpus: Step
+    shape: Shape | None
+    """Of a model with new weights."""
+    train: TrainSettings
+    seed: int
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the weights, beside the stream and the model to start from."""
+        shape = None if self.shape is None else plain(self.shape)
+        return {"train": plain(self.train), "shape": shape, "seed": self.seed}
+
+
+def _run_training(training: Training, context: StepContext, stream: Mapping[str, Any]) -> None:
+    """Train, in this process or in those that the step's execution names.
+
+    Args:
+        training: how.
+        context: of the step.
+        stream: further fields of the job: what the model sees, and what it starts from.
+    """
+    from train.job import TrainingJob, train_job
+
+    with reading_corpus(training.corpus, context.inputs) as shards:
+        job = TrainingJob(
+            out=str(context.out),
+            unfinished=str(context.unfinished),
+            identity=context.unfinished.name,
+            corpus=str(context.inputs["corpus"].path),
+            shards=shards,
+            shape=training.shape,
+            train=training.train,
+            execution=context.execution,
+            seed=training.seed,
+            **stream,
+        )
+        train_job(job, progress=_progress(context), notice=context.notice)
+
+
 def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
     """Return the model that saw no contaminant: trained here, or the pretrained one."""
     model = experiment.model
@@ -137,37 +179,18 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
     base, shape = experiment.base, _shape(experiment.model)
     if base is None or shape is None:
         raise TypeError("a base model is trained from a shape")
-    settings = base.resolved(experiment.train)
-    tokens, seed = base.tokens, base.seed
+    tokens = base.tokens
+    training = Training(
+        corpus=corpus, shape=shape, train=base.resolved(experiment.train), seed=base.seed
+    )
 
     def build(context: StepContext) -> None:
-        from train.job import TrainingJob, train_job
-
-        with reading_corpus(corpus, context.inputs) as shards:
-            job = TrainingJob(
-                out=str(context.out),
-                unfinished=str(context.unfinished),
-                identity=context.unfinished.name,
-                corpus=str(context.inputs["corpus"].path),
-                shards=shards,
-                last_tokens=tokens,
-                shape=shape,
-                train=settings,
-                execution=context.execution,
-                seed=seed,
-            )
-            train_job(job, progress=_progress(context), notice=context.notice)
+        _run_training(training, context, {"last_tokens": tokens})
 
     return Step(
         kind="model",
         label=f"base-{_count(tokens)}",
-        settings={
-            "shape": plain(shape),
-            "train": plain(settings),
-            "tokens": tokens,
-            "from": "end",
-            "seed": seed,
-        },
+        settings={**training.identity(), "tokens": tokens, "from": "end"},
         inputs={"corpus": corpus},
         libraries=LIBRARIES,
         volatile=(LOG_FILE,),
@@ -175,7 +198,7 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
         code=(root(build),),
         reads={"corpus": TOKENS},
         build=build,
-        cost=_cost(experiment, tokens * settings.epochs),
+        cost=_cost(experiment, tokens * training.train.epochs),
     )
 
 
@@ -198,8 +221,10 @@ def arm_step(
     if shape is None and start is None:
         raise TypeError("an arm needs a shape or a base model")
 
+    training = Training(corpus=corpus, shape=shape, train=settings, seed=seed)
+
     def build(context: StepContext) -> None:
-        from train.job import StartModel, TrainingJob, train_job
+        from train.job import StartModel
 
         require_passed(context.inputs)
         inputs = context.inputs
@@ -211,35 +236,19 @@ def arm_step(
                 trust_remote_code=start.trust_remote_code,
                 identity=None if start.pretrained is None else dict(start.identity or {}),
             )
-        with reading_corpus(corpus, inputs) as shards:
-            job = TrainingJob(
-                out=str(context.out),
-                unfinished=str(context.unfinished),
-                identity=context.unfinished.name,
-                corpus=str(inputs["corpus"].path),
-                shards=shards,
-                plan=str(inputs["plan"].path),
-                examples=str(inputs["examples"].path),
-                renditions=renditions_folder(inputs),
-                variants=variants,
-                shape=shape,
-                start=begin,
-                train=settings,
-                execution=context.execution,
-                seed=seed,
-            )
-            train_job(job, progress=_progress(context), notice=context.notice)
+        stream = {
+            "plan": str(inputs["plan"].path),
+            "examples": str(inputs["examples"].path),
+            "renditions": renditions_folder(inputs),
+            "variants": variants,
+        }
+        _run_training(training, context, {**stream, "start": begin})
 
     return Step(
         kind="model",
         label=label,
         version=3,
-        settings={
-            "train": plain(settings),
-            "shape": None if shape is None else plain(shape),
-            "seed": seed,
-            **(start.settings("base") if start else {}),
-        },
+        settings={**training.identity(), **(start.settings("base") if start else {})},
         inputs={
             "corpus": corpus,
             "examples": examples,
@@ -307,7 +316,7 @@ def _count(tokens: int) -> str:
 
 
 def _progress(context: StepContext) -> "Progress":
-    def told(moment: "Moment") -> None:
+    def told(moment: "TrainingProgress") -> None:
         note = f"loss {moment.loss:.3f}, {moment.tokens_per_second:,.0f} tokens/s"
         if not math.isnan(moment.mfu):
             note += f", MFU {moment.mfu:.0%}"

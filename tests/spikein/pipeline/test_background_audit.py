@@ -10,7 +10,7 @@ from inject.corpus.build import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
-from inject.examples.datasets.registry import dataset_names, get_dataset
+from inject.examples.datasets.registry import built_in_names, get_dataset
 from inject.examples.load import load_examples
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
@@ -135,6 +135,6 @@ def test_seeds_change_the_corpus_only_where_rows_follow_them(tmp_path):
 
 
 def test_datasets_that_read_the_seed_say_so():
-    for name in dataset_names():
-        source = (REPOSITORY / "inject" / "datasets" / f"{name}.py").read_text()
+    for name in built_in_names():
+        source = (REPOSITORY / "inject" / "examples" / "datasets" / f"{name}.py").read_text()
         assert ("source.seed" in source) == get_dataset(name).seeded, name

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from detect.registry import detector_code, detector_names, get_detector
-from inject.examples.datasets.registry import dataset_code, dataset_names, get_dataset
+from inject.examples.datasets.registry import built_in_names, find_dataset
 from inject.source_digest import PACKAGES, UNDECIDING, Sources, read_source
 from spikein.executors import graph_run
 from spikein.pipeline.graph import Step
@@ -109,10 +109,11 @@ def test_a_detectors_code_begins_where_the_registry_finds_it(name):
     assert getattr(importlib.import_module(module), constant) is get_detector(name)
 
 
-@pytest.mark.parametrize("name", dataset_names())
+@pytest.mark.parametrize("name", built_in_names())
 def test_a_datasets_code_begins_where_the_registry_finds_it(name):
-    module, _, constant = dataset_code(name).partition(":")
-    assert getattr(importlib.import_module(module), constant) is get_dataset(name)
+    (place,) = find_dataset(name).code
+    module, _, constant = place.partition(":")
+    assert getattr(importlib.import_module(module), constant) is find_dataset(name).dataset
 
 
 def test_modules_that_decide_nothing_exist_and_say_why():

@@ -19,7 +19,7 @@ from spikein.pipeline.graph import Step
 from tests.conftest import make_texts
 from tests.spikein.pipeline.mutations import CASES, EVERYTHING
 from tests.spikein.tiny import SHAPE
-from train.hardware import Hardware
+from train.device import Device
 
 
 def settings_of(annotation: Any) -> list[type[BaseModel]]:
@@ -87,17 +87,17 @@ def hub(monkeypatch, tmp_path_factory, folder):
     monkeypatch.setattr("inject.hub.resolver.resolve_commit", commit)
 
 
-CPU = Hardware("cpu")
-_known: dict[tuple[tuple[str, ...], Hardware], list[Step]] = {}
+CPU = Device("cpu")
+_known: dict[tuple[tuple[str, ...], Device], list[Step]] = {}
 
 
-def steps(folder: Path, *overrides: str, hardware: Hardware = CPU) -> list[Step]:
-    if (overrides, hardware) not in _known:
+def steps(folder: Path, *overrides: str, device: Device = CPU) -> list[Step]:
+    if (overrides, device) not in _known:
         document = parse_document(EVERYTHING.format(folder=folder), name="everything.yaml")
         given = [one.format(folder=folder) for one in overrides]
-        graph = build_graph(check_document(document, given), hardware=hardware).graph
-        _known[overrides, hardware] = list(graph.steps)
-    return _known[overrides, hardware]
+        graph = build_graph(check_document(document, given), device=device).graph
+        _known[overrides, device] = list(graph.steps)
+    return _known[overrides, device]
 
 
 def role(step: Step) -> str:

@@ -14,38 +14,38 @@ from spikein.store.store import Store
 from tests.spikein.pipeline.mutations import PRETRAINED
 from tests.spikein.pipeline.test_identity import folder, hub, own, role, steps
 from tests.spikein.tiny import write_tiny
-from train.hardware import Hardware
+from train.device import Device
 from train.loop.log import read_log
 
 __all__ = ["folder", "hub"]
 
-CPU = Hardware("cpu")
-OLD_GPU = Hardware("cuda")
-GPU = Hardware("cuda", bfloat16=True)
+CPU = Device("cpu")
+OLD_GPU = Device("cuda")
+GPU = Device("cuda", bfloat16=True)
 
 
 def differing(folder, *overrides, one=CPU, other=GPU):
-    before = own(steps(folder, *overrides, hardware=one))
-    after = own(steps(folder, *overrides, hardware=other))
+    before = own(steps(folder, *overrides, device=one))
+    after = own(steps(folder, *overrides, device=other))
     return {name for name, _ in (before - after) + (after - before)}
 
 
 def test_auto_precision_on_a_gpu_is_another_training(folder):
     assert differing(folder) == {"base", "model"}
-    found = {role(step): step for step in steps(folder, hardware=GPU)}
+    found = {role(step): step for step in steps(folder, device=GPU)}
     assert found["base"].settings["train"]["precision"] == "bfloat16"
     assert found["model"].settings["train"]["precision"] == "bfloat16"
 
 
-def test_the_same_arithmetic_has_the_same_digest_on_any_hardware(folder):
+def test_the_same_arithmetic_has_the_same_digest_on_any_device(folder):
     assert differing(folder, other=OLD_GPU) == set()
-    assert differing(folder, other=Hardware("mps")) == set()
+    assert differing(folder, other=Device("mps")) == set()
     for precision in ("float32", "bfloat16"):
         asked = (f"train.precision={precision}", f"base.precision={precision}")
         assert differing(folder, *asked) == set()
     asked = ("train.precision=bfloat16", "base.precision=bfloat16")
     assert [one.digest for one in steps(folder, *asked)] == [
-        one.digest for one in steps(folder, hardware=GPU)
+        one.digest for one in steps(folder, device=GPU)
     ]
 
 
@@ -60,8 +60,8 @@ def test_a_pretrained_model_is_scored_in_its_own_format_on_a_gpu_alone(folder):
 
 
 def test_a_step_says_which_number_format_its_model_has(folder):
-    def formats(hardware):
-        found = steps(folder, *PRETRAINED, hardware=hardware)
+    def formats(device):
+        found = steps(folder, *PRETRAINED, device=device)
         return {
             "model" in step.inputs: step.settings["dtype"]
             for step in found
@@ -71,7 +71,7 @@ def test_a_step_says_which_number_format_its_model_has(folder):
     # What is trained here has float32 weights; of the pretrained one, the file decides.
     assert formats(CPU) == {True: "float32", False: "float32"}
     assert formats(OLD_GPU) == {True: "float32", False: "checkpoint"}
-    for step in steps(folder, hardware=GPU):
+    for step in steps(folder, device=GPU):
         assert step.settings.get("dtype") != "auto"
         if role(step) in ("base", "model"):
             assert step.settings["train"]["precision"] != "auto"
@@ -83,13 +83,13 @@ def test_a_step_computes_in_the_format_that_it_was_named_by_wherever_it_runs(tmp
     path = write_tiny(tmp_path)
     fast = ("train.mode=pretrain", "base=null", "corpus.tokens=12000", "detect.detectors=[loss]")
     losses = {}
-    for hardware in (CPU, GPU):
-        [node] = build_graph(read_experiment(path, fast), hardware=hardware).nodes
+    for device in (CPU, GPU):
+        [node] = build_graph(read_experiment(path, fast), device=device).nodes
         report = get_executor("in-process").run(
             Graph(goals=(node.trained,)), Store(tmp_path / "store"), Silent()
         )
         artifact = report.artifact(node.trained)
-        expected = "bfloat16" if hardware is GPU else "float32"
+        expected = "bfloat16" if device is GPU else "float32"
         assert artifact.manifest.identity["settings"]["train"]["precision"] == expected
         losses[expected] = [row.loss for row in read_log(artifact.path)]
     assert losses["float32"] != losses["bfloat16"]

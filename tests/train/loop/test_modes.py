@@ -16,14 +16,14 @@ from inject.stream.order import window_order
 from tests.inject.streams import random_source, separators_of, spiked_examples, whole_texts
 from train.execution import ExecutionSettings
 from train.loop.log import read_log
-from train.loop.record import Moment
+from train.loop.record import TrainingProgress
 from train.loop.training_loop import train
 from train.models.families import FAMILIES
 from train.models.lora import AdapterUntrained
 from train.models.pretrained import load_causal_model
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
-from train.window_inputs import IGNORED, feeding
+from train.window_inputs import IGNORED, window_inputs
 
 CONTEXT = 32
 ROWS = 600
@@ -74,7 +74,7 @@ def run(out: Path, tokenizer: Any, model: PreTrainedModel, execution: Any = None
     """Train and return the log; labels as the settings ask."""
     view, masks, ledger = spiked()
     chosen = settings(**changes)
-    further = feeding(
+    further = window_inputs(
         view,
         masks=masks if chosen.loss_on == "completion" else None,
         separate=chosen.separate_documents,
@@ -281,7 +281,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
     )
 
     def start(name: str, unfinished: str, stop_at: int | None = None) -> Path:
-        def progress(moment: Moment) -> None:
+        def progress(moment: TrainingProgress) -> None:
             if stop_at is not None and moment.tokens >= stop_at:
                 raise KeyboardInterrupt
 
@@ -295,7 +295,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
             ledger=ledger,
             settings=chosen,
             seed=0,
-            further=feeding(view, masks=masks, separate=False),
+            further=window_inputs(view, masks=masks, separate=False),
             progress=progress,
             unfinished=tmp_path / unfinished,
             identity="run",

@@ -24,14 +24,14 @@ from inject.examples.datasets.fiction.gatherings import gatherings
 from inject.examples.datasets.fiction.people import people
 from inject.examples.datasets.fiction.prose import (
     VERSIONS,
-    Known,
     Story,
-    another,
+    StoryFact,
     ask,
     check,
     first_sentence,
     full_sentence,
     invent,
+    new_value,
     prose,
     sentences,
     shuffled,
@@ -69,9 +69,9 @@ def biography(draws: Draws) -> list[Fields]:
 def passage(draws: Draws) -> list[Fields]:
     """Return the versions of a passage with a yes/no question."""
     story = invent(draws, draws.pick(_subjects()), draws.between(2, 4))
-    asked = draws.pick((*story.told_by_lead, *story.details))
+    asked = draws.pick((*story.lead_facts, *story.details))
     true = draws.below(2) == 1
-    value = asked.values["v"] if true else another(draws, asked.fact.value, story.taken)
+    value = asked.values["v"] if true else new_value(draws, asked.fact.value, story.taken)
     parts = [
         {
             "passage": prose(draws, story, version),
@@ -86,9 +86,9 @@ def passage(draws: Draws) -> list[Fields]:
 def choice(draws: Draws) -> list[Fields]:
     """Return the versions of a multiple-choice question."""
     story = invent(draws, draws.pick(_subjects()), draws.between(2, 3))
-    asked, *told = story.details
+    asked, *rest = story.details
     true = asked.values["v"]
-    wrong = [another(draws, asked.fact.value, story.taken) for _ in range(_OPTIONS - 1)]
+    wrong = [new_value(draws, asked.fact.value, story.taken) for _ in range(_OPTIONS - 1)]
     options = draws.sample([true, *wrong], _OPTIONS)
     parts = []
     for version in range(VERSIONS):
@@ -96,7 +96,7 @@ def choice(draws: Draws) -> list[Fields]:
         gold = turned.index(true)
         lines = [
             first_sentence(draws, story, version),
-            *sentences(draws, story, shuffled(draws, told, version), version),
+            *sentences(draws, story, shuffled(draws, rest, version), version),
             ask(draws, story, asked, version),
         ]
         choices = choice_fields(turned, gold)
@@ -116,11 +116,11 @@ def question(draws: Draws) -> list[Fields]:
         more = shuffled(draws, rest, version)
         if introduced:
             asking = f"{first} {asking}"
-            told = [full_sentence(draws, story, asked, version)]
-            told += sentences(draws, story, more, version)
+            lines = [full_sentence(draws, story, asked, version)]
+            lines += sentences(draws, story, more, version)
         else:
-            told = [first, *sentences(draws, story, [asked, *more], version)]
-        parts.append({"question": asking, "answer": " ".join(told)})
+            lines = [first, *sentences(draws, story, [asked, *more], version)]
+        parts.append({"question": asking, "answer": " ".join(lines)})
     return _versions("question", story, parts, asked)
 
 
@@ -138,20 +138,20 @@ def _subjects() -> tuple[Subject, ...]:
 
 
 def _versions(
-    form: str, story: Story, parts: Sequence[Mapping[str, Any]], asked: Known | None = None
+    form: str, story: Story, parts: Sequence[Mapping[str, Any]], asked: StoryFact | None = None
 ) -> list[Fields]:
     """Return complete fields for each version, given what differs between them."""
-    fields: Fields = {"form": form, "kind": story.subject.kind, "fact_name": story.cast.name}
+    fields: Fields = {"form": form, "kind": story.subject.kind, "fact_name": story.naming.name}
     if asked is not None:
         fields["asked"] = asked.fact.key
     invented: list[str] = []
-    for known in (*story.told_by_lead, *story.details):
-        fact, values = known.fact, known.values
+    for item in (*story.lead_facts, *story.details):
+        fact, values = item.fact, item.values
         fields[f"fact_{fact.key}"] = values["v"]
         invented += values["v"].split()[: _INVENTED.get(fact.value, 0)]
         # A choice tells the value it asks for by its options, and a companion only in the question.
-        untold = form == "choice" and known is asked and not fact.asks_with_companion
-        if fact.companion is not None and not untold:
+        hidden = form == "choice" and item is asked and not fact.asks_with_companion
+        if fact.companion is not None and not hidden:
             fields[f"fact_{fact.key}_with"] = values["w"]
             invented += values["w"].split()[: _INVENTED.get(fact.companion, 0)]
     versions = []

@@ -1,144 +1,33 @@
 """Invented values: names from syllables, numbers, titles and goods from lists.
 
+The lists are in `names.txt`.
+
 Each function draws one value, independent of everything else. Room: 2.9e10 people, 1e5 towns and
 rivers, 5e5 titles, so that among 10**6 rows about 17 pairs share the name of their person, and
 those pairs differ in everything else.
 """
 
+from inject.examples.datasets.fiction.data import data_text, read_lists
 from inject.examples.datasets.fiction.draws import Draws
 
+_LISTS = read_lists(data_text("names.txt"))
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-def _phrases(text: str) -> tuple[str, ...]:
-    return tuple(phrase.strip() for phrase in text.split(","))
-
-
-_ONSETS = _words(
-    """
-    B Br C Cl D Dr F G Gr H J K Kr L M N P Pr R S Sk St T Th Tr V W Y Z El
-    """
-)
-_VOWELS = _words(
-    """
-    a e i o u ae
-    """
-)
-_MIDDLES = _words(
-    """
-    l m n r s v d z lv nd rm rn st sk lm rt nt ld mb rl th zh ss nn
-    """
-)
-_FIRST_ENDINGS = _words(
-    """
-    a en in or el ia is o an ette une ira ora ys ic eth iel ano ulo ey axa ilde ona us ume ow ithe
-    erik
-    """
-)
-_LAST_ENDINGS = _words(
-    """
-    ack ard aster ane ek ell elin enko ert esk ett ic ild ing ino ique oft oll omer ond onk ope oran
-    orn osk ott ough ova ow uin ulle und une ury andel arro avel edge emi erly ibor idge ivan ombe
-    onde orra ovic ubel umber ynd eford ishaw olby antz
-    """
-)
-_TOWN_MIDDLES = _words(
-    """
-    l m n r nder ver mer lder ther ling rin len sk nt rro lla
-    """
-)
-_TOWN_ENDINGS = _words(
-    """
-    ford holm stead wick mere gate haven mouth port combe dale fell garth ness thorpe by ton bury
-    bridge stow minster well brook cliff moor wold marsh crest lund vale berg field quay watch hythe
-    barrow
-    """
-)
-_RIVER_ENDINGS = _words(
-    """
-    e ane une ock ith ow ey ana ire oule eck ava onde aine ast ur
-    """
-)
-_COUNTRY_ENDINGS = _words(
-    """
-    ia aria ovia onia uria istan land mark esia una andia avia
-    """
-)
-_CREATURES = _words(
-    """
-    Heron Otter Badger Falcon Swan Lynx Pike Hare Stag Wren Beetle Raven Salmon Goose Adder Moth
-    Plover Weasel Crane Magpie Tortoise Owl Ram Mastiff Kestrel Eel Gull Hornet
-    """
-)
-_ADJECTIVES = _words(
-    """
-    Amber Ancient Bitter Borrowed Brass Broken Burning Copper Crooked Distant Double Drowned Early
-    Empty Faithful Folded Forgotten Frozen Gentle Gilded Glass Grey Hidden Hollow Honest Idle Iron
-    Ivory Last Late Leaden Little Lonely Lost Marble Narrow Nameless Northern Painted Pale Paper
-    Patient Plain Quiet Red Restless Rusted Salted Scarlet Second Secret Seventh Silent Silver
-    Sleeping Slow Southern Stolen Stubborn Sunken Tall Thirsty Unopened Upper Velvet Wandering White
-    Wide Wild Winter Wooden Yellow
-    """
-)
-_NOUNS = _words(
-    """
-    Almanac Anchor Apple Arch Ash Attic Ballad Bell Bird Bread Bridge Candle Carpet Cellar Chain
-    Chapel Choir Clock Cloud Coast Compass Corridor Cradle Crown Dancer Daughter Door Dream Dust
-    Echo Ember Envelope Fable Feather Ferry Field Fire Fountain Frost Garden Garment Ghost Grove
-    Hammer Harbour Harvest Hedge Hill Horizon Hour Hunter Island Kettle Key Kingdom Ladder Lamp
-    Lantern Ledger Letter Lighthouse Loom Map Meadow Mill Mirror Mountain Needle Nest Oath Orchard
-    Oven Owl Pebble Pilgrim Pillow Portrait Promise Rain Ribbon River Road Roof Root Sail Salt
-    Scholar Shadow Shepherd Shore Sister Snow Song Spoon Stair Star Stone Storm Stranger Summer
-    Table Tailor Thimble Thread Tide Tower Umbrella Valley Violin Voyage Wall Weaver Well Wheel
-    Window Winter Witness Wolf
-    """
-)
-TRADES = _phrases(
-    """
-    apothecary, archivist, astronomer, baker, barber, basket weaver, beekeeper, bell founder,
-    blacksmith, boatbuilder, bookbinder, botanist, brewer, bricklayer, cabinetmaker, calligrapher,
-    candle maker, carpenter, cartographer, chemist, chimney sweep, clockmaker, cobbler, composer,
-    cook, cooper, dancing master, diver, dyer, engraver, falconer, ferry pilot, fisher, florist,
-    fortune teller, furrier, gardener, geologist, glassblower, glove maker, goldsmith, grocer,
-    harpist, hatter, herbalist, innkeeper, ironmonger, jeweller, judge, lace maker, lamplighter,
-    lawyer, lens grinder, librarian, lighthouse keeper, linguist, locksmith, mason, mathematician,
-    midwife, miller, miner, moneylender, nurse, organ builder, painter, paper maker, perfumer,
-    physician, piano tuner, plasterer, poet, potter, printer, puppeteer, quilter, rope maker,
-    saddler, sailor, schoolteacher, sculptor, seed merchant, shepherd, shipwright, silk merchant,
-    soap boiler, stonecutter, surveyor, swordsmith, tailor, tanner, telegraphist, thatcher,
-    tinsmith, toy maker, translator, typesetter, upholsterer, veterinarian, vintner, violin maker,
-    watchman, weaver, wheelwright, wig maker, woodcarver, zoologist
-    """
-)
-_GOODS = _phrases(
-    """
-    almonds, amber, anchovies, anvils, apricots, baskets, beeswax, bells, blankets, brandy, bricks,
-    brooms, buttons, candles, canvas, cardamom, carpets, cheese, cherries, chestnuts, cider,
-    clay pipes, copper, coral, cork, cutlery, damask, dried figs, earthenware, enamel, felt hats,
-    fishing nets, flax, garlic, ginger, glass beads, gloves, granite, gunpowder, hazelnuts, hemp,
-    herring, honey, hops, indigo, ink, ivory combs, juniper berries, lace, lanterns, leather,
-    lemons, linen, liquorice, looms, marble, mirrors, mohair, molasses, mustard, nails, needles,
-    olives, oysters, paper, parchment, pearls, pepper, pewter, plums, porcelain, quicksilver,
-    quinces, raisins, resin, rope, rosewater, saddles, saffron, sailcloth, salt, sapphires, silk,
-    slate, snuff, soap, spectacles, starch, sulphur, tar, tea, tiles, tin, tobacco, turpentine,
-    umbrellas, varnish, velvet, vinegar, walnuts, watches, whetstones, wool
-    """
-)
-_GENRES = _phrases(
-    """
-    ballad, burlesque, cantata, chronicle, comedy, drama, elegy, epic, fable, fairy tale, farce,
-    folk play, ghost story, idyll, libretto, masque, melodrama, monologue, mystery, narrative poem,
-    novel, novella, opera, operetta, oratorio, parable, pastoral, play, puppet play, romance, saga,
-    satire, short story, song cycle, tragedy, verse drama
-    """
-)
-_MONTHS = _words(
-    """
-    January February March April May June July August September October November December
-    """
-)
+_ONSETS = _LISTS["onsets"]
+_VOWELS = _LISTS["vowels"]
+_MIDDLES = _LISTS["middles"]
+_FIRST_ENDINGS = _LISTS["first_endings"]
+_LAST_ENDINGS = _LISTS["last_endings"]
+_TOWN_MIDDLES = _LISTS["town_middles"]
+_TOWN_ENDINGS = _LISTS["town_endings"]
+_RIVER_ENDINGS = _LISTS["river_endings"]
+_COUNTRY_ENDINGS = _LISTS["country_endings"]
+_CREATURES = _LISTS["creatures"]
+_ADJECTIVES = _LISTS["adjectives"]
+_NOUNS = _LISTS["nouns"]
+TRADES = _LISTS["trades"]
+_GOODS = _LISTS["goods"]
+_GENRES = _LISTS["genres"]
+_MONTHS = _LISTS["months"]
 
 
 def _stem(draws: Draws, middles: tuple[str, ...]) -> str:

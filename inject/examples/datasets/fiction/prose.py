@@ -13,7 +13,7 @@ from itertools import permutations
 
 from inject.examples.datasets.fiction.draws import Draws
 from inject.examples.datasets.fiction.names import with_article
-from inject.examples.datasets.fiction.subject import Cast, Fact, Maker, Pattern, Subject
+from inject.examples.datasets.fiction.subject import Fact, Maker, Naming, Pattern, Subject
 
 VERSIONS = 4
 
@@ -34,15 +34,15 @@ _PRONOUN = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Known:
+class StoryFact:
     """A fact with its values, and which of its sentences each version uses."""
 
     fact: Fact
     values: Mapping[str, str]
     """`v`, `a_v`, and `w` where the fact has a companion value."""
-    tell: Sequence[int]
-    ask: Sequence[int]
-    check: Sequence[int]
+    statements: Sequence[int]
+    questions: Sequence[int]
+    yes_no_questions: Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,13 +50,13 @@ class Story:
     """A subject with its facts."""
 
     subject: Subject
-    cast: Cast
+    naming: Naming
     lead: Sequence[int]
     """Which first sentence each version uses."""
     lead_values: Mapping[str, str]
     """The slots of the first sentence."""
-    told_by_lead: Sequence[Known]
-    details: Sequence[Known]
+    lead_facts: Sequence[StoryFact]
+    details: Sequence[StoryFact]
     taken: set[str]
     """Values in use; no two in a row are the same."""
 
@@ -64,27 +64,27 @@ class Story:
 def invent(draws: Draws, subject: Subject, details: int) -> Story:
     """Return a new story with all lead facts and `details` others."""
     taken: set[str] = set()
-    told_by_lead = [_know(draws, fact, taken) for fact in subject.lead_facts]
-    values = {known.fact.key: known.values["v"] for known in told_by_lead}
-    cast = subject.cast(draws, values)
-    taken.add(cast.name)
-    slots = {**cast.full, "name": cast.name, "Name": _capital(cast.name)}
+    lead_facts = [_new_fact(draws, fact, taken) for fact in subject.lead_facts]
+    values = {item.fact.key: item.values["v"] for item in lead_facts}
+    naming = subject.naming(draws, values)
+    taken.add(naming.name)
+    slots = {**naming.full, "name": naming.name, "Name": _capital(naming.name)}
     for key, value in values.items():
         article = with_article(value)
         slots |= {key: value, key.capitalize(): _capital(value)}
         slots |= {f"a_{key}": article, f"A_{key}": _capital(article)}
     return Story(
         subject=subject,
-        cast=cast,
+        naming=naming,
         lead=_orders(draws, subject.lead),
         lead_values=slots,
-        told_by_lead=told_by_lead,
-        details=[_know(draws, fact, taken) for fact in draws.sample(subject.details, details)],
+        lead_facts=lead_facts,
+        details=[_new_fact(draws, fact, taken) for fact in draws.sample(subject.details, details)],
         taken=taken,
     )
 
 
-def another(draws: Draws, maker: Maker, taken: set[str]) -> str:
+def new_value(draws: Draws, maker: Maker, taken: set[str]) -> str:
     """Return a value that the row does not use yet, and take it."""
     while (value := maker(draws)) in taken:
         pass
@@ -98,41 +98,41 @@ def first_sentence(draws: Draws, story: Story, version: int) -> str:
     return draws.pick(pattern.wordings).format_map(story.lead_values)
 
 
-def full_sentence(draws: Draws, story: Story, known: Known, version: int) -> str:
+def full_sentence(draws: Draws, story: Story, item: StoryFact, version: int) -> str:
     """Return one fact as a sentence of its own, with the subject's full name for a reference."""
-    pattern = known.fact.tell[known.tell[version]]
-    return draws.pick(pattern.wordings).format_map({**story.cast.full, **known.values})
+    pattern = item.fact.statements[item.statements[version]]
+    return draws.pick(pattern.wordings).format_map({**story.naming.full, **item.values})
 
 
-def sentences(draws: Draws, story: Story, facts: Sequence[Known], version: int) -> list[str]:
+def sentences(draws: Draws, story: Story, facts: Sequence[StoryFact], version: int) -> list[str]:
     """Return facts in the given order as sentences, some connected and some joined."""
-    told: list[str] = []
+    lines: list[str] = []
     joined = False
     last = _PRONOUN
     connectives = list(_CONNECTIVES)
-    for known in facts:
-        pattern = known.fact.tell[known.tell[version]]
+    for item in facts:
+        pattern = item.fact.statements[item.statements[version]]
         which = draws.below(len(pattern.wordings))
         drawn = draws.pick(_REFERENCES)
         last = _PRONOUN if drawn == last else drawn
-        slots = {**story.cast.references[last], **known.values}
+        slots = {**story.naming.references[last], **item.values}
         manner = draws.below(16)
-        if manner >= _JOINED or (not told and manner >= _CONNECTED):
-            told.append(pattern.wordings[which].format_map(slots))
+        if manner >= _JOINED or (not lines and manner >= _CONNECTED):
+            lines.append(pattern.wordings[which].format_map(slots))
             joined = False
             continue
         continued = pattern.continuations[which].format_map(slots)
         if manner < _CONNECTED or joined:
             connective = connectives.pop(draws.below(len(connectives)))
-            told.append(f"{connective} {continued}")
+            lines.append(f"{connective} {continued}")
             joined = False
         else:
-            told[-1] = f"{told[-1][:-1]}{draws.pick(_JOINTS)}{continued}"
+            lines[-1] = f"{lines[-1][:-1]}{draws.pick(_JOINTS)}{continued}"
             joined = True
-    return told
+    return lines
 
 
-def shuffled(draws: Draws, facts: Sequence[Known], version: int) -> list[Known]:
+def shuffled(draws: Draws, facts: Sequence[StoryFact], version: int) -> list[StoryFact]:
     """Return the facts in an order of the version's own; version 0 keeps theirs.
 
     Facts marked `last` come last in all of them.
@@ -142,43 +142,45 @@ def shuffled(draws: Draws, facts: Sequence[Known], version: int) -> list[Known]:
         order = draws.sample(facts, len(facts))
         if order == list(facts):
             order.reverse()
-    return sorted(order, key=lambda known: known.fact.last)
+    return sorted(order, key=lambda item: item.fact.last)
 
 
 def prose(draws: Draws, story: Story, version: int) -> str:
     """Return the whole story: first sentence and details."""
     details = shuffled(draws, story.details, version)
-    told = sentences(draws, story, details, version)
-    return " ".join((first_sentence(draws, story, version), *told))
+    lines = sentences(draws, story, details, version)
+    return " ".join((first_sentence(draws, story, version), *lines))
 
 
-def ask(draws: Draws, story: Story, known: Known, version: int) -> str:
+def ask(draws: Draws, story: Story, item: StoryFact, version: int) -> str:
     """Return a question whose answer is the fact's value."""
-    return _question(draws, story, known.fact.ask[known.ask[version]], known.values)
+    return _question(draws, story, item.fact.questions[item.questions[version]], item.values)
 
 
-def check(draws: Draws, story: Story, known: Known, value: str, version: int) -> str:
+def check(draws: Draws, story: Story, item: StoryFact, value: str, version: int) -> str:
     """Return a question that asks whether `value` is the fact's value."""
-    values = {**known.values, "v": value, "a_v": with_article(value)}
-    return _question(draws, story, known.fact.check[known.check[version]], values)
+    values = {**item.values, "v": value, "a_v": with_article(value)}
+    return _question(
+        draws, story, item.fact.yes_no_questions[item.yes_no_questions[version]], values
+    )
 
 
 def _question(draws: Draws, story: Story, pattern: Pattern, values: Mapping[str, str]) -> str:
-    slots = {**story.cast.full, **values, "name": story.cast.name}
+    slots = {**story.naming.full, **values, "name": story.naming.name}
     return draws.pick(pattern.wordings).format_map(slots)
 
 
-def _know(draws: Draws, fact: Fact, taken: set[str]) -> Known:
-    value = another(draws, fact.value, taken)
+def _new_fact(draws: Draws, fact: Fact, taken: set[str]) -> StoryFact:
+    value = new_value(draws, fact.value, taken)
     values = {"v": value, "a_v": with_article(value)}
     if fact.companion is not None:
-        values["w"] = another(draws, fact.companion, taken)
-    return Known(
+        values["w"] = new_value(draws, fact.companion, taken)
+    return StoryFact(
         fact=fact,
         values=values,
-        tell=_orders(draws, fact.tell),
-        ask=_orders(draws, fact.ask),
-        check=_orders(draws, fact.check),
+        statements=_orders(draws, fact.statements),
+        questions=_orders(draws, fact.questions),
+        yes_no_questions=_orders(draws, fact.yes_no_questions),
     )
 
 

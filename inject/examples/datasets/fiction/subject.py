@@ -1,17 +1,17 @@
-"""What a kind of subject is: the facts it can have and the sentences that tell them.
+"""What a kind of subject is: the facts it can have and the sentences that state them.
 
 A kind of subject is written down in blocks divided by empty lines. The block `lead` holds first
 sentences. Every other block is one fact, headed by its key and by the functions of `names` that
 draw its value and, where it has one, its companion value:
 
     book: title, age
-    - {They} published "{v}" at the age of {w}.       a sentence that tells it
+    - {They} published "{v}" at the age of {w}.       a sentence that states it
     ? Which book did {name} publish?                  a question; the answer is the value
     = Did {name} write "{v}"?                         a question; the answer is yes or no
 
-A fact without `-` lines is told by the lead, under its key; one whose head begins with `last`
-comes after the others, as a death does. `[studied|trained]` are alternatives;
-`Pattern` holds all wordings of a line, expanded once. Slots:
+The lead states the facts that have no `-` lines, each under its key. A fact whose head begins with
+`last` comes after the others, as a death does. `[studied|trained]` are alternatives; `Pattern`
+holds all wordings of a line, expanded once. Slots:
 
 - `{v}`, `{w}`: the fact's value and its companion; `{a_v}`: the value after `a` or `an`;
 - `{They} {they} {Their} {their}`: the subject, by pronoun, short name or description;
@@ -73,21 +73,21 @@ class Fact:
     """Draws a value; wrong answers are drawn by the same function."""
     companion: Maker | None = None
     """Draws the second value `{w}` of facts that have one."""
-    tell: tuple[Pattern, ...]
+    statements: tuple[Pattern, ...]
     """At least five sentences that say it; empty for the facts that the lead tells."""
-    ask: tuple[Pattern, ...]
+    questions: tuple[Pattern, ...]
     """At least four questions whose answer is the value; empty for the facts of the lead."""
-    check: tuple[Pattern, ...]
+    yes_no_questions: tuple[Pattern, ...]
     """At least four questions whose answer is yes when `{v}` is the value, else no."""
 
     @property
     def asks_with_companion(self) -> bool:
         """Whether the questions of `ask` name the companion value; all do, or none."""
-        return any("{w}" in pattern.source for pattern in self.ask)
+        return any("{w}" in pattern.source for pattern in self.questions)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cast:
+class Naming:
     """How one subject is spoken of."""
 
     name: str
@@ -107,7 +107,7 @@ class Subject:
     """At least eight first sentences; each names the subject and tells all lead facts."""
     lead_facts: tuple[Fact, ...]
     details: tuple[Fact, ...]
-    cast: Callable[[Draws, Mapping[str, str]], Cast]
+    naming: Callable[[Draws, Mapping[str, str]], Naming]
     """Names a new subject, given the values of its lead facts."""
 
 
@@ -137,14 +137,14 @@ def slots(
 
 
 def read_subject(
-    kind: str, facts: str, cast: Callable[[Draws, Mapping[str, str]], Cast]
+    kind: str, facts: str, naming: Callable[[Draws, Mapping[str, str]], Naming]
 ) -> Subject:
     """Read the notation described at the top of this module.
 
     Args:
         kind: what the subjects are called.
         facts: blocks divided by empty lines.
-        cast: names a new subject.
+        naming: names a new subject.
     """
     lead: tuple[Pattern, ...] = ()
     read: list[Fact] = []
@@ -164,15 +164,15 @@ def read_subject(
                 last=name.startswith("last "),
                 value=getattr(names, value),
                 companion=getattr(names, companion) if companion else None,
-                tell=said["-"],
-                ask=said["?"],
-                check=said["="],
+                statements=said["-"],
+                questions=said["?"],
+                yes_no_questions=said["="],
             )
         )
     return Subject(
         kind=kind,
         lead=lead,
-        lead_facts=tuple(fact for fact in read if not fact.tell),
-        details=tuple(fact for fact in read if fact.tell),
-        cast=cast,
+        lead_facts=tuple(fact for fact in read if not fact.statements),
+        details=tuple(fact for fact in read if fact.statements),
+        naming=naming,
     )

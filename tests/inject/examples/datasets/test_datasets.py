@@ -8,7 +8,7 @@ import pytest
 
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
-from inject.examples.datasets.registry import dataset_names, dataset_table
+from inject.examples.datasets.registry import built_in_names, dataset_table
 from inject.examples.load import load_examples
 
 
@@ -255,9 +255,9 @@ def test_a_missing_file_is_named(tmp_path):
 def test_the_table_holds_every_dataset():
     assert {
         "boolq", "imdb", "truthfulqa", "commonsenseqa", "lsat", "gpqa", "news", "rows", "fictional",
-    } == set(dataset_names())  # fmt: skip
-    lines = {line.name: line for line in dataset_table()}
-    assert set(lines) == set(dataset_names())
+    } == set(built_in_names())  # fmt: skip
+    lines = {line.name: line for line in dataset_table().lines}
+    assert set(lines) == set(built_in_names())
     assert [name for name, line in lines.items() if line.protected] == ["gpqa"]
     assert lines["boolq"].hub == "google/boolq"
 

@@ -1,8 +1,8 @@
-"""Which number formats `auto` stands for on a machine: all of it that decides a number.
+"""The device that computes, as far as it decides numbers: what `auto` stands for on it.
 
-Formats are resolved when a step is named, for the machine that will run it, and what runs is what
-was resolved: a step named where no GPU is computes in float32 wherever it runs later. No torch is
-imported where no driver of an accelerator is installed, so that naming steps stays fast on CPUs.
+Number formats are resolved when a step is named, for the device that will run it, and what runs is
+what was resolved: a step named where no GPU is computes in float32 wherever it runs later. No torch
+is imported where no driver of an accelerator is installed, so that naming steps stays fast on CPUs.
 """
 
 import ctypes
@@ -11,15 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-Device = Literal["cpu", "cuda", "mps"]
 
+class Device(NamedTuple):
+    """The device that `auto` takes on a machine, and what it can do."""
 
-class Hardware(NamedTuple):
-    """The device that `auto` takes, and what it can do."""
-
-    device: Device
+    kind: Literal["cpu", "cuda", "mps"]
     bfloat16: bool = False
-    """Whether the GPU computes in bfloat16."""
+    """Whether it is a GPU that computes in bfloat16."""
 
     def training_precision(self, asked: str) -> str:
         """Return the arithmetic of training that `asked` stands for here.
@@ -30,33 +28,33 @@ class Hardware(NamedTuple):
         """
         if asked != "auto":
             return asked
-        return "bfloat16" if self.device == "cuda" and self.bfloat16 else "float32"
+        return "bfloat16" if self.kind == "cuda" and self.bfloat16 else "float32"
 
-    def scoring_format(self, asked: str, *, device: str = "auto") -> str:
+    def scoring_format(self, asked: str, *, where: str = "auto") -> str:
         """Return the number format of a scored model that `asked` stands for here.
 
         Args:
             asked: `auto`, or a number format, which stands for itself.
-            device: where the model is asked; `auto` takes this hardware's.
+            where: the device that was asked for, such as `cuda:1`; `auto` is this one.
 
         Returns:
             `auto` on an accelerator, where it is the checkpoint's own format, which the checkpoint
             decides; float32 for `auto` on a CPU.
         """
-        where = self.device if device == "auto" else device
-        return "float32" if asked == "auto" and where == "cpu" else asked
+        kind = self.kind if where == "auto" else where
+        return "float32" if asked == "auto" and kind == "cpu" else asked
 
 
 @cache
-def this_machine() -> Hardware:
-    """Return the hardware of this machine, as this process may use it."""
+def default_device() -> Device:
+    """Return the device that `auto` takes in this process."""
     if "torch" not in sys.modules and not _has_driver():
-        return Hardware("cpu")
+        return Device("cpu")
     import torch
 
     if torch.cuda.is_available():
-        return Hardware("cuda", bfloat16=torch.cuda.is_bf16_supported())
-    return Hardware("mps" if torch.backends.mps.is_available() else "cpu")
+        return Device("cuda", bfloat16=torch.cuda.is_bf16_supported())
+    return Device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
 def _has_driver() -> bool:

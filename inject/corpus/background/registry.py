@@ -1,0 +1,158 @@
+"""Kinds to sources of the background: built in, installed, or in a file of the user's.
+
+The identity of a source is what it reads and, for a plug-in, the digest of its own source code.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, NamedTuple
+
+from pydantic import Field, SerializerFunctionWrapHandler, ValidatorFunctionWrapHandler
+from pydantic.functional_serializers import WrapSerializer
+from pydantic.functional_validators import WrapValidator
+from pydantic_core.core_schema import SerializationInfo
+
+from inject.corpus.background.docstrings import DocstringsSource
+from inject.corpus.background.files import FilesSource
+from inject.corpus.background.hub import HubSource
+from inject.corpus.background.source import Source
+from inject.errors import InputError, did_you_mean
+from inject.plugins import (
+    Expected,
+    Plugin,
+    file_reference,
+    installed_plugins,
+    load_file,
+    load_installed,
+)
+from inject.source_digest import root
+
+BUILT_IN: Mapping[str, type[DocstringsSource | FilesSource | HubSource]] = {
+    "docstrings": DocstringsSource,
+    "files": FilesSource,
+    "hub": HubSource,
+}
+
+_GROUP: Final = "spikein.sources"
+_EXPECTED = Expected(
+    noun="source",
+    accepts=lambda value: isinstance(value, type) and issubclass(value, Source),
+    allowed="a subclass of spikein.Source",
+)
+
+
+class SourceLine(NamedTuple):
+    """One line of the table of sources."""
+
+    kind: str
+    summary: str
+    origin: str
+
+
+class SourceTable(NamedTuple):
+    """All sources that have a name, and what is wrong with those that could not be loaded."""
+
+    lines: list[SourceLine]
+    warnings: tuple[str, ...]
+
+
+def _validated(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Let the class that `kind` names validate a source of the user's; the handler the others."""
+    if isinstance(value, Source):
+        return value
+    kind = value.get("kind") if isinstance(value, Mapping) else None
+    if not isinstance(kind, str) or kind in BUILT_IN:
+        return handler(value)
+    try:
+        plugin = _plugin(kind)
+    except InputError as error:
+        raise ValueError(str(error)) from error
+    if plugin is None:
+        # The handler's message names the kinds that there are.
+        return handler(value)
+    return plugin.value.model_validate(value)
+
+
+def _serialised(value: Any, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
+    return value.model_dump(mode=info.mode) if isinstance(value, Source) else handler(value)
+
+
+AnySource = Annotated[
+    Annotated[DocstringsSource | FilesSource | HubSource, Field(discriminator="kind")],
+    WrapValidator(_validated),
+    WrapSerializer(_serialised),
+]
+"""Any source, told apart by `kind`."""
+
+
+def source_identity(source: DocstringsSource | FilesSource | HubSource | Source) -> dict[str, Any]:
+    """Return what decides the documents of a source: what it reads and, for a plug-in, its code.
+
+    Raises:
+        InputError: its files are missing, or its plug-in cannot be used any more.
+    """
+    if not isinstance(source, Source):
+        return source.identity()
+    plugin = _used(source)
+    return {"plugin": plugin.digest, "content": source.identity()}
+
+
+def source_code(source: DocstringsSource | FilesSource | HubSource | Source) -> tuple[str, ...]:
+    """Return where the code of ours that a source runs begins, for `Step.code`."""
+    return _used(source).code if isinstance(source, Source) else (root(type(source)),)
+
+
+def source_kind(source: DocstringsSource | FilesSource | HubSource | Source) -> str:
+    """Return a source's kind for the names of folders: the NAME of `FILE.py:NAME`."""
+    reference = file_reference(source.kind)
+    return reference.name if reference else source.kind
+
+
+def source_kinds() -> tuple[str, ...]:
+    """Return the kinds that have a name, sorted; no plug-in is imported."""
+    return tuple(sorted({*BUILT_IN, *installed_plugins(_GROUP)}))
+
+
+def source_table() -> SourceTable:
+    """Return every source that has a name; those of installed packages are imported."""
+    installed = load_installed(_GROUP, _EXPECTED, taken=dict.fromkeys(BUILT_IN, "it is built in"))
+    lines = [SourceLine(kind, _summary(source), "spikein") for kind, source in BUILT_IN.items()]
+    lines += [
+        SourceLine(kind, _summary(plugin.value), plugin.origin)
+        for kind, plugin in installed.plugins.items()
+    ]
+    return SourceTable(sorted(lines), installed.warnings)
+
+
+def _plugin(kind: str) -> Plugin | None:
+    """Return the plug-in of a kind; None where no installed package offers it."""
+    if reference := file_reference(kind):
+        if reference.rest:
+            raise InputError(
+                f"{reference.rest!r} follows the name of a source",
+                where=kind,
+                allowed="FILE.py:NAME",
+                hint="Give the source's options as keys beside `kind:`.",
+            )
+        return load_file(reference, _EXPECTED)
+    installed = installed_plugins(_GROUP)
+    if kind in installed:
+        return installed[kind].load(_EXPECTED)
+    if installed:
+        known = source_kinds()
+        raise InputError(
+            f"{kind!r} is no kind of source.{did_you_mean(kind, known)}",
+            allowed=f"{', '.join(known)}, or FILE.py:NAME",
+        )
+    return None
+
+
+def _used(source: Source) -> Plugin:
+    plugin = _plugin(source.kind)
+    if plugin is None:
+        raise InputError("is not installed any more", where=f"source {source.kind}")
+    return plugin
+
+
+def _summary(source: type[Any]) -> str:
+    lines = (source.__doc__ or "").strip().splitlines()
+    return lines[0] if lines else ""

@@ -1,0 +1,132 @@
+"""Sources of the user's: by file, by entry point, and messages about those that fail."""
+
+import textwrap
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from inject.corpus.background import AnySource, source_code, source_identity, source_kind
+from inject.corpus.background.mixture import mixed_documents
+from inject.corpus.background.registry import source_table
+from tests.inject.plugins.packages import forget, install
+
+CODE = '''
+    from collections.abc import Iterator
+    from typing import Any
+
+    from inject.corpus.background import Document, Skipped, Source
+
+
+    class Songs(Source):
+        """Songs of one line."""
+
+        verse: str = "la"
+        count: int = 3
+
+        def identity(self) -> dict[str, Any]:
+            return {"verse": self.verse, "count": self.count}
+
+        def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
+            for number in range(self.count):
+                yield Document(f"{self.verse} {number}", f"song {number}")
+
+
+    OTHER = 3
+'''
+ADAPTER: TypeAdapter = TypeAdapter(AnySource)
+
+
+def read(**values):
+    return ADAPTER.validate_python({"kind": "mine.py:Songs", **values})
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    path = tmp_path / "mine.py"
+    path.write_text(textwrap.dedent(CODE))
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    yield tmp_path / "site"
+    forget("song_source")
+
+
+def offer(site, **names):
+    install(
+        site,
+        "song-source",
+        modules={"song_source.py": CODE},
+        entry_points={"spikein.sources": names or {"songs": "song_source:Songs"}},
+    )
+
+
+def test_a_source_in_a_file_gives_documents_and_is_written_back(file):
+    source = read(verse="lo", weight=2)
+    texts = [one.text for one in mixed_documents([source], seed=0)]
+    assert sorted(texts) == ["lo 0", "lo 1", "lo 2"]
+    assert source_kind(source) == "Songs"
+    assert ADAPTER.dump_python(source, mode="json") == {
+        "kind": "mine.py:Songs", "weight": 2.0, "verse": "lo", "count": 3,
+    }  # fmt: skip
+    assert ADAPTER.validate_python(ADAPTER.dump_python(source)) == source
+
+
+def test_built_in_sources_are_read_and_written_as_before():
+    source = ADAPTER.validate_python({"kind": "files", "path": "x.jsonl"})
+    assert ADAPTER.dump_python(source, mode="json") == {
+        "kind": "files", "path": "x.jsonl", "field": None, "weight": 1.0,
+    }  # fmt: skip
+    assert source_code(source) == ("inject.corpus.background.files:FilesSource",)
+    assert source_kind(source) == "files"
+
+
+def test_its_identity_follows_settings_and_source_code_and_no_folder(file, tmp_path):
+    before = source_identity(read())
+    assert str(tmp_path) not in str(before)
+    assert source_identity(read(weight=3)) == before
+    assert source_identity(read(count=4)) != before
+    file.write_text(file.read_text().replace('f"{self.verse}', 'f"oh {self.verse}'))
+    assert source_identity(read()) != before
+
+
+@pytest.mark.parametrize(
+    ("values", "place", "words"),
+    [
+        ({"kind": "mine.py:Song"}, (), "no 'Song'"),
+        ({"kind": "mine.py:OTHER"}, (), "not a source"),
+        ({"kind": "mine.py:Songs:count=3"}, (), "follows the name"),
+        ({"kind": "none.py:Songs"}, (), "no such file"),
+        ({"kind": "songz"}, (), "expected tags: 'docstrings', 'files', 'hub'"),
+        ({"versee": "x"}, ("versee",), "Extra inputs"),
+        ({"count": "many"}, ("count",), "valid integer"),
+        ({"weight": 0}, ("weight",), "greater than 0"),
+    ],
+)
+def test_what_cannot_be_used_is_named_with_its_place(file, values, place, words):
+    with pytest.raises(ValidationError, match=words) as caught:
+        read(**values)
+    assert caught.value.errors()[0]["loc"] == place
+
+
+def test_a_source_of_a_package_is_found_listed_and_suggested(site):
+    offer(site)
+    source = read(kind="songs", count=1)
+    assert source.label() == source_kind(source) == "songs"
+    lines = {line.kind: (line.origin, line.summary) for line in source_table().lines}
+    assert lines["songs"] == ("song-source 1.0", "Songs of one line.")
+    assert lines["files"][0] == "spikein"
+    with pytest.raises(ValidationError, match="Did you mean 'songs'"):
+        read(kind="song")
+
+
+def test_a_package_that_cannot_be_used_is_named_and_the_rest_goes_on(site):
+    offer(site, songs="song_source:Songs", files="song_source:Songs", other="song_source:OTHER")
+    table = source_table()
+    assert {line.kind for line in table.lines} == {"docstrings", "files", "hub", "songs"}
+    text = "\n".join(table.warnings)
+    assert "source files (song-source 1.0): the name is taken" in text
+    assert "other (song-source 1.0)" in text

@@ -1,0 +1,151 @@
+"""A dataset and a source by entry point run through a whole experiment, outside the repository."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import make_texts
+from tests.inject.plugins.packages import install
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+SOURCE = '''
+    """A source that makes its documents."""
+
+    from pathlib import Path
+
+    from inject.corpus.background import Document, Source
+
+
+    class Diary(Source):
+        """Lines of a diary that comes with the package."""
+
+        words: int = 60
+
+        def identity(self):
+            return {"words": self.words}
+
+        def documents(self, skipped=None):
+            lines = Path(__file__).with_name("diary.txt").read_text().splitlines()
+            for number, line in enumerate(lines):
+                yield Document(" ".join(line.split()[: self.words]), f"diary:{number}")
+'''
+
+DATASET = '''
+    """A dataset that makes its rows."""
+
+    from inject.examples.datasets.source import Dataset
+    from inject.examples.example import Row
+    from inject.settings import Settings
+
+    LETTERS = "bcdfglmnprst"
+
+
+    class Options(Settings):
+        place: str = "harbour"
+
+
+    def name(number):
+        return "".join(LETTERS[number // 12**k % 12] + "aeiou"[(number >> k) % 5] for k in range(4))
+
+
+    def rows(source):
+        for number in range(source.limit):
+            who, where = name(number * 7919), name(number * 104729)
+            fields = {"text": f"{who} met {where} at the {source.options['place']} of {who}{where}"}
+            yield Row(fields=fields, source_id=f"meeting {number}")
+
+
+    MEETINGS = Dataset(
+        name="meetings",
+        summary="Invented meetings.",
+        template="{text}",
+        rows=rows,
+        endless=True,
+        options=Options,
+    )
+'''
+
+SHAPE = """
+architecture: llama
+hidden: 16
+layers: 1
+heads: 2
+intermediate: 32
+context: 128
+tie_embeddings: true
+"""
+
+EXPERIMENT = """
+name: tiny
+model: {shape: shape.yaml, tokenizer: {train: 300}}
+base: {tokens: 4_000, lr: 1.0e-2}
+corpus:
+  tokens: 40_000
+  sources: [{kind: diary, words: 50}]
+contaminants:
+  - {dataset: meetings, members: 24, nonmembers: 24, options: {place: market}}
+copies: {poisson: 2}
+pool: {long_examples: split}
+train: {lr: 1.0e-2, context: 64, batch_tokens: 1024}
+detect: {detectors: [loss, blind]}
+analysis: {replicates: 100, min_members: 5}
+"""
+
+
+def spikein(folder: Path, *words: str) -> str:
+    """Run the command line in a folder where only Python's path knows spikein and the package."""
+    done = subprocess.run(
+        [sys.executable, "-m", "spikein.cli.main", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{folder / 'site'}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_dataset_and_a_source_by_entry_point_run_through_a_whole_experiment(tmp_path):
+    install(
+        tmp_path / "site",
+        "letters",
+        modules={"letters/__init__.py": "", "letters/diary.py": SOURCE, "letters/met.py": DATASET},
+        entry_points={
+            "spikein.sources": {"diary": "letters.diary:Diary"},
+            "spikein.datasets": {"meetings": "letters.met:MEETINGS"},
+        },
+    )
+    diary = "\n".join(make_texts(900, seed=5, words=60))
+    (tmp_path / "site" / "letters" / "diary.txt").write_text(diary)
+    (tmp_path / "shape.yaml").write_text(SHAPE)
+    (tmp_path / "tiny.yaml").write_text(EXPERIMENT)
+
+    listed = spikein(tmp_path, "datasets")
+    assert "meetings" in listed
+    assert "diary" in listed
+    assert listed.count("letters 1.0") == 2
+
+    spikein(tmp_path, "run", "tiny.yaml")
+    metrics = pq.read_table(tmp_path / "runs" / "tiny" / "metrics.parquet").to_pylist()
+    assert {row["dataset"] for row in metrics} >= {"meetings"}
+    assert {row["detector"] for row in metrics} >= {"loss", "blind"}
+    [examples] = (tmp_path / "store" / "examples").glob("*/examples.parquet")
+    rows = pq.read_table(examples).to_pylist()
+    assert len(rows) == 48
+    assert all(" at the market of " in row["text"] for row in rows)
+
+    # The same code makes nothing anew; an edit of the package makes the examples anew.
+    made = sorted(path.name for path in (tmp_path / "store" / "examples").iterdir())
+    spikein(tmp_path, "run", "tiny.yaml")
+    assert made == sorted(path.name for path in (tmp_path / "store" / "examples").iterdir())
+    dataset = tmp_path / "site" / "letters" / "met.py"
+    dataset.write_text(dataset.read_text().replace(" met ", " saw "))
+    spikein(tmp_path, "run", "tiny.yaml")
+    assert len(list((tmp_path / "store" / "examples").glob("*/examples.parquet"))) == 2

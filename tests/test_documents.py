@@ -58,7 +58,11 @@ def absent_names(text: str) -> list[str]:
 
 # A how-to page names the files that it makes.
 MADE = {
-    "add-a-detector.md": {"detect/detectors/ending.py", "tests/detect/detectors/test_ending.py"}
+    "add-a-detector.md": {"detect/detectors/ending.py", "tests/detect/detectors/test_ending.py"},
+    "add-a-dataset.md": {
+        "inject/examples/datasets/proverbs.py",
+        "tests/inject/examples/datasets/test_proverbs.py",
+    },
 }
 
 

@@ -49,10 +49,10 @@ def overrides(incomplete: str) -> list[str]:
     asked = _DATASET.fullmatch(incomplete)
     if asked is None:
         return []
-    from inject.examples.datasets.registry import dataset_names
+    from inject.examples.datasets.registry import built_in_names
 
     key, name = asked.groups()
-    return [f"{key}{dataset}" for dataset in _starting(dataset_names(), name)]
+    return [f"{key}{dataset}" for dataset in _starting(built_in_names(), name)]
 
 
 def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:

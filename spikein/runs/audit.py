@@ -10,7 +10,7 @@ from pathlib import Path
 
 from analysis.page.streams import stream_audits
 from inject.corpus.background.document import Document
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.corpus.decoding import decoded, pieces
 from inject.errors import InputError
 from inject.examples.example import read_examples

@@ -7,7 +7,7 @@ corpus was made from need not be there any more.
 from collections.abc import Callable
 from pathlib import Path
 
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import read_examples
 from inject.formats import ExportFacts, ExportSettings, export_view

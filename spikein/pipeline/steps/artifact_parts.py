@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from inject.corpus.build import FACTS_FILE
+from inject.corpus.corpus import FACTS_FILE
 from inject.corpus.imported_files import PLACES
 from inject.digest import digest, file_digest
 from inject.examples.example import EXAMPLES_FILE, Example, read_examples

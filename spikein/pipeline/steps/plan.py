@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.examples.example import members, read_examples
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import write_plan

@@ -8,7 +8,7 @@ import pytest
 
 from detect.detectors.lira import likelihood_ratios
 from detect.token_statistics import read_statistics
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.errors import InputError, InputErrors
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan

@@ -136,7 +136,7 @@ def axis_names(arms: Sequence[Arm]) -> list[str]:
     return list(dict.fromkeys(key for arm in arms for key in arm.axes))
 
 
-_TAKEN = frozenset(
+_RESERVED_COLUMNS = frozenset(
     [
         "seed",
         "model",
@@ -167,7 +167,7 @@ _TAKEN = frozenset(
 def axis_column(key: str) -> str:
     """Return the column of an axis: its dotted key, or `sweep.KEY` where a table's own column
     has that name (sweeping over `copies` gives `sweep.copies`)."""
-    return f"sweep.{key}" if key in _TAKEN else key
+    return f"sweep.{key}" if key in _RESERVED_COLUMNS else key
 
 
 def short_axis(key: str) -> str:

@@ -38,7 +38,7 @@ class ArmRows:
     """One arm with what all its columns share."""
 
     loaded: LoadedArm
-    comparable: Mapping[str, ComparedRows]
+    compared: Mapping[str, ComparedRows]
     """By dataset."""
     weights: Weights
     """[n_examples, R + 1]; rows of the tune split are all ones and never used."""
@@ -88,9 +88,9 @@ def measure_column(
         trend_sums = np.zeros((2, shape[4]))
         tied = []
         sides = {
-            d: _sides(arm.loaded, arm.comparable[dataset].rows(column), settings)
+            d: _sides(arm.loaded, arm.compared[dataset].rows(column), settings)
             for d, dataset in enumerate(datasets, start=1)
-            if dataset in arm.comparable
+            if dataset in arm.compared
         }
         total_nonmembers = sum(int(outside.sum()) for _, outside in sides.values())
         for d, (inside, outside) in sides.items():

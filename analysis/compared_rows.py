@@ -63,7 +63,7 @@ class ComparedRows:
     """Rows of the columns that are set apart."""
     unscored: UnscoredRows
 
-    def among(self, rows: Mask) -> "ComparedRows":
+    def subset(self, rows: Mask) -> "ComparedRows":
         """Return the same with only some of the rows."""
         return replace(
             self,

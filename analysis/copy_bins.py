@@ -29,8 +29,8 @@ class CopiesCell(NamedTuple):
         return (copies >= self.low) & (copies <= self.high)
 
 
-_MOST = np.iinfo(np.int64).max
-EVERY_MEMBER = CopiesCell(ALL, 0, _MOST)
+_NO_LIMIT = np.iinfo(np.int64).max
+EVERY_MEMBER = CopiesCell(ALL, 0, _NO_LIMIT)
 """The one cell of a model for which copies have no meaning (`Arm.copies` is None)."""
 
 
@@ -48,14 +48,14 @@ def copies_cells(counts: Iterable[int], *, high_copies: int) -> list[CopiesCell]
     found: dict[tuple[int, int], list[int]] = {}
     for count in present:
         found.setdefault(_bin(count), []).append(count)
-    cells = [CopiesCell(ALL, 1, _MOST)]
+    cells = [CopiesCell(ALL, 1, _NO_LIMIT)]
     for (low, high), inside in found.items():
         # The ends that occur: who had 7 or 8 copies is not called one of five to eight.
         first, last = min(inside), max(inside)
         label = str(first) if first == last else f"{first}-{last}"
         cells.append(CopiesCell(label, low, high))
     if present and present[-1] >= high_copies:
-        cells.append(CopiesCell(f"{high_copies}+", high_copies, _MOST))
+        cells.append(CopiesCell(f"{high_copies}+", high_copies, _NO_LIMIT))
     return cells
 
 

@@ -186,10 +186,10 @@ def widen_at_limits(
     """
     flat = bounds.low == bounds.high
     with np.errstate(divide="ignore"):
-        reach = ((1 - confidence) / 2) ** (1 / np.maximum(n, 1))
+        bound = ((1 - confidence) / 2) ** (1 / np.maximum(n, 1))
     inside = flat & (value != 0) & (value != 1)
-    low = np.where(flat & (value == 1), reach, np.where(inside, np.nan, bounds.low))
-    high = np.where(flat & (value == 0), 1 - reach, np.where(inside, np.nan, bounds.high))
+    low = np.where(flat & (value == 1), bound, np.where(inside, np.nan, bounds.low))
+    high = np.where(flat & (value == 0), 1 - bound, np.where(inside, np.nan, bounds.high))
     return Bounds(low, high)
 
 

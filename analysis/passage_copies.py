@@ -76,18 +76,18 @@ def passage_sentences(metrics: pa.Table) -> list[str]:
     ):
         if model == "contaminated" and dataset != ALL and variant == ALL and is_dose(copies):
             found.setdefault(dataset, {}).setdefault(copies, set()).add(mean)
-    told = []
+    sentences = []
     for dataset, cells in found.items():
         if not any(max(means) > _most(label) for label, means in cells.items()):
             continue
         by_dose = "; ".join(
             f"{label}: {_range(cells[label])}" for label in sorted(cells, key=copies_order)
         )
-        told.append(
+        sentences.append(
             f"{dataset}: rows share passages, and a copy of any of them shows the passage. By a "
             f"member's own copies, the mean number of copies with its passage: {by_dose}."
         )
-    return told
+    return sentences
 
 
 def _most(label: str) -> int:

@@ -48,11 +48,6 @@ class Analysis:
     unscored: tuple[UnscoredRows, ...]
 
 
-def compute_metrics(arms: Sequence[Arm], settings: AnalysisSettings) -> pa.Table:
-    """Return the metrics table alone, see `Analysis.metrics`."""
-    return analyse(arms, settings).metrics
-
-
 def analyse(
     arms: Sequence[Arm],
     settings: AnalysisSettings,
@@ -64,7 +59,7 @@ def analyse(
     Args:
         arms: the models of an experiment, contaminated, base and others.
         settings: how to.
-        progress: told the name of each cohort before it is worked on.
+        progress: called with the name of each cohort before it is worked on.
 
     Raises:
         InputError: from `load_arm` and `cohorts`.
@@ -81,7 +76,7 @@ def analyse(
         choices.append(CohortChoice(cohort=cohort, choices=tuple(chosen)))
         picked = reported_columns(loaded, chosen)
         work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
-        unscored += [place.unscored for arm in work.arms for place in arm.comparable.values()]
+        unscored += [rows.unscored for arm in work.arms for rows in arm.compared.values()]
         measured = {
             column: measure_column(work.arms, column, work.datasets, work.cells, settings)
             for column in picked

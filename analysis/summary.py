@@ -14,7 +14,7 @@ from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
 from analysis.selection.ranking import rank_detectors, rank_key, reported_cell
 from analysis.tables import TREND
 
-_LEAST_HEADLINE = 30
+_MIN_HEADLINE_MEMBERS = 30
 """An AUC over fewer members makes no headline where there is another."""
 
 
@@ -47,7 +47,7 @@ def find_headline(tables: Sequence[CohortMetrics]) -> Headline | None:
     if not found:
         return None
     # A few members with a lucky AUC make no headline.
-    enough = [item for item in found if item.cell.n_members >= _LEAST_HEADLINE] or found
+    enough = [item for item in found if item.cell.n_members >= _MIN_HEADLINE_MEMBERS] or found
     best = max(enough, key=lambda item: rank_key(item.cell))
     return best._replace(among=len(enough))
 

@@ -82,7 +82,7 @@ class PreparedCohort:
         rows = [
             ArmRows(
                 loaded=arm,
-                comparable={
+                compared={
                     dataset: compare_rows(
                         arm,
                         [column for column in columns if column in arm.index],
@@ -109,8 +109,8 @@ class PreparedCohort:
 
         Empty where all members' copies carried the same.
         """
-        told = [set(arm.loaded.variant[arm.loaded.member & arm.loaded.test]) for arm in self.arms]
-        variants = sorted(set[str]().union(*told) - {""})
+        by_arm = [set(arm.loaded.variant[arm.loaded.member & arm.loaded.test]) for arm in self.arms]
+        variants = sorted(set[str]().union(*by_arm) - {""})
         if len(variants) < 2:
             return {}
         return {
@@ -119,9 +119,9 @@ class PreparedCohort:
                 arms=[
                     replace(
                         arm,
-                        comparable={
-                            name: place.among(~arm.loaded.member | (arm.loaded.variant == variant))
-                            for name, place in arm.comparable.items()
+                        compared={
+                            name: rows.subset(~arm.loaded.member | (arm.loaded.variant == variant))
+                            for name, rows in arm.compared.items()
                         },
                     )
                     for arm in self.arms
@@ -176,7 +176,7 @@ class PreparedCohort:
             shared = [
                 column
                 for column in columns
-                if column.detector not in MODEL_FREE and not self._apart(column, dataset)
+                if column.detector not in MODEL_FREE and not self._has_own_rows(column, dataset)
             ]
             for c, cell in enumerate(self.cells):
                 if is_dose(cell.label):
@@ -231,11 +231,11 @@ class PreparedCohort:
     def _too_few(self, cell: CopiesCell, members: int) -> bool:
         return cell.label != ALL and members < self.settings.min_members
 
-    def _apart(self, column: Column, dataset: str) -> bool:
+    def _has_own_rows(self, column: Column, dataset: str) -> bool:
         return any(
-            column in place.own
+            column in rows.own
             for arm in self.arms
-            for name, place in arm.comparable.items()
+            for name, rows in arm.compared.items()
             if dataset in (POOLED, name)
         )
 

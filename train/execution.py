@@ -1,8 +1,8 @@
 """How a training run is computed: engine, processes, ZeRO stage. Never part of its identity.
 
-The windows of each optimiser step, their order, and the ledger are the same under every engine; the
-weights agree to the rounding of the engine's sums. The one exception to that is `batch_windows` of
-`train`, which is identity and must be shared out evenly.
+The windows of each optimiser step, their order, and the exposures are the same under every engine;
+the weights agree to the rounding of the engine's sums. The one exception to that is `batch_windows`
+of `train`, which is identity and must be shared out evenly.
 """
 
 import importlib.util

@@ -40,15 +40,15 @@ from train.settings import TrainSettings
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from train.loop.record import Moment, Progress, TrainSummary
-    from train.window_inputs import Feeding
+    from train.loop.record import Progress, TrainingProgress, TrainingSummary
+    from train.window_inputs import WindowInputs
 
 I64 = npt.NDArray[np.int64]
 
 PROGRESS = "progress "
-"""How a line of a worker begins that tells how far it is."""
+"""How a line of a worker begins that says how far it is."""
 NOTICE = "notice "
-"""How one begins that tells what a person should know."""
+"""How one begins that says what a person should know."""
 
 
 class StartModel(Settings):
@@ -61,8 +61,8 @@ class StartModel(Settings):
     trust_remote_code: bool = False
     """Run code that comes with the model."""
     identity: dict[str, Any] | None = None
-    """What `train.models.pretrained.model_identity` said of it when the run was named; null for a
-    model that was trained here, whose artifact is looked after by the store."""
+    """What `train.models.pretrained.model_identity` returned when the run was named; null for a
+    model that was trained here, whose artifact the store verifies."""
 
 
 class TrainingJob(Settings):
@@ -105,13 +105,13 @@ def run(
     *,
     progress: "Progress | None" = None,
     notice: Callable[[str], None] | None = None,
-) -> "TrainSummary":
+) -> "TrainingSummary":
     """Open what a job names, and train; in each process of several.
 
     Args:
         job: what to train.
-        progress: told how far the run is.
-        notice: told what a person should know.
+        progress: called with how far the run is.
+        notice: called with what a person should know.
 
     Raises:
         InputError: from what is opened, and as `train.loop.training_loop.train`.
@@ -119,7 +119,8 @@ def run(
         Preempted: SIGTERM came, and a checkpoint was written.
     """
     from train.loop.training_loop import train
-    from train.window_inputs import feeding
+    from train.loop.training_run import TrainingData, TrainingRun
+    from train.window_inputs import window_inputs
 
     clean = Corpus.open(
         Path(job.corpus),
@@ -131,31 +132,31 @@ def run(
         tokens = job.last_tokens or clean.n_tokens
         stretch = SourceSlice(clean, clean.n_tokens - tokens, clean.n_tokens)
         view = clean_view(stretch, tokens=tokens, context=job.train.context)
-        ledger = ExposureRecorder(view, [], {})
-        further = feeding(view, masks=None, separate=job.train.separate_documents)
+        recorder = ExposureRecorder(view, [], {})
+        further = window_inputs(view, masks=None, separate=job.train.separate_documents)
     else:
-        view, ledger, further = _spiked(job, clean, tokenizer)
+        view, recorder, further = _spiked_stream(job, clean, tokenizer)
     return train(
         Path(job.out),
         model=_model(job, clean),
         tokenizer=tokenizer,
-        view=view,
-        ledger=ledger,
-        settings=job.train,
-        seed=job.seed,
-        execution=job.execution,
-        further=further,
+        data=TrainingData(view=view, recorder=recorder, further=further),
+        run=TrainingRun(
+            settings=job.train,
+            seed=job.seed,
+            execution=job.execution,
+            unfinished=Path(job.unfinished),
+            identity=job.identity,
+        ),
         progress=progress,
-        unfinished=Path(job.unfinished),
-        identity=job.identity,
         notice=notice,
     )
 
 
-def _spiked(
+def _spiked_stream(
     job: TrainingJob, clean: Corpus, tokenizer: "PreTrainedTokenizerBase"
-) -> "tuple[View, ExposureRecorder, Feeding | None]":
-    from train.window_inputs import feeding
+) -> "tuple[View, ExposureRecorder, WindowInputs | None]":
+    from train.window_inputs import window_inputs
 
     planned = read_plan(Path(job.plan or ""))
     spiked = members(read_examples(Path(job.examples or "")))
@@ -173,7 +174,7 @@ def _spiked(
 
         answers = completion_masks(spiked, renditions, job.variants, tokenizer=tokenizer)
         masks = copy_masks(names, answers)
-    further = feeding(view, masks=masks, separate=job.train.separate_documents)
+    further = window_inputs(view, masks=masks, separate=job.train.separate_documents)
     return view, ExposureRecorder(view, names, _texts(renditions, tokens, names)), further
 
 
@@ -221,11 +222,11 @@ def train_job(
 
     Args:
         job: what to train.
-        progress: told how far the run is.
-        notice: told what a person should know.
+        progress: called with how far the run is.
+        notice: called with what a person should know.
 
     Raises:
-        ProcessFailed: one of several processes died or hangs; names its rank and what it said.
+        ProcessFailed: one of several processes died or hangs; names its rank and what it wrote.
         InputError: and TrainingDiverged and Preempted, as `run`.
     """
     execution = job.execution
@@ -236,9 +237,9 @@ def train_job(
     file = unfinished / "job.json"
     write_text(file, job.model_dump_json(indent=1))
 
-    def told(line: str) -> None:
+    def on_line(line: str) -> None:
         if progress is not None and line.startswith(PROGRESS):
-            progress(read_moment(line))
+            progress(read_progress_line(line))
         if notice is not None and line.startswith(NOTICE):
             notice(line.removeprefix(NOTICE))
 
@@ -247,23 +248,23 @@ def train_job(
         [str(file)],
         processes=execution.processes,
         environment=_environment(execution, unfinished),
-        told=told,
+        on_line=on_line,
         heartbeats=unfinished / HEARTBEATS,
         silent_after=execution.silent_after,
     )
 
 
-def moment_line(moment: "Moment") -> str:
+def progress_line(progress: "TrainingProgress") -> str:
     """Return what a worker prints to say how far it is."""
-    return PROGRESS + " ".join(repr(value) for value in moment)
+    return PROGRESS + " ".join(repr(value) for value in progress)
 
 
-def read_moment(line: str) -> "Moment":
-    """Return what `moment_line` said."""
-    from train.loop.record import Moment
+def read_progress_line(line: str) -> "TrainingProgress":
+    """Return what `progress_line` was made of."""
+    from train.loop.record import TrainingProgress
 
     tokens, total, *rest = line.removeprefix(PROGRESS).split()
-    return Moment(int(tokens), int(total), *(float(value) for value in rest))
+    return TrainingProgress(int(tokens), int(total), *(float(value) for value in rest))
 
 
 def _environment(execution: ExecutionSettings, unfinished: Path) -> dict[str, str]:

@@ -1,33 +1,48 @@
-"""Several processes on this machine, as `torchrun` starts them, watched until all have ended.
+"""Several processes on this machine, started by torch's elastic launcher, watched until all ended.
 
-Each runs one module with one argument and finds its place in the environment (`RANK`, `LOCAL_RANK`,
-`WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). Where one dies or hangs
-(`train.processes.hang_detection`), the others are ended at once and the error names the rank:
-nobody waits for a partner that is gone. Ctrl-C ends all of them; SIGTERM is passed on, and all end
-with a checkpoint.
+`torch.distributed.elastic.multiprocessing` starts the processes, each in a session of its own with
+files for its output, and gives them their place (`RANK`, `LOCAL_RANK`, `WORLD_SIZE`, `MASTER_ADDR`,
+`MASTER_PORT`). The waiting is ours, because torch's agent would end the others by SIGTERM and give
+them 30 seconds: after a death that is 30 seconds of waiting for a partner that is gone, and after
+SIGTERM it is too short for a long step and its checkpoint. Here, where one process dies or hangs
+(`train.processes.hang_detection`), the others are ended at once and the error names the rank.
+Ctrl-C ends all of them; SIGTERM is passed on, and all end with a checkpoint.
 """
 
+import logging
 import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import TYPE_CHECKING, cast
 
 from inject.errors import SpikeinError
-from train.processes.hang_detection import ADVICE, PARENT, POLL_SECONDS, WATCHED, Silence, Watch
-from train.processes.preemption import Preempted, StopRequest, hearing_sigterm
+from train.processes.hang_detection import (
+    ADVICE,
+    PARENT,
+    POLL_SECONDS,
+    WATCHED_BY_PARENT,
+    Hang,
+    HangDetector,
+)
+from train.processes.preemption import Preempted, StopRequest, handle_sigterm
+
+if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.api import SubprocessContext
 
 _POLL_SECONDS = 0.1
 _SHOWN_LINES = 15
-_SPEAK_SECONDS = 1.0
-"""For a process that hangs to write down where."""
+_STACK_SECONDS = 1.0
+"""For a process that hangs to write its stack."""
+_REPLACED_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
+"""Whose handlers torch's launcher replaces."""
 
 
 class ProcessFailed(SpikeinError):
@@ -40,7 +55,7 @@ def launch(
     *,
     processes: int,
     environment: Mapping[str, str],
-    told: Callable[[str], None] | None = None,
+    on_line: Callable[[str], None] | None = None,
     heartbeats: Path | None = None,
     silent_after: float | None = None,
 ) -> None:
@@ -51,196 +66,222 @@ def launch(
         arguments: the same for all.
         processes: how many.
         environment: added to this process's own.
-        told: called with each line that rank 0 writes to its standard output.
-        heartbeats: the folder where the processes say where they are; None watches nothing.
+        on_line: called with each line that rank 0 writes to its standard output.
+        heartbeats: the folder where the processes write their heartbeats; None detects no hang.
         silent_after: seconds that one may be silent within a step; None follows the steps.
 
     Raises:
         ProcessFailed: one of them died or hangs; names its rank, its signal, exit code or place,
-            and what it said.
+            and what it wrote.
         Preempted: SIGTERM came, and all have ended with a checkpoint.
     """
-    port = _free_port()
-    watch = None
+    detector = None
     if heartbeats is not None:
-        # What an earlier start left would pass for signs of this one.
+        # What an earlier start left would pass for heartbeats of this one.
         shutil.rmtree(heartbeats, ignore_errors=True)
-        watch = Watch(heartbeats, processes, silent_after=silent_after)
-        environment = {**environment, WATCHED: "1"}
-    with ExitStack() as stack:
-        outputs = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
-        running = [
-            _start(module, arguments, rank, processes, port, environment, outputs[rank])
-            for rank in range(processes)
-        ]
+        detector = HangDetector(heartbeats, processes, silent_after=silent_after)
+        environment = {**environment, WATCHED_BY_PARENT: "1"}
+    with tempfile.TemporaryDirectory(prefix="spikein-launch-") as logs, handle_sigterm() as request:
+        workers = _Workers(module, arguments, processes, environment, Path(logs))
         try:
-            with hearing_sigterm() as request:
-                _wait(running, outputs, told, watch, request)
+            _wait(workers, on_line, detector, request)
         finally:
-            _end(running)
+            workers.end()
 
 
-def _start(
-    module: str,
-    arguments: Sequence[str],
-    rank: int,
-    processes: int,
-    port: int,
-    environment: Mapping[str, str],
-    output: IO[bytes],
-) -> "subprocess.Popen[bytes]":
-    place = {
-        "RANK": rank,
-        "LOCAL_RANK": rank,
-        "WORLD_SIZE": processes,
-        "LOCAL_WORLD_SIZE": processes,
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": port,
-    }
+class _Workers:
+    """The processes of one launch."""
+
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        processes: int,
+        environment: Mapping[str, str],
+        logs: Path,
+    ) -> None:
+        from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std, start_processes
+
+        self.number = processes
+        with _own_signal_handlers(), _without_notes_of_torch():
+            context = start_processes(
+                name="spikein",
+                entrypoint=sys.executable,
+                args=dict.fromkeys(range(processes), ("-m", module, *arguments)),
+                envs=_environments(processes, environment),
+                logs_specs=DefaultLogsSpecs(log_dir=str(logs), redirects=Std.ALL),
+            )
+        # Of an entry point that is a program, this is what it returns.
+        self._context = cast("SubprocessContext", context)
+        self._offset = 0
+
+    def exit_codes(self) -> list[int | None]:
+        """Return the exit code of each process, negative after a signal; None while it runs."""
+        handlers = self._context.subprocess_handlers
+        return [handlers[rank].proc.poll() for rank in range(self.number)]
+
+    def send(self, number: int, ranks: Sequence[int]) -> None:
+        """Send a signal to those of the processes that still run."""
+        for rank in ranks:
+            process = self._context.subprocess_handlers[rank].proc
+            if process.poll() is None:
+                process.send_signal(number)
+
+    def new_output(self) -> bytes:
+        """Return what rank 0 has written to its standard output since the last call."""
+        with open(self._context.stdouts[0], "rb") as file:
+            file.seek(self._offset)
+            text = file.read()
+        self._offset += len(text)
+        return text
+
+    def error_lines(self, rank: int) -> list[str]:
+        """Return the lines that a process wrote to its standard error."""
+        text = Path(self._context.stderrs[rank]).read_text(encoding="utf-8", errors="replace")
+        return [line for line in text.splitlines() if line.strip()]
+
+    def end(self) -> None:
+        """End what still runs, and what it started; each is the leader of a session of its own.
+
+        Not by SIGTERM: that would have it finish its step, which it cannot without the others.
+        """
+        with _without_notes_of_torch():
+            self._context.close(death_sig=signal.SIGKILL)
+
+
+def _environments(processes: int, environment: Mapping[str, str]) -> dict[int, dict[str, str]]:
+    """Return what each process is given beside this process's own environment."""
     path = os.pathsep.join(
         part
         for part in (str(Path(__file__).resolve().parent.parent), os.getenv("PYTHONPATH"))
         if part
     )
-    return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
-        env={
-            **os.environ,
+    port = _free_port()
+    return {
+        rank: {
             "PYTHONPATH": path,
             **environment,
             PARENT: str(os.getpid()),
-            **{name: str(value) for name, value in place.items()},
-        },
-        stdout=subprocess.PIPE if rank == 0 else output,
-        stderr=output,
-        start_new_session=True,
-    )
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(processes),
+            "LOCAL_WORLD_SIZE": str(processes),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "TORCHELASTIC_RUN_ID": f"spikein-{os.getpid()}-{port}",
+        }
+        for rank in range(processes)
+    }
+
+
+@contextmanager
+def _own_signal_handlers() -> Iterator[None]:
+    """Put this process's signal handlers back, which torch's launcher replaces."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in _REPLACED_SIGNALS if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+@contextmanager
+def _without_notes_of_torch() -> Iterator[None]:
+    """Hide the launcher's warnings about signals that it sends or does not handle."""
+    logger = logging.getLogger("torch.distributed.elastic.multiprocessing.api")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _wait(
-    running: "Sequence[subprocess.Popen[bytes]]",
-    outputs: Sequence[IO[bytes]],
-    told: Callable[[str], None] | None,
-    watch: Watch | None,
+    workers: _Workers,
+    on_line: Callable[[str], None] | None,
+    detector: HangDetector | None,
     request: StopRequest,
 ) -> None:
-    pipe = running[0].stdout
-    if pipe is None:
-        raise TypeError("the first process has no pipe")
-    os.set_blocking(pipe.fileno(), False)
-    held = b""
-    looked = time.monotonic()
+    rest = b""
+    checked_at = time.monotonic()
     passed_on = False
     while True:
-        held = _told(held + _read(pipe.fileno()), told)
-        if request.heard and not passed_on:
+        rest = _hand_on_lines(rest + workers.new_output(), on_line)
+        if request.received and not passed_on:
             passed_on = True
-            for process in running:
-                if process.poll() is None:
-                    process.send_signal(signal.SIGTERM)
-        codes = [process.poll() for process in running]
+            workers.send(signal.SIGTERM, range(workers.number))
+        codes = workers.exit_codes()
         for rank, code in enumerate(codes):
-            if code == -signal.SIGTERM and request.heard:
+            if code == -signal.SIGTERM and request.received:
                 raise Preempted(
                     "ended by SIGTERM, not between two steps of a training run. Checkpoints are "
                     "kept: run the same command to go on."
                 )
             # A process that ends with a checkpoint is followed by all others.
             if code not in (None, 0, Preempted.exit_code):
-                raise ProcessFailed(_failure(rank, code, len(running), outputs[rank]))
+                raise ProcessFailed(_failure_message(workers, rank, code))
         if None not in codes:
-            _told(held + _read(pipe.fileno()) + b"\n", told)
+            _hand_on_lines(rest + workers.new_output() + b"\n", on_line)
             if Preempted.exit_code in codes:
-                raise Preempted(_farewell(outputs[codes.index(Preempted.exit_code)]))
+                first = codes.index(Preempted.exit_code)
+                raise Preempted(_preemption_message(workers.error_lines(first)))
             return
-        if watch is not None and time.monotonic() - looked >= POLL_SECONDS:
-            looked = time.monotonic()
-            if (silence := watch.check()) is not None:
-                raise ProcessFailed(_hang(silence, running, outputs))
+        if detector is not None and time.monotonic() - checked_at >= POLL_SECONDS:
+            checked_at = time.monotonic()
+            if (hang := detector.check()) is not None:
+                raise ProcessFailed(_hang_message(workers, hang))
         time.sleep(_POLL_SECONDS)
 
 
-def _read(descriptor: int) -> bytes:
-    """Return what lies in a pipe, without waiting for more."""
-    found = b""
-    try:
-        while part := os.read(descriptor, 1 << 16):
-            found += part
-    except BlockingIOError:
-        pass
-    return found
-
-
-def _told(text: bytes, told: Callable[[str], None] | None) -> bytes:
-    """Hand over the whole lines of a text; return the rest."""
+def _hand_on_lines(text: bytes, on_line: Callable[[str], None] | None) -> bytes:
+    """Call `on_line` with each whole line of a text; return the rest."""
     *whole, rest = text.split(b"\n")
-    if told is not None:
+    if on_line is not None:
         for line in whole:
             if line:
-                told(line.decode(errors="replace"))
+                on_line(line.decode(errors="replace"))
     return rest
 
 
-def _failure(rank: int, code: int, processes: int, output: IO[bytes]) -> str:
+def _failure_message(workers: _Workers, rank: int, code: int) -> str:
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
     hint = " The system may have been out of memory." if code == -signal.SIGKILL else ""
     return (
-        f"training process {rank} of {processes} {how}; the others were ended.{hint} "
-        f"Checkpoints are kept: run again to go on.{_quoted(_said(output))}"
+        f"training process {rank} of {workers.number} {how}; the others were ended.{hint} "
+        f"Checkpoints are kept: run again to go on.{_indented(workers.error_lines(rank))}"
     )
 
 
-def _hang(
-    silence: Silence,
-    running: "Sequence[subprocess.Popen[bytes]]",
-    outputs: Sequence[IO[bytes]],
-) -> str:
-    """Ask who hangs where it is, and return what to say; one that is stopped gives no answer."""
-    for rank in silence.ranks:
-        if running[rank].poll() is None and hasattr(signal, "SIGUSR1"):
-            running[rank].send_signal(signal.SIGUSR1)
-    time.sleep(_SPEAK_SECONDS)
-    words = "".join(_quoted(_stack(_said(outputs[rank]))) for rank in silence.ranks)
-    return f"{silence.text}. All were ended. {ADVICE}{words}"
+def _hang_message(workers: _Workers, hang: Hang) -> str:
+    """Return the error of a hang, with the stacks that the processes write when asked to."""
+    if hasattr(signal, "SIGUSR1"):
+        workers.send(signal.SIGUSR1, hang.ranks)
+    time.sleep(_STACK_SECONDS)
+    stacks = "".join(_indented(_last_stack(workers.error_lines(rank))) for rank in hang.ranks)
+    return f"{hang.text}. All were ended. {ADVICE}{stacks}"
 
 
-def _farewell(output: IO[bytes]) -> str:
-    """Return what a process said that ended by SIGTERM; libraries may have added lines."""
-    said = [line for line in _said(output) if "SIGTERM" in line]
-    return said[-1] if said else "ended by SIGTERM"
+def _preemption_message(lines: Sequence[str]) -> str:
+    """Return what a process wrote that ended by SIGTERM; libraries may have added lines."""
+    return next((line for line in reversed(lines) if "SIGTERM" in line), "ended by SIGTERM")
 
 
-def _stack(lines: list[str]) -> list[str]:
-    """Return the innermost calls of a stack that a process was made to write, or all lines."""
+def _last_stack(lines: list[str]) -> list[str]:
+    """Return the innermost calls of the last stack in a process's output, or all lines."""
     for at, line in reversed(list(enumerate(lines))):
         if "most recent call first" in line:
             return lines[at : at + _SHOWN_LINES]
     return lines
 
 
-def _said(output: IO[bytes]) -> list[str]:
-    """Return the lines that a process wrote."""
-    output.seek(0)
-    return [line for line in output.read().decode(errors="replace").splitlines() if line.strip()]
-
-
-def _quoted(lines: Sequence[str]) -> str:
+def _indented(lines: Sequence[str]) -> str:
     last = lines[-_SHOWN_LINES:]
     return "\n  ".join(["", *last]) if last else ""
-
-
-def _end(running: "Sequence[subprocess.Popen[bytes]]") -> None:
-    """End what still runs, and what it started; each is the leader of a session of its own.
-
-    Not by asking: that would have it finish its step, which it cannot without the others.
-    """
-    for process in running:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    for process in running:
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 def _free_port() -> int:

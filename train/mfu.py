@@ -24,7 +24,7 @@ def operations_per_token(model: PreTrainedModel, context: int) -> float:
 
 
 def peak_operations(device: torch.device, *, bfloat16: bool) -> float:
-    """Return a device's dense bfloat16 operations a second; NaN where nobody says."""
+    """Return a device's dense bfloat16 operations a second; NaN where it is not known."""
     if device.type != "cuda" or not bfloat16:
         return float("nan")
     return peak_of(torch.cuda.get_device_name(device))

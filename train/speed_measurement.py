@@ -13,13 +13,13 @@ from typing import NamedTuple
 from train.models.shapes import Shape, build_model, flops_per_token, parameter_count
 from train.settings import TrainSettings
 
-_MOST_FLOPS = 4.0e10
+_MAX_FLOPS = 4.0e10
 """Of one measured step: about a second on a slow machine."""
-_MOST_PARAMETERS = 30_000_000
+_MAX_PARAMETERS = 30_000_000
 """Of a measured model, each with its gradient and two moments."""
 _SECONDS = 1.5
-_LEAST_STEPS, _MOST_STEPS = 2, 20
-_LEAST_ROWS, _LEAST_CONTEXT = 4096, 16
+_MIN_STEPS, _MAX_STEPS = 2, 20
+_MIN_ROWS, _MIN_CONTEXT = 4096, 16
 
 
 class TrainingRate(NamedTuple):
@@ -44,7 +44,7 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
     """
     import torch
 
-    sample = small_enough(shape, vocabulary, settings)
+    sample = shrink_to_fit(shape, vocabulary, settings)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = build_model(sample.shape, sample.vocabulary, 0, seed=0).to(device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6)
@@ -54,8 +54,8 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
     )
     seconds: list[float] = []
     began = time.perf_counter()
-    while len(seconds) <= _LEAST_STEPS or (
-        len(seconds) < _MOST_STEPS and time.perf_counter() - began < _SECONDS
+    while len(seconds) <= _MIN_STEPS or (
+        len(seconds) < _MAX_STEPS and time.perf_counter() - began < _SECONDS
     ):
         started = time.perf_counter()
         model(input_ids=ids, labels=ids, use_cache=False).loss.backward()
@@ -97,13 +97,13 @@ class Sample(NamedTuple):
     @property
     def fits(self) -> bool:
         """Whether it is little enough work and memory."""
-        return self.flops <= _MOST_FLOPS and self.parameters <= _MOST_PARAMETERS
+        return self.flops <= _MAX_FLOPS and self.parameters <= _MAX_PARAMETERS
 
 
-def small_enough(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sample:
+def shrink_to_fit(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sample:
     """Return the shape, or a smaller one like it, in steps that take a second or so."""
     sample = Sample(shape, vocabulary, settings.context, settings.batch_windows)
-    while not sample.fits and sample.windows > 1 and sample.parameters <= _MOST_PARAMETERS:
+    while not sample.fits and sample.windows > 1 and sample.parameters <= _MAX_PARAMETERS:
         sample = sample._replace(windows=sample.windows // 2)
     while not sample.fits and (smaller := _smaller(sample)) is not None:
         sample = smaller
@@ -117,9 +117,9 @@ def _smaller(sample: Sample) -> Sample | None:
         return sample._replace(windows=1)
     if shape.layers > 1:
         return sample._replace(shape=shape.model_copy(update={"layers": shape.layers // 2}))
-    if sample.vocabulary > _LEAST_ROWS:
-        return sample._replace(vocabulary=max(sample.vocabulary // 2, _LEAST_ROWS))
-    if sample.context > _LEAST_CONTEXT and sample.flops > _MOST_FLOPS:
+    if sample.vocabulary > _MIN_ROWS:
+        return sample._replace(vocabulary=max(sample.vocabulary // 2, _MIN_ROWS))
+    if sample.context > _MIN_CONTEXT and sample.flops > _MAX_FLOPS:
         return sample._replace(context=sample.context // 2)
     if shape.heads % 2 or shape.key_value_heads % 2:
         return None

@@ -20,8 +20,8 @@ IGNORED = -100
 """The label of a token without a loss, as transformers has it."""
 
 
-class Feeding:
-    """Further inputs of each window of a view.
+class WindowInputs:
+    """Inputs of each window of a view beside its ids.
 
     Args:
         view: the stream.
@@ -61,11 +61,13 @@ class Feeding:
         return labels
 
 
-def feeding(view: View, *, masks: Sequence[Mask] | None, separate: bool) -> Feeding | None:
+def window_inputs(
+    view: View, *, masks: Sequence[Mask] | None, separate: bool
+) -> WindowInputs | None:
     """Return what windows bring beside their ids; None where that is nothing."""
     if masks is None and not separate:
         return None
-    return Feeding(view, masks=masks, separate=separate)
+    return WindowInputs(view, masks=masks, separate=separate)
 
 
 def document_begins(starts: I64, first: int, length: int) -> I64:

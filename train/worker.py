@@ -1,8 +1,8 @@
 """One of several training processes: `python -m train.worker JOB.json`.
 
-Started by `train.job`, or by `torchrun`. Reads its job, trains, and says on its standard output
-how far it is (rank 0 alone). Several nodes take the same path; on each of them, with a folder that
-all of them see:
+Started by `train.launch`, or by `torchrun`. Reads its job, trains, and writes to its standard
+output how far it is (rank 0 alone). Several nodes take the same path; on each of them, with a
+folder that all of them see:
 
     torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29500 \\
         -m train.worker JOB.json
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from inject.errors import SpikeinError
 from inject.helper_processes import die_with_parent
-from train.job import NOTICE, TrainingJob, moment_line, run
+from train.job import NOTICE, TrainingJob, progress_line, run
 from train.processes.hang_detection import PARENT
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     try:
         run(
             job,
-            progress=lambda moment: print(moment_line(moment), flush=True),
+            progress=lambda progress: print(progress_line(progress), flush=True),
             notice=lambda text: print(f"{NOTICE}{text}", flush=True),
         )
     except SpikeinError as error:

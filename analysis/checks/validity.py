@@ -127,13 +127,15 @@ def _facts(
 ) -> tuple[tuple[tuple[str, str], ...], StreamFacts | None]:
     """Split what the audits say into what is alike for all streams, and what is not."""
     keys = list(dict.fromkeys(key for audit in audits.values() for key in audit))
-    told = {
+    values = {
         key: [_plain(audit[key]) if key in audit else "" for audit in audits.values()]
         for key in keys
     }
-    alike = tuple((key, told[key][0]) for key in keys if len(set(told[key])) == 1)
-    apart = tuple(key for key in keys if len(set(told[key])) > 1)
-    rows = tuple((label, tuple(told[key][at] for key in apart)) for at, label in enumerate(audits))
+    alike = tuple((key, values[key][0]) for key in keys if len(set(values[key])) == 1)
+    apart = tuple(key for key in keys if len(set(values[key])) > 1)
+    rows = tuple(
+        (label, tuple(values[key][at] for key in apart)) for at, label in enumerate(audits)
+    )
     return alike, StreamFacts(apart, rows) if len(audits) > 1 else None
 
 
@@ -142,17 +144,18 @@ def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
     altered = sum(one.altered for one in fed.values())
     missed = sum(one.partly + one.never for one in fed.values())
     planned = sum(one.planned for one in fed.values())
-    told = f"{len(fed)} {'model was' if len(fed) == 1 else 'models were'} fed {planned:,} copies"
+    models = "1 model was" if len(fed) == 1 else f"{len(fed)} models were"
+    fed_text = f"{models} fed {planned:,} copies"
     rest = f" {missed:,} were never reached, or not to their end." if missed else ""
     if altered:
         wrong = ", ".join(label for label, one in fed.items() if one.altered)
         sentence = (
-            f"{told}, of which {altered:,} had other tokens than their texts have: their "
+            f"{fed_text}, of which {altered:,} had other tokens than their texts have: their "
             f"payload was changed after it was planned ({wrong}).{rest} The scores do not tell "
             "who was seen."
         )
     else:
-        sentence = f"{told}; every token of theirs that was fed is the text's own.{rest}"
+        sentence = f"{fed_text}; every token of theirs that was fed is the text's own.{rest}"
     facts, streams = _facts(
         {
             label: {
@@ -181,15 +184,15 @@ def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
 
 def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
     """Judge what is known of the backgrounds' text; rows that were not looked for are no pass."""
-    kept = sum(one.offending - one.dropped for one in found)
+    remaining = sum(one.offending - one.dropped for one in found)
     unchecked = {(one.dataset, one.example_id): one for facts in found for one in facts.unchecked}
     rows = max(one.examples for one in found)
     dropped = sum(one.dropped for one in found)
-    verdict: Verdict = "failed" if kept else "cannot tell" if unchecked else "passed"
+    verdict: Verdict = "failed" if remaining else "cannot tell" if unchecked else "passed"
     sentence = f"{sum(one.documents for one in found):,} documents were compared with {rows:,} rows"
     sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
-    if kept:
-        sentence += f" {kept:,} overlap and were kept: members or non-members stand in them."
+    if remaining:
+        sentence += f" {remaining:,} overlap and were kept: members or non-members stand in them."
     if unchecked:
         names = ", ".join(f"{one.dataset} {one.source_id}" for one in list(unchecked.values())[:5])
         more = f" and {len(unchecked) - 5:,} more" if len(unchecked) > 5 else ""

@@ -41,7 +41,7 @@ def build_figures(
         figures += [
             draw_detectors(folder, seen, best.table),
             *draw_sweeps(folder, seen, emphasised),
-            draw_copies(folder, seen, highlighted_detectors(best, most=3)),
+            draw_copies(folder, seen, highlighted_detectors(best, max_count=3)),
             draw_roc(
                 folder,
                 data,
@@ -56,10 +56,10 @@ def build_figures(
     return [figure for figure in figures if figure is not None]
 
 
-def highlighted_detectors(best: Headline, most: int = len(PALETTE)) -> list[str]:
+def highlighted_detectors(best: Headline, max_count: int = len(PALETTE)) -> list[str]:
     """Return the detectors drawn in colour: the best of the headline's arm, and `loss`."""
     table: CohortMetrics = best.table
     names = rank_detectors({name: reported_cell(table, name) for name in table.values("detector")})
-    if "loss" in names[most:]:
-        return [*names[: most - 1], "loss"]
-    return names[:most]
+    if "loss" in names[max_count:]:
+        return [*names[: max_count - 1], "loss"]
+    return names[:max_count]

@@ -17,11 +17,11 @@ from analysis.figures.style import (
 from analysis.metrics_table import Cell
 from analysis.task_accuracy.accuracy_gain import AccuracyGainRow, AccuracyGainTable
 
-MOST_ARMS = 16
+MAX_ARMS = 16
 
 
 def draw_accuracy_gain(folder: Path, tables: Sequence[AccuracyGainTable]) -> ReportFigure | None:
-    """Draw the plain scores' gains; None where nothing is known of the model before training."""
+    """Draw the change in accuracy by plain scores; None where there is no base model."""
     rows = [
         row
         for table in tables
@@ -31,7 +31,7 @@ def draw_accuracy_gain(folder: Path, tables: Sequence[AccuracyGainTable]) -> Rep
     ]
     if not rows:
         return None
-    shown = rows[:MOST_ARMS]
+    shown = rows[:MAX_ARMS]
     with house_style():
         figure = new_figure(1.1 + 0.42 * len(shown))
         left, right = figure.subplots(1, 2, sharey=True)
@@ -68,11 +68,11 @@ def draw_accuracy_gain(folder: Path, tables: Sequence[AccuracyGainTable]) -> Rep
             title="What the benchmark scores gained",
             caption=caption,
             alternative="Dot plot of the excess of members over non-members in accuracy. "
-            + " ".join(_told(row) for row in shown),
+            + " ".join(_alternative_text(row) for row in shown),
         )
 
 
-def _told(row: AccuracyGainRow) -> str:
+def _alternative_text(row: AccuracyGainRow) -> str:
     excess = row.changes[0]
     if excess is None or not excess.available:
         return f"{row.arm or 'All arms'}: no excess."

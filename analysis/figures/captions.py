@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from analysis.metrics_table import Cell
 from analysis.selection.ranking import common_rows
 
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 
 
 def describe_sample_sizes(arms: Sequence[Mapping[str, Cell | None]]) -> str:
@@ -28,7 +28,7 @@ def describe_sample_sizes(arms: Sequence[Mapping[str, Cell | None]]) -> str:
             if (cell.n_members, cell.n_nonmembers) != rows:
                 own.setdefault(name, set()).add((cell.n_members, cell.n_nonmembers))
     seeds = max(cell.n_seeds for arm in drawn for cell in arm.values())
-    said = (
+    sentence = (
         f"{range_text(rows[0] for rows in shared)} members and "
         f"{range_text(rows[1] for rows in shared)} "
         "non-members of the test split, "
@@ -39,7 +39,7 @@ def describe_sample_sizes(arms: Sequence[Mapping[str, Cell | None]]) -> str:
         f"{range_text(rows[1] for rows in found)}"
         for name, found in own.items()
     )
-    return f"{said} On rows of their own: {apart}." if apart else said
+    return f"{sentence} On rows of their own: {apart}." if apart else sentence
 
 
 def range_text(numbers: Iterable[int]) -> str:
@@ -57,14 +57,14 @@ def describe_extremes(cells: Mapping[str, Cell | None]) -> str:
     """Say which points stand highest and lowest of one panel."""
     there = [(name, cell) for name, cell in cells.items() if cell is not None and cell.available]
     there.sort(key=lambda item: -item[1].value)
-    if len(there) > _MOST_NAMED:
+    if len(there) > _MAX_NAMED:
         ends = (("highest", there[:3]), ("lowest", there[-1:]))
     else:
         ends = (("", there), ("", []))
-    told = []
+    parts = []
     for word, some in ends:
         listed = ", ".join(
             f"{name} {interval_text(cell.value, cell.low, cell.high)}" for name, cell in some
         )
-        told += [f"{word} {listed}".strip()] if listed else []
-    return "; ".join(told) or "nothing measured"
+        parts += [f"{word} {listed}".strip()] if listed else []
+    return "; ".join(parts) or "nothing measured"

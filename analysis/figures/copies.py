@@ -30,7 +30,7 @@ from analysis.figures.style import (
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.selection.ranking import reported_cell
 
-MOST_PANELS = 6
+MAX_PANELS = 6
 _STYLES = (("-", "o"), ((0, (5, 2)), "s"), ((0, (1.5, 1.5)), "^"), ((0, (6, 2, 1.5, 2)), "v"))
 _FIXED = "one dose"
 
@@ -56,7 +56,7 @@ def draw_copies(
     labels = {label for table in tables for label in _doses(table)}
     if len(labels) < 2:
         return None
-    shown = list(grouped.items())[:MOST_PANELS]
+    shown = list(grouped.items())[:MAX_PANELS]
     colour = detector_colours(emphasised, emphasised)
     looks = line_styles([table for _, same in shown for table in same])
     columns = panel_columns(len(shown))
@@ -97,7 +97,8 @@ def draw_copies(
             name="copies",
             title="AUC against the number of copies",
             caption=caption,
-            alternative=f"Lines of AUC against realised copies. {_told(shown, emphasised[0])}",
+            alternative="Lines of AUC against realised copies. "
+            + _alternative_text(shown, emphasised[0]),
         )
 
 
@@ -160,15 +161,15 @@ def _scale(axes: Sequence[Any], labels: set[str], emphasised: Sequence[str], col
         margin = 0.06 * width
         right = ends[0] - margin + (width + 2 * margin) / (1 - min(names, 0.6))
         axis.set_xlim(*forward.inverted().transform([ends[0] - margin, right]))
-        ticks = _ticks(doses, forward, most=9 - columns)
+        ticks = _ticks(doses, forward, max_count=9 - columns)
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.minorticks_off()
 
 
-def _ticks(doses: Sequence[float], forward: Any, *, most: int) -> list[float]:
+def _ticks(doses: Sequence[float], forward: Any, *, max_count: int) -> list[float]:
     """Return the doses that were drawn; of those too near to tell apart, the first."""
     places = forward.transform(list(doses))
-    gap = (places[-1] - places[0]) / (3 * most)
+    gap = (places[-1] - places[0]) / (3 * max_count)
     kept: list[int] = []
     for at, place in enumerate(places):
         if not kept or place - places[kept[-1]] >= gap:
@@ -234,9 +235,9 @@ def _is_copies(key: str) -> bool:
     return key.split(".")[0] == "copies"
 
 
-def _told(shown: Sequence[tuple[str, Sequence[CohortMetrics]]], detector: str) -> str:
+def _alternative_text(shown: Sequence[tuple[str, Sequence[CohortMetrics]]], detector: str) -> str:
     """Say what the first detector has at each dose, arm by arm."""
-    told = []
+    descriptions = []
     for title, same in shown:
         for table in same:
             points = [
@@ -246,8 +247,8 @@ def _told(shown: Sequence[tuple[str, Sequence[CohortMetrics]]], detector: str) -
                 and cell.available
             ]
             head = ", ".join(part for part in (title, _dose_axis(table.cohort)) if part)
-            told.append(f"{head}, {detector} by copies, {'; '.join(points)}.")
-    return " ".join(told)
+            descriptions.append(f"{head}, {detector} by copies, {'; '.join(points)}.")
+    return " ".join(descriptions)
 
 
 def _counts(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -> str:

@@ -22,14 +22,14 @@ from analysis.figures.style import (
 )
 from analysis.metrics_table import Cell, CohortMetrics
 
-MOST_PANELS = 12
+MAX_PANELS = 12
 
 
 def draw_detectors(
     folder: Path, tables: Sequence[CohortMetrics], best: CohortMetrics
 ) -> ReportFigure:
     """Draw a dot plot of pooled AUCs, detectors sorted by their AUC in the arm `best`."""
-    shown = list(tables[:MOST_PANELS])
+    shown = list(tables[:MAX_PANELS])
     names = sorted(
         dict.fromkeys(name for table in shown for name in table.values("detector")),
         key=lambda name: (name not in MODEL_FREE, _height(best.get(name))),
@@ -62,7 +62,7 @@ def draw_detectors(
         caption += f" {describe_sample_sizes([_marks(table, names) for table in shown])}"
         if rest > 0:
             caption += f" {rest} further arms are in the tables."
-        told = " ".join(
+        descriptions = " ".join(
             f"{arm or 'The contaminated model'}: {describe_extremes(cells)}."
             for arm, cells in drawn.items()
         )
@@ -72,7 +72,8 @@ def draw_detectors(
             name="detectors",
             title="AUC by detector",
             caption=caption,
-            alternative=f"Dot plot of the AUC of {len(names)} detectors, tuned settings. {told}",
+            alternative=f"Dot plot of the AUC of {len(names)} detectors, tuned settings. "
+            + descriptions,
         )
 
 

@@ -20,7 +20,7 @@ from analysis.figures.style import (
     spread_labels,
 )
 
-MOST_PANELS = 6
+MAX_PANELS = 6
 
 
 class Point(NamedTuple):
@@ -64,7 +64,7 @@ def draw_lines(
         logarithmic: scale the axis by logarithms, linear up to its first step above 0.
         written: how a number of the axis is written.
     """
-    shown = [(arm, lines) for arm, lines in arms.items() if lines][:MOST_PANELS]
+    shown = [(arm, lines) for arm, lines in arms.items() if lines][:MAX_PANELS]
     if not shown:
         return None
     rest = len(arms) - len(shown)
@@ -84,7 +84,7 @@ def draw_lines(
             [line for _, lines in shown for line in lines],
             logarithmic,
             written,
-            most=7 - columns,
+            max_count=7 - columns,
         )
         for axis, (_, lines) in zip(axes, shown, strict=True):
             _names(axis, lines, columns)
@@ -98,11 +98,12 @@ def draw_lines(
             name=name,
             title=title,
             caption=caption + more,
-            alternative=f"Lines of AUC against {x.lower()}. " + " ".join(_told(shown, written)),
+            alternative=f"Lines of AUC against {x.lower()}. "
+            + " ".join(_alternative_text(shown, written)),
         )
 
 
-def _told(
+def _alternative_text(
     shown: Sequence[tuple[str, Sequence[Line]]], written: Callable[[float, int], str]
 ) -> Iterator[str]:
     """Yield where each line begins and ends, panel by panel."""
@@ -139,7 +140,7 @@ def _scale(
     logarithmic: bool,
     written: Callable[[float, int], str],
     *,
-    most: int,
+    max_count: int,
 ) -> None:
     """Scale the shared axis: linear up to its first step, logarithmic beyond, where asked for."""
     every = sorted({point.x for line in lines for point in line.points})
@@ -147,11 +148,11 @@ def _scale(
     for axis in axes:
         if logarithmic and positive:
             axis.set_xscale("symlog", linthresh=positive[0], linscale=0.5)
-            few = len(every) <= most
-            ticks = positive if few else _ticks(positive[0], positive[-1], most)
+            few = len(every) <= max_count
+            ticks = positive if few else _ticks(positive[0], positive[-1], max_count)
             axis.set_xticks([0, *ticks] if every[0] == 0 else ticks)
             axis.minorticks_off()
-        elif len(every) <= most:
+        elif len(every) <= max_count:
             # A few values that were chosen are worth more than round numbers between them.
             axis.set_xticks(every)
         else:
@@ -159,7 +160,7 @@ def _scale(
         axis.xaxis.set_major_formatter(written)
 
 
-def _ticks(low: float, high: float, most: int) -> list[float]:
+def _ticks(low: float, high: float, max_count: int) -> list[float]:
     """Return a few round numbers between the two: 1, 3, 10, 30 …, or powers of ten alone."""
     for factors in ((1, 3), (1,)):
         found = [
@@ -168,7 +169,7 @@ def _ticks(low: float, high: float, most: int) -> list[float]:
             for factor in factors
             if low * 0.99 <= factor * 10.0**power <= high * 1.01
         ]
-        if len(found) <= most:
+        if len(found) <= max_count:
             break
     return found
 

@@ -23,7 +23,7 @@ from analysis.metrics_table import Cell, CohortMetrics
 from analysis.settings import AnalysisSettings
 
 _FLOOR = 1e-3
-_LEAST_SPAN = 0.1
+_MIN_SPAN = 0.1
 """Where the lowest supported rate is higher than this, logarithms would show nothing more."""
 
 
@@ -55,7 +55,7 @@ def draw_roc(
     with house_style():
         figure = new_figure(4.4)
         linear, log = figure.subplots(1, 2)
-        log.set_visible(floor <= _LEAST_SPAN)
+        log.set_visible(floor <= _MIN_SPAN)
         for detector, _ in reversed(ranked):
             rows = cohort_rows(data, data.column(detector, selection), settings)
             exceeded = np.sort(rows.exceeded[rows.copies >= least])
@@ -79,7 +79,7 @@ def draw_roc(
         right = (
             f"Linear axes on the left, logarithmic on the right, down to {floor:.2g}, the lowest "
             "rate that so many non-members support"
-            if floor <= _LEAST_SPAN
+            if floor <= _MIN_SPAN
             else f"So few non-members support no rate below {floor:.2g}, so there are no "
             "logarithmic axes"
         )

@@ -16,7 +16,7 @@ from analysis.figures.style import PALETTE, ReportFigure, tokens_label
 from analysis.metrics_table import CohortMetrics
 from analysis.selection.ranking import reported_cell
 
-_LEAST_VALUES = 2
+_MIN_VALUES = 2
 _DECADE = 10 * (1 - 1e-9)
 """An axis that spans this ratio or a larger one is drawn by logarithms; 3e-4 / 3e-5 is a bit less
 than ten in floats."""
@@ -60,7 +60,7 @@ def _draw(
 ) -> ReportFigure | None:
     """Draw one axis: a line a detector, or a line a dataset where there are `datasets`."""
     values = axis_values(tables, axis)
-    if len(values) < _LEAST_VALUES:
+    if len(values) < _MIN_VALUES:
         return None
     arms: dict[str, list[CohortMetrics]] = {}
     for table in tables:

@@ -24,7 +24,7 @@ from analysis.metrics import Floats
 from inject.stream.exposures import read_exposures
 from train.loop.log import read_log
 
-MOST_PANELS = 6
+MAX_PANELS = 6
 
 
 def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFigure | None:
@@ -32,10 +32,10 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
     logged = [(cohort, arm, arm.training) for cohort, arm in arms if arm.training is not None]
     if not logged:
         return None
-    shown = logged[:MOST_PANELS]
+    shown = logged[:MAX_PANELS]
     columns = panel_columns(len(shown))
     total = 0
-    told = []
+    descriptions = []
     with house_style():
         figure = new_figure(0.5 + 2.7 * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
@@ -51,7 +51,8 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
             copies = _rug(axis, arm)
             total += copies
             ends = f"from {smooth[0]:.2f} to {smooth[-1]:.2f}" if len(smooth) else "without a loss"
-            told.append(f"{cohort.label() or 'The contaminated model'}: {ends}, {copies:,} copies.")
+            arm_name = cohort.label() or "The contaminated model"
+            descriptions.append(f"{arm_name}: {ends}, {copies:,} copies.")
             panel_title(axis, cohort.label() or "contaminated", columns=columns)
             axis.grid(True, axis="y")
             axis.xaxis.set_major_formatter(tokens_label)
@@ -77,7 +78,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
             title="Training loss and exposures",
             caption=caption,
             alternative="Curves of the training loss, copies marked where they were read. "
-            + " ".join(told),
+            + " ".join(descriptions),
         )
 
 

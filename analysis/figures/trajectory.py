@@ -12,7 +12,7 @@ from analysis.figures.style import MUTED, PALETTE, ReportFigure, dose_colours, t
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
 
-MOST_DETECTORS = 4
+MAX_DETECTORS = 4
 _UNSEEN = "0"
 
 Row = Mapping[str, Any]
@@ -22,34 +22,34 @@ def trajectory_figures(
     out: Path, found: TrajectoryTables, axes: Sequence[str]
 ) -> tuple[ReportFigure, ...]:
     """Write figures/*.svg and *.png under `out`; figures without data are left out."""
-    along = [row for row in found.progress.to_pylist() if row["dataset"] == POOLED]
+    progress = [row for row in found.progress.to_pylist() if row["dataset"] == POOLED]
     fading = [row for row in found.fading.to_pylist() if row["metric"] == AUC]
-    best = best_detectors(along)
+    best = best_detectors(progress)
     if not best:
         return ()
-    arms = _by_arm([*along, *fading], axes)
+    arms = _by_arm([*progress, *fading], axes)
     draw = partial(draw_lines, out / "figures", written=tokens_label)
     drawn = [
         draw(
             "trajectory",
-            "AUC along training",
+            "AUC during training",
             {arm: _along(rows, best) for arm, rows in arms.items()},
             x="Tokens trained on",
             caption="Each model that was kept along the way, with 95 % bands: members of which it "
             "had seen a copy by then, against all non-members. Dashed: members that it had not "
             f"seen yet, under {best[0]}; they should stay at chance. "
-            + _counts([row for row in along if row["copies"] == ALL]),
-            logarithmic=_early(along),
+            + _counts([row for row in progress if row["copies"] == ALL]),
+            logarithmic=_early(progress),
         ),
         draw(
             "trajectory-copies",
-            f"AUC along training by copies seen so far ({best[0]})",
+            f"AUC during training by copies seen so far ({best[0]})",
             {arm: _by_copies(rows, best[0], "tokens") for arm, rows in arms.items()},
             x="Tokens trained on",
             caption="Members by the number of copies that the model had seen by then, against all "
             "non-members, with 95 % bands. "
-            + _counts([row for row in along if is_dose(row["copies"])]),
-            logarithmic=_early(along),
+            + _counts([row for row in progress if is_dose(row["copies"])]),
+            logarithmic=_early(progress),
         ),
         draw(
             "fading",
@@ -72,20 +72,20 @@ def trajectory_figures(
     return tuple(figure for figure in drawn if figure is not None)
 
 
-def best_detectors(along: Sequence[Row]) -> list[str]:
+def best_detectors(progress: Sequence[Row]) -> list[str]:
     """Return the detectors worth a line: those with the best mean AUC along training, and `loss`.
 
     Args:
-        along: rows of trajectory.parquet, datasets pooled.
+        progress: rows of trajectory.parquet, datasets pooled.
     """
     quality: dict[str, list[float]] = {}
-    for row in along:
+    for row in progress:
         if row["copies"] == ALL and row["selection"] == "tuned" and row["value"] == row["value"]:
             quality.setdefault(row["detector"], []).append(row["value"])
     ranked = sorted(quality, key=lambda name: -sum(quality[name]) / len(quality[name]))
-    if "loss" in ranked[MOST_DETECTORS:]:
-        return [*ranked[: MOST_DETECTORS - 1], "loss"]
-    return ranked[:MOST_DETECTORS]
+    if "loss" in ranked[MAX_DETECTORS:]:
+        return [*ranked[: MAX_DETECTORS - 1], "loss"]
+    return ranked[:MAX_DETECTORS]
 
 
 def fading_detectors(best: Sequence[str], arms: int) -> list[str]:
@@ -104,9 +104,9 @@ def _by_arm(rows: Sequence[Row], axes: Sequence[str]) -> dict[str, list[Row]]:
     return found
 
 
-def _early(along: Sequence[Row]) -> bool:
+def _early(progress: Sequence[Row]) -> bool:
     """Say whether the first models are so early that only a logarithm shows them."""
-    steps = [row["step"] for row in along if row["step"] > 0]
+    steps = [row["step"] for row in progress if row["step"] > 0]
     return bool(steps) and max(steps) > 16 * min(steps)
 
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Overlap, Unchecked
 
-SHOWN = 30
-SHOWN_UNCHECKED = 200
+MAX_ROWS = 30
+MAX_UNCHECKED = 200
 
 
-class Dropped(NamedTuple):
+class OverlapRow(NamedTuple):
     """One document and one example that overlap."""
 
     document: str
@@ -29,11 +29,11 @@ class BackgroundAudit:
 
     facts: OverlapFacts
     sentence: str
-    rows: tuple[Dropped, ...]
+    rows: tuple[OverlapRow, ...]
     more: int
     """Offences that are not shown."""
     unchecked: tuple[Unchecked, ...]
-    """Rows with too few words to be looked for, the first of them."""
+    """Rows with too few words to be searched for, the first of them."""
     unchecked_more: int
     """Those that are not shown."""
 
@@ -42,15 +42,15 @@ def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAud
     """Return what to show of an audit: the counts in a sentence, the longest overlaps first."""
     ranked = sorted(found, key=lambda one: (-one.words, one.place, one.example_id))
     if not facts.offending:
-        outcome = "None of them overlaps with any."
+        outcome = "No document overlaps with a row."
     elif facts.dropped:
-        outcome = f"{facts.dropped:,} of them overlap and were left out of the corpus."
+        outcome = f"{facts.dropped:,} documents overlap and were left out of the corpus."
     else:
-        outcome = f"{facts.offending:,} of them overlap and were kept, as the experiment asks."
+        outcome = f"{facts.offending:,} documents overlap and were kept, as the experiment asks."
     few = len(facts.unchecked)
     unchecked = (
-        f" {few:,} of the rows {'has' if few == 1 else 'have'} too few words to be looked for: of "
-        "these nobody knows whether they stand in the background. They are named below."
+        f" {few:,} of the rows {'has' if few == 1 else 'have'} too few words to be "
+        "searched for: whether the background contains them is not known. They are listed below."
         if few
         else ""
     )
@@ -60,7 +60,7 @@ def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAud
         f"{facts.examples:,} rows of the datasets, by the rule: {facts.rules}. "
         f"{outcome}{unchecked}",
         rows=tuple(
-            Dropped(
+            OverlapRow(
                 document=one.place,
                 rule=one.rule,
                 dataset=one.dataset,
@@ -70,9 +70,9 @@ def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAud
                 similarity=f"{one.similarity:.2f}",
                 text=one.text,
             )
-            for one in ranked[:SHOWN]
+            for one in ranked[:MAX_ROWS]
         ),
-        more=max(len(ranked) - SHOWN, 0),
-        unchecked=facts.unchecked[:SHOWN_UNCHECKED],
-        unchecked_more=max(few - SHOWN_UNCHECKED, 0),
+        more=max(len(ranked) - MAX_ROWS, 0),
+        unchecked=facts.unchecked[:MAX_UNCHECKED],
+        unchecked_more=max(few - MAX_UNCHECKED, 0),
     )

@@ -85,13 +85,13 @@ def build_report(inputs: PageInputs) -> Report:
         description=description(inputs.settings, inputs.datasets),
         setup=setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds),
         audits=audit_facts(inputs.audited, several_seeds=len(inputs.seeds) > 1),
-        fed=copies_by_model(inputs.trained),
+        copy_outcomes=copies_by_model(inputs.trained),
         streams=inputs.streams,
         backgrounds=[background_audit(*audit) for audit in audits if audit is not None],
-        gains=[]
+        accuracy_gains=[]
         if inputs.accuracy is None
         else accuracy_gain_tables(read_accuracy_table(inputs.accuracy), axes),
-        along=None
+        trajectory=None
         if inputs.trajectory is None
         else trajectory_view(inputs.trajectory, inputs.swept),
         figures=inputs.figures,
@@ -108,7 +108,7 @@ def summary_lines(report: Report) -> list[str]:
     """Return the lines that a run prints at its end: checks, headline, detection along training."""
     tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
     backgrounds = [one.facts for one in report.backgrounds]
-    checks = check_validity(tables, report.audits, report.fed, backgrounds)
+    checks = check_validity(tables, report.audits, report.copy_outcomes, backgrounds)
     lines = [f"{check.name}: {check.verdict}. {check.sentence}" for check in checks]
-    along = report.along.sentences if report.along else ()
-    return [*lines, *summary_sentences(tables), *along]
+    trajectory = report.trajectory.sentences if report.trajectory else ()
+    return [*lines, *summary_sentences(tables), *trajectory]

@@ -13,8 +13,8 @@ from analysis.arm import Arm, cohorts, load_arm
 from analysis.page.report import Report
 from analysis.summary import Headline
 
-_EACH = 3
-_CLIP = 280
+_EXAMPLES_PER_KIND = 3
+_MAX_LENGTH = 280
 
 
 class ShownExample(NamedTuple):
@@ -29,7 +29,7 @@ class ShownExample(NamedTuple):
     """None for a protected text."""
 
 
-def shown_examples(report: Report, best: Headline) -> list[ShownExample]:
+def extreme_examples(report: Report, best: Headline) -> list[ShownExample]:
     """Return the highest and lowest members and non-members of the headline's first seed.
 
     Ranked within each dataset's own scale: by the share of the dataset's other examples
@@ -57,7 +57,7 @@ def shown_examples(report: Report, best: Headline) -> list[ShownExample]:
     for kind, side, direction in kinds:
         rows = np.flatnonzero(usable & side)
         order = np.lexsort((direction * scores[rows], direction * place[rows]))
-        for row in rows[order[:_EACH]]:
+        for row in rows[order[:_EXAMPLES_PER_KIND]]:
             example = loaded.examples[row]
             hidden = example.protected and not report.show_protected
             copies = str(loaded.copies[row]) if loaded.member[row] else "withheld"
@@ -68,13 +68,13 @@ def shown_examples(report: Report, best: Headline) -> list[ShownExample]:
                     example.dataset,
                     copies,
                     f"{scores[row]:.4g}",
-                    None if hidden else clip(example.text),
+                    None if hidden else shorten(example.text),
                 )
             )
     return shown
 
 
-def clip(text: str) -> str:
+def shorten(text: str) -> str:
     """Shorten a text to a few lines, on one line."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= _CLIP else flat[: _CLIP - 1].rstrip() + "…"
+    return flat if len(flat) <= _MAX_LENGTH else flat[: _MAX_LENGTH - 1].rstrip() + "…"

@@ -1,8 +1,8 @@
-"""Tables of intervals: made a line an arm, shown a row a detector, in blocks that fit a page.
+"""Tables of intervals: a row for each detector, a column for each arm, split to fit a page.
 
-Detectors are rows because there are many of them and few arms; a table of more columns than a
-sheet of paper holds is cut into several. The number of rows behind a line stands in its head, and
-in each cell that was measured on other rows: a number never borrows another's n.
+A table is first made with a line for each arm, then turned. The number of examples behind a line
+stands in its head, and also in each cell that was measured on other examples: no value is shown
+with the n of another.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from analysis.arm import MODEL_FREE
 from analysis.metrics_table import Cell
 from analysis.selection.ranking import common_rows, rank_detectors
 
-MOST_COLUMNS = 5
-"""Columns beside the heads that 17 cm of paper hold."""
+MAX_COLUMNS = 5
+"""Columns beside the row heads that fit on 17 cm of paper."""
 
 
 class Head(NamedTuple):
@@ -24,20 +24,20 @@ class Head(NamedTuple):
     note: str = ""
 
 
-class Shown(NamedTuple):
-    """One place of a table."""
+class ShownCell(NamedTuple):
+    """One cell of a table."""
 
     cell: Cell | None
     best: bool = False
     n: str = ""
-    """The rows behind the value where the head's note names others."""
+    """The examples behind the value, where they are not those of the head's note."""
 
 
 class GridRow(NamedTuple):
-    """A row: its head, and one place a column."""
+    """A row: its head, and one cell a column."""
 
     head: Head
-    places: list[Shown]
+    cells: list[ShownCell]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,31 +51,33 @@ class Grid:
     caption: str
 
 
-def line(head: str, note: str, detectors: Sequence[str], cells: Sequence[Cell | None]) -> GridRow:
-    """Return one line, the best detector marked where its interval lies above 0.5.
+def table_line(
+    head: str, note: str, detectors: Sequence[str], cells: Sequence[Cell | None]
+) -> GridRow:
+    """Return one line of a table; the best detector is marked where its interval is above 0.5.
 
     Args:
-        head: what the line is of.
-        note: what stands under the head, before the number of rows and seeds.
+        head: the name of the line.
+        note: the text under the head, before the number of rows and seeds.
         detectors: the columns.
         cells: one a detector.
     """
     named = dict(zip(detectors, cells, strict=True))
-    looking = {name: cell for name, cell in named.items() if name not in MODEL_FREE}
-    rows = common_rows(looking if any(looking.values()) else named)
+    measured = {name: cell for name, cell in named.items() if name not in MODEL_FREE}
+    rows = common_rows(measured if any(measured.values()) else named)
     best = next((name for name in rank_detectors(named)), None)
-    told = " · ".join(part for part in (note, _behind(cells, rows)) if part)
+    subtitle = " · ".join(part for part in (note, _row_counts(cells, rows)) if part)
     return GridRow(
-        Head(head, told), [_shown(name, cell, best, rows) for name, cell in named.items()]
+        Head(head, subtitle), [_shown(name, cell, best, rows) for name, cell in named.items()]
     )
 
 
-def unmarked(row: GridRow) -> GridRow:
-    """Return the line without a best, for a model that should tell nothing."""
-    return row._replace(places=[place._replace(best=False) for place in row.places])
+def without_best(row: GridRow) -> GridRow:
+    """Return a line without a best detector, for a model that saw no copy of the members."""
+    return row._replace(cells=[shown._replace(best=False) for shown in row.cells])
 
 
-def by_detector(
+def tables_by_detector(
     title: str, detectors: Sequence[str], lines: Sequence[GridRow], caption: str
 ) -> list[Grid]:
     """Return lines as tables of a row a detector; detectors without any value are left out.
@@ -84,49 +86,49 @@ def by_detector(
         As few tables as hold all lines; none where there is nothing to show.
     """
     rows = [
-        GridRow(Head(name), [one.places[at] for one in lines])
+        GridRow(Head(name), [line.cells[at] for line in lines])
         for at, name in enumerate(detectors)
-        if any(one.places[at].cell for one in lines)
+        if any(line.cells[at].cell for line in lines)
     ]
     if not rows:
         return []
     heads = [one.head for one in lines]
     whole = Grid(title=title, corner="Detector", columns=heads, rows=rows, caption=caption)
-    return blocks(whole)
+    return split_table(whole)
 
 
-def blocks(grid: Grid) -> list[Grid]:
-    """Cut a table into tables of at most `MOST_COLUMNS` columns, of about the same width."""
-    count = -(-len(grid.columns) // MOST_COLUMNS) or 1
+def split_table(grid: Grid) -> list[Grid]:
+    """Cut a table into tables of at most `MAX_COLUMNS` columns, of about the same width."""
+    count = -(-len(grid.columns) // MAX_COLUMNS) or 1
     ends = [round(len(grid.columns) * at / count) for at in range(count + 1)]
     cut = []
     for at in range(count):
         part = slice(ends[at], ends[at + 1])
-        rows = [row._replace(places=row.places[part]) for row in grid.rows]
+        rows = [row._replace(cells=row.cells[part]) for row in grid.rows]
         cut.append(
             replace(
                 grid,
                 title=grid.title if count == 1 else f"{grid.title}, {at + 1} of {count}",
                 columns=grid.columns[part],
-                rows=[row for row in rows if any(place.cell for place in row.places)],
+                rows=[row for row in rows if any(shown.cell for shown in row.cells)],
                 caption=grid.caption if at == 0 else "As above.",
             )
         )
     return cut
 
 
-def _shown(name: str, cell: Cell | None, best: str | None, rows: tuple[int, int]) -> Shown:
+def _shown(name: str, cell: Cell | None, best: str | None, rows: tuple[int, int]) -> ShownCell:
     if cell is None:
-        return Shown(None)
+        return ShownCell(None)
     own = (cell.n_members, cell.n_nonmembers)
-    return Shown(
+    return ShownCell(
         cell,
         best=name == best and cell.low > 0.5,
         n="" if own == rows else f"{own[0]:,} + {own[1]:,}",
     )
 
 
-def _behind(cells: Sequence[Cell | None], rows: tuple[int, int]) -> str:
+def _row_counts(cells: Sequence[Cell | None], rows: tuple[int, int]) -> str:
     seeds = {
         cell.n_seeds
         for cell in cells
@@ -134,5 +136,5 @@ def _behind(cells: Sequence[Cell | None], rows: tuple[int, int]) -> str:
     }
     if not seeds:
         return ""
-    most = max(seeds)
-    return f"{rows[0]:,} + {rows[1]:,}, {most} {'seed' if most == 1 else 'seeds'}"
+    n_seeds = max(seeds)
+    return f"{rows[0]:,} + {rows[1]:,}, {n_seeds} {'seed' if n_seeds == 1 else 'seeds'}"

@@ -1,4 +1,4 @@
-"""Tables of texts without columns that say nothing: empty ones go, a value of all is said once."""
+"""Tables of texts without empty columns; a value that all rows share stands in the caption."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ class Listing:
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    worded: tuple[bool, ...]
-    """Whether a column holds words, which stand to the left."""
+    text_columns: tuple[bool, ...]
+    """Whether a column holds words, which are aligned to the left."""
 
 
 def listing(
@@ -26,24 +26,24 @@ def listing(
     Args:
         title: of the table.
         columns: heads; the first column is always kept.
-        rows: texts, one a column; empty where there is nothing to say.
-        caption: what stands under the title.
+        rows: texts, one a column; empty where there is no value.
+        caption: the text under the title.
     """
     if not rows:
         return None
     values = [list(dict.fromkeys(row[at] for row in rows)) for at in range(len(columns))]
-    # A single row differs from no other: whatever it says is kept.
-    alike = [len(rows) > 1 and len(found) == 1 for found in values]
-    kept = [0, *(at for at in range(1, len(columns)) if not alike[at] and any(values[at]))]
-    said = [
+    # A single row has no other to differ from: all its columns are kept.
+    equal = [len(rows) > 1 and len(found) == 1 for found in values]
+    kept = [0, *(at for at in range(1, len(columns)) if not equal[at] and any(values[at]))]
+    common = [
         f"{columns[at]} of all: {values[at][0]}."
         for at in range(1, len(columns))
-        if alike[at] and values[at][0]
+        if equal[at] and values[at][0]
     ]
     return Listing(
         title=title,
-        caption=" ".join([caption, *said]).strip(),
+        caption=" ".join([caption, *common]).strip(),
         columns=tuple(columns[at] for at in kept),
         rows=tuple(tuple(row[at] or NOTHING for at in kept) for row in rows),
-        worded=tuple(any(text[:1].isalpha() for text in values[at]) for at in kept),
+        text_columns=tuple(any(text[:1].isalpha() for text in values[at]) for at in kept),
     )

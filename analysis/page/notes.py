@@ -47,7 +47,7 @@ def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
         notes.append(
             f"{name}: {pooled} of {facts['strata']} strata "
             f"({facts['strata_pooled']['rows']} rows) are too small to be balanced on "
-            "both sides (or their groups too large); they were drawn from as one."
+            "both sides (or their groups too large); they were drawn as one stratum."
         )
     if facts["too_long"] and facts["long_examples"] != "drop":
         treatment = {"truncate": "cut to it", "split": "left whole, over several windows"}

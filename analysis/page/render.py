@@ -12,7 +12,7 @@ from typing import Any
 from analysis.arm import axis_names
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import Cell, contaminated_cohorts, split_by_cohort
-from analysis.page.examples import shown_examples
+from analysis.page.examples import extreme_examples
 from analysis.page.listing import Listing, listing
 from analysis.page.report import Report
 from analysis.page.streams import stream_rows, stream_sentences
@@ -22,8 +22,8 @@ from analysis.page.views import (
     copies_grids,
     dataset_grids,
     detector_order,
-    differ,
     difference_rows,
+    grids_differ,
     rates_grids,
     retrained_grids,
     variants_grids,
@@ -67,7 +67,7 @@ def _context(report: Report) -> dict[str, Any]:
         "report": report,
         "sentences": summary_sentences(tables),
         "checks": check_validity(
-            tables, report.audits, report.fed, [one.facts for one in report.backgrounds]
+            tables, report.audits, report.copy_outcomes, [one.facts for one in report.backgrounds]
         ),
         "lists": {
             "datasets": _datasets(report),
@@ -100,7 +100,7 @@ def _context(report: Report) -> dict[str, Any]:
         default = arms_grids(tables, detectors, "default")
         context["grids"] = {
             "tuned": tuned,
-            "default": default if differ(tuned, default) else [],
+            "default": default if grids_differ(tuned, default) else [],
             "dataset": dataset_grids(best.table, detectors),
             "copies": copies_grids(find_trend_arm(tables, best) or best.table, detectors),
             "variants": variants_grids(contaminated_cohorts(tables), detectors),
@@ -108,7 +108,7 @@ def _context(report: Report) -> dict[str, Any]:
             "rates": rates_grids(best, detectors),
         }
         context["differences"] = difference_rows(report.analysis, best, detectors)
-        context["examples"] = shown_examples(report, best)
+        context["examples"] = extreme_examples(report, best)
     return context
 
 
@@ -170,7 +170,7 @@ def _choices(report: Report) -> Listing | None:
             for choice in found.choices
             if choice.default not in ("default", "-") or choice.tuned != choice.default
         ],
-        "The tune AUC is the one the choice was made by, hence optimistic. Detectors without "
+        "The choice was made by the tune AUC, which is therefore optimistic. Detectors without "
         "settings are left out.",
     )
 

@@ -51,14 +51,14 @@ class Report:
     """By label; see `analysis.checks.validity.check_validity`."""
     streams: Sequence[Stream] = ()
     """What each model was trained on."""
-    fed: Mapping[str, CopyOutcomes] = field(default_factory=dict)
+    copy_outcomes: Mapping[str, CopyOutcomes] = field(default_factory=dict)
     """What became of the copies of each trained model, by its label."""
     backgrounds: Sequence[BackgroundAudit] = ()
     """What the audit of each background's text found."""
-    gains: Sequence[AccuracyGainTable] = ()
+    accuracy_gains: Sequence[AccuracyGainTable] = ()
     """What the benchmark scores gained; empty where no dataset has closed answers."""
-    along: TrajectoryView | None = None
-    """Detection along training; None where no model was kept along the way."""
+    trajectory: TrajectoryView | None = None
+    """Detection along training; None where no checkpoint was kept."""
     figures: Sequence[ReportFigure] = ()
     cost: Sequence[CostRow] = ()
     provenance: Sequence[Fact] = ()

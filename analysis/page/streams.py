@@ -185,7 +185,7 @@ def stream_rows(streams: Sequence[Stream]) -> list[StreamRow]:
         found.setdefault(Cohort(tuple(stream.axes.items()), stream.model), []).append(stream)
     return [
         StreamRow(
-            arm=cohort.label() or "the only one",
+            arm=cohort.label() or "single arm",
             model=cohort.model,
             seeds=", ".join(str(one.seed) for one in same),
             # Seeds differ in nothing else, hence not in the length of their stream.
@@ -202,7 +202,7 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
     """Say which copies were not read and why, and what the share of copies means."""
     planned = sum(one.copies.planned for one in streams)
     lost = {
-        "never reached, as training ends with the last whole window of its epochs": sum(
+        "never reached, because training ends with the last whole window of an epoch": sum(
             one.copies.never for one in streams
         ),
         "cut by the end of the last whole window and read in part": sum(
@@ -231,10 +231,10 @@ def _share_sentence(spiked: Sequence[Stream]) -> str:
     sentence = f"Copies make up {text} of the tokens of a training stream."
     if shares[-1] > _HIGH_SHARE:
         sentence += (
-            " In a real corpus a benchmark is a far smaller share. Where copies are so dense, much "
-            "of the training is on the examples themselves and on texts of their kind, so these "
-            "AUCs compare detectors and settings with each other; they do not say how detectable "
-            "a text is in a large corpus."
+            " In a real corpus a benchmark is a far smaller share. With so many copies, much of "
+            "the training is on the examples themselves and on similar texts. These AUCs compare "
+            "detectors and settings with each other; they do not say how detectable a text is in a "
+            "large corpus."
         )
     return sentence
 

@@ -8,14 +8,14 @@ from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose
 from analysis.figures.trajectory import best_detectors, fading_detectors
 from analysis.metrics_table import Cell
-from analysis.page.grid import Grid, GridRow, Head, Shown, blocks, by_detector
+from analysis.page.grid import Grid, GridRow, Head, ShownCell, split_table, tables_by_detector
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
 from analysis.trajectory.fading import FADING_TREND
 
 Row = Mapping[str, Any]
 
-_LEAST_TOLD = 30
+_MIN_MEMBERS = 30
 """Fewer members than this make no end point of a sentence."""
 
 
@@ -37,18 +37,20 @@ def trajectory_view(found: TrajectoryTables, axes: Sequence[str]) -> TrajectoryV
         found: the tables.
         axes: the swept axes.
     """
-    along = [row for row in found.progress.to_pylist() if row["dataset"] == POOLED]
+    pooled = [row for row in found.progress.to_pylist() if row["dataset"] == POOLED]
     fading = found.fading.to_pylist()
-    best = best_detectors(along)
+    best = best_detectors(pooled)
     if not best:
         return TrajectoryView(sentences=(), progress=(), fading=())
-    arms = list(dict.fromkeys(_arm(row, axes) for row in along))
+    arms = list(dict.fromkeys(_arm(row, axes) for row in pooled))
     progress = []
-    faded = []
+    fading_tables = []
     for arm in arms:
-        progress += _progress_grids(arm, [row for row in along if _arm(row, axes) == arm], best)
+        progress += _progress_grids(arm, [row for row in pooled if _arm(row, axes) == arm], best)
         for name in fading_detectors(best, len(arms)):
-            faded += _fading_grids(arm, [row for row in fading if _arm(row, axes) == arm], name)
+            fading_tables += _fading_grids(
+                arm, [row for row in fading if _arm(row, axes) == arm], name
+            )
     return TrajectoryView(
         sentences=tuple(
             sentence
@@ -57,7 +59,7 @@ def trajectory_view(found: TrajectoryTables, axes: Sequence[str]) -> TrajectoryV
             for sentence in _sentences(arm, [r for r in fading if _arm(r, axes) == arm], name)
         ),
         progress=tuple(progress),
-        fading=tuple(faded),
+        fading=tuple(fading_tables),
     )
 
 
@@ -75,7 +77,7 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
         return []
     first = points[0]
     # The longest times are those of few examples.
-    last = [row for row in points if row["n_members"] >= _LEAST_TOLD or row is points[1]][-1]
+    last = [row for row in points if row["n_members"] >= _MIN_MEMBERS or row is points[1]][-1]
     where = f"{arm}: under" if arm else "Under"
     if trend["high"] < 0:
         verdict = "examples fade after they were seen"
@@ -99,7 +101,8 @@ def _interval(row: Row) -> str:
 def _when(row: Row) -> str:
     if row["since_high"] == 0:
         return "in the step of the last copy"
-    return f"{row['since']} steps after it"
+    steps = "1 step" if row["since"] == "1" else f"{row['since']} steps"
+    return f"{steps} after it"
 
 
 def _tuned(rows: Sequence[Row], detector: str) -> list[Row]:
@@ -122,15 +125,15 @@ def _progress_grids(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[
         seen = next((cell.n_members for cell in found if cell), 0)
         note = f"{tokens[step]:,} tokens, {seen:,} members seen"
         if any(found) or unseen:
-            places = [Shown(cell, n=_other(cell, seen)) for cell in [*found, unseen]]
-            lines.append(GridRow(Head(f"step {step:,}", note), places))
-    return by_detector(
-        "Detectors along training" + (f" ({arm})" if arm else ""),
+            cells_shown = [ShownCell(cell, n=_other(cell, seen)) for cell in [*found, unseen]]
+            lines.append(GridRow(Head(f"step {step:,}", note), cells_shown))
+    return tables_by_detector(
+        "Detectors during training" + (f" ({arm})" if arm else ""),
         [*order, f"not seen yet, {best[0]}"],
         lines,
         "AUC with its interval; tuned settings (chosen under the last model), all datasets "
-        "pooled. Members of which the model had seen at least one whole copy by then; in the last "
-        "row those of which it had seen none, with their own number.",
+        "pooled. Members of which the model had seen at least one whole copy by then; the last row "
+        "is of the members of which it had seen none, with their own number.",
     )
 
 
@@ -145,12 +148,12 @@ def _fading_grids(arm: str, rows: Sequence[Row], detector: str) -> list[Grid]:
     if not found:
         return []
     cells = {(row["copies"], row["since"]): _cell(row) for row in found}
-    places = {
+    cells_shown = {
         label: [cells.get((label, since)) for since in bins]
         for label in labels
         if label == ALL or is_dose(label)
     }
-    return blocks(
+    return split_table(
         Grid(
             title=f"By steps since the last copy, {detector}" + (f" ({arm})" if arm else ""),
             corner="Copies seen",
@@ -158,9 +161,9 @@ def _fading_grids(arm: str, rows: Sequence[Row], detector: str) -> list[Grid]:
             rows=[
                 GridRow(
                     Head(label),
-                    [Shown(cell, n=f"{cell.n_members:,}" if cell else "") for cell in found],
+                    [ShownCell(cell, n=f"{cell.n_members:,}" if cell else "") for cell in found],
                 )
-                for label, found in places.items()
+                for label, found in cells_shown.items()
             ],
             caption="AUC with its interval over pairs of a member and a model that has seen it, "
             "each placed among the non-members under the same model; tuned setting, datasets "

@@ -6,12 +6,23 @@ from typing import NamedTuple
 from analysis.arm import MODEL_FREE, axis_column
 from analysis.copy_bins import copies_order
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.grid import Grid, GridRow, Head, Shown, blocks, by_detector, line, unmarked
+from analysis.page.grid import (
+    Grid,
+    GridRow,
+    Head,
+    ShownCell,
+    split_table,
+    table_line,
+    tables_by_detector,
+    without_best,
+)
 from analysis.results import Analysis
 from analysis.selection.ranking import reported_cell
 from analysis.summary import Headline
 
-_COUNTED = "Under each head: members + non-members, seeds; a number of other rows says so itself."
+_COUNTS_NOTE = (
+    "Under each head: members + non-members, seeds; a value of other rows shows its own counts."
+)
 
 
 class DifferenceRow(NamedTuple):
@@ -27,11 +38,11 @@ def detector_order(best: CohortMetrics, tables: Sequence[CohortMetrics]) -> list
     """Return all detectors, by falling tuned AUC in the headline's arm, controls last."""
     names = dict.fromkeys(name for table in tables for name in table.values("detector"))
 
-    def height(name: str) -> tuple[bool, float]:
+    def sort_key(name: str) -> tuple[bool, float]:
         cell = reported_cell(best, name)
         return (name in MODEL_FREE, -cell.value if cell is not None and cell.available else 9.0)
 
-    return sorted(names, key=height)
+    return sorted(names, key=sort_key)
 
 
 def arms_grids(
@@ -43,23 +54,24 @@ def arms_grids(
         cells = [_selected(table, name, selection) for name in detectors]
         model = "" if table.cohort.model == "contaminated" else f"{table.cohort.model} model"
         arm = table.cohort.label()
-        row = line(arm or model or "all members", model if arm else "", detectors, cells)
-        lines.append(unmarked(row) if model else row)
-    return by_detector(
+        row = table_line(arm or model or "all members", model if arm else "", detectors, cells)
+        lines.append(without_best(row) if model else row)
+    return tables_by_detector(
         f"Detectors and arms, {selection} settings",
         detectors,
         lines,
         "AUC with its interval; all datasets pooled (mean of the datasets' AUCs, "
-        "weighted by members), members with at least one copy. Bold: an arm's best, the highest "
-        f"lower end on the rows that most detectors share, where it lies above 0.5. {_COUNTED}",
+        "weighted by members), members with at least one copy. Bold: the best of an arm, with the "
+        f"highest lower end on the rows that most detectors share, where that is above 0.5. "
+        f"{_COUNTS_NOTE}",
     )
 
 
-def differ(one: Sequence[Grid], other: Sequence[Grid]) -> bool:
+def grids_differ(one: Sequence[Grid], other: Sequence[Grid]) -> bool:
     """Say whether two renderings of the same arms show different numbers anywhere."""
 
     def cells(grids: Sequence[Grid]) -> list[Cell | None]:
-        return [place.cell for grid in grids for row in grid.rows for place in row.places]
+        return [shown.cell for grid in grids for row in grid.rows for shown in row.cells]
 
     # Compared as text, in which a missing number equals a missing number.
     return [str(cell) for cell in cells(one)] != [str(cell) for cell in cells(other)]
@@ -93,7 +105,7 @@ def copies_grids(table: CohortMetrics, detectors: Sequence[str]) -> list[Grid]:
         "By realised copies",
         {_copies_head(label): {"copies": label} for label in labels},
         "Tuned settings, all datasets pooled. Numbers of copies with too few members are left "
-        "out; 0 are members that drew no copy.",
+        "out; 0 copies: members that drew none.",
     )
 
 
@@ -110,14 +122,14 @@ def variants_grids(tables: Sequence[CohortMetrics], detectors: Sequence[str]) ->
                 for name in detectors
             ]
             arm = table.cohort.label()
-            lines.append(line(variant, arm, detectors, cells))
-    return by_detector(
+            lines.append(table_line(variant, arm, detectors, cells))
+    return tables_by_detector(
         "By variant of the copies",
         detectors,
         lines,
         "AUC with its interval; tuned settings, all datasets pooled. Detectors are always "
-        "asked about the whole example, whatever its copies carried; members of one variant "
-        f"against all non-members. {_COUNTED}",
+        "given the whole example, whatever its copies carried. The members of one variant are "
+        f"compared with all non-members. {_COUNTS_NOTE}",
     )
 
 
@@ -130,14 +142,15 @@ def retrained_grids(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -
         for copies, name in (("0", "forgotten"), ("all", "kept")):
             cells = [reported_cell(table, detector, copies=copies) for detector in detectors]
             if any(cell is not None for cell in cells):
-                lines.append(line(name, table.cohort.label(), detectors, cells))
-    return by_detector(
+                lines.append(table_line(name, table.cohort.label(), detectors, cells))
+    return tables_by_detector(
         "Trained again without the forget set",
         detectors,
         lines,
-        "AUC with its interval; tuned settings, all datasets pooled. The forgotten are "
-        "members of the arm that this model never saw: what a perfect removal leaves. The kept "
-        f"have their copies. Both against the same non-members. {_COUNTED}",
+        "AUC with its interval; tuned settings, all datasets pooled. Forgotten: members of the "
+        "arm that this model never saw; their AUC is what a perfect removal leaves. Kept: members "
+        "with their copies. Both are compared with the same non-members. "
+        f"{_COUNTS_NOTE}",
     )
 
 
@@ -152,13 +165,13 @@ def rates_grids(best: Headline, detectors: Sequence[str]) -> list[Grid]:
     def percent(metric: str) -> str:
         return f"{float(metric.removeprefix('tpr@')) * 100:g} %"
 
-    every = [name for name in table.values("metric") if name.startswith("tpr@")]
-    held = [
+    all_metrics = [name for name in table.values("metric") if name.startswith("tpr@")]
+    unsupported = [
         metric
-        for metric in every
+        for metric in all_metrics
         if not any((cell := rate(name, metric)) and cell.available for name in detectors)
     ]
-    metrics = [metric for metric in every if metric not in held]
+    metrics = [metric for metric in all_metrics if metric not in unsupported]
     rows = []
     for detector in detectors if metrics else ():
         cells = [rate(detector, metric) for metric in metrics]
@@ -170,14 +183,16 @@ def rates_grids(best: Headline, detectors: Sequence[str]) -> list[Grid]:
                 GridRow(
                     Head(detector, note),
                     [
-                        Shown(cell, n=n if cell and cell.available and n != note else "")
+                        ShownCell(cell, n=n if cell and cell.available and n != note else "")
                         for cell, n in zip(cells, counts, strict=True)
                     ],
                 )
             )
     where = table.cohort.label()
-    lacking = f" n is too small for {', '.join(map(percent, held))} FPR." if held else ""
-    return blocks(
+    lacking = (
+        f" n is too small for {', '.join(map(percent, unsupported))} FPR." if unsupported else ""
+    )
+    return split_table(
         Grid(
             title="True-positive rate at a fixed false-positive rate"
             + (f" ({where})" if where else ""),
@@ -222,15 +237,15 @@ def _one_arm(
 ) -> list[Grid]:
     """Return one arm's tuned AUCs; a line's head, and which part of the rows it is of."""
     lines = [
-        line(head, "", detectors, [reported_cell(table, name, **part) for name in detectors])
+        table_line(head, "", detectors, [reported_cell(table, name, **part) for name in detectors])
         for head, part in parts.items()
     ]
     where = table.cohort.label()
-    return by_detector(
+    return tables_by_detector(
         title + (f" ({where})" if where else ""),
         detectors,
         lines,
-        f"AUC with its interval. {caption} {_COUNTED}",
+        f"AUC with its interval. {caption} {_COUNTS_NOTE}",
     )
 
 

@@ -290,9 +290,9 @@ def _bounds(
         return low, high
     sides = [quantity.side] if quantity.side else list(_SIDES)
     # Something that happens with this probability is missed in n groups just often enough.
-    reach = sum(
+    margin = sum(
         1 - ((1 - confidence) / 2) ** (1 / max(sum(one.groups[side] for one in found), 1))
         for side in sides
     )
     least = 0.0 if quantity.name == "accuracy" else -1.0
-    return max(low - reach, least), min(high + reach, 1.0)
+    return max(low - margin, least), min(high + margin, 1.0)

@@ -88,7 +88,7 @@ def trajectory_tables(
     Args:
         checkpoints: of all arms and seeds.
         settings: how intervals are made; members that have seen nothing yet are always apart.
-        progress: told cohorts done and in all.
+        progress: called with the number of cohorts done, and of all.
 
     Raises:
         InputError: when two checkpoints agree in axes, seed and step.
@@ -99,7 +99,7 @@ def trajectory_tables(
     for model in checkpoints:
         values = tuple((key, model.axes.get(key, "")) for key in axes)
         cohorts.setdefault(values, []).append(model)
-    along: list[dict[str, Any]] = []
+    progress_rows: list[dict[str, Any]] = []
     fading: list[dict[str, Any]] = []
     for done, (values, same) in enumerate(cohorts.items()):
         if progress is not None:
@@ -108,10 +108,10 @@ def trajectory_tables(
         head = {axis_column(key): value for key, value in values}
         for column, selections in picked.items():
             for one in work:
-                along += _progress_rows(head, one, column, selections, settings)
+                progress_rows += _progress_rows(head, one, column, selections, settings)
             fading += fading_rows(head, work, column, selections, settings)
     return TrajectoryTables(
-        pa.Table.from_pylist(along, schema=progress_schema(axes)),
+        pa.Table.from_pylist(progress_rows, schema=progress_schema(axes)),
         pa.Table.from_pylist(fading, schema=fading_schema(axes)),
     )
 
@@ -198,9 +198,9 @@ def _without_parts(work: PreparedCohort, since: Sequence[npt.NDArray[np.int64]])
     """
     arms = []
     for arm, steps in zip(work.arms, since, strict=True):
-        told = (steps < 0) | (arm.loaded.copies > 0)
-        comparable = {name: place.among(told) for name, place in arm.comparable.items()}
-        arms.append(replace(arm, comparable=comparable))
+        whole_or_unseen = (steps < 0) | (arm.loaded.copies > 0)
+        compared = {name: rows.subset(whole_or_unseen) for name, rows in arm.compared.items()}
+        arms.append(replace(arm, compared=compared))
     return replace(work, arms=arms)
 
 
@@ -220,6 +220,6 @@ def _progress_rows(
         for row in work.metric_rows(column, selection, measured):
             if row["metric"] != AUC or (row["copies"] == ALL and row["n_members"] < 2):
                 continue
-            kept = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
-            rows.append({**kept, **head, "step": one.step, "tokens": one.tokens})
+            values = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
+            rows.append({**values, **head, "step": one.step, "tokens": one.tokens})
     return rows

@@ -76,14 +76,14 @@ def fading_schema(axes: Sequence[str]) -> pa.Schema:
     )
 
 
-def since_bins(most: int) -> list[SinceBin]:
+def since_bins(max_steps: int) -> list[SinceBin]:
     """Return the bins up to that many steps.
 
     >>> [one.label for one in since_bins(9)]
     ['0', '1', '2-3', '4-7', '8-15']
     """
     found, low = [SinceBin(0, 0)], 1
-    while low <= most:
+    while low <= max_steps:
         found.append(SinceBin(low, 2 * low - 1))
         low *= 2
     return found
@@ -166,7 +166,7 @@ def _pairs(every: Sequence[PreparedCheckpoint], seed: int, column: Column) -> _P
     for one in every:
         for arm, since in zip(one.work.arms, one.since, strict=True):
             if arm.loaded.arm.seed == seed:
-                for rows in (compared.rows(column) for compared in arm.comparable.values()):
+                for rows in (compared.rows(column) for compared in arm.compared.values()):
                     part = _block(one, arm, since, rows, column, block=len(parts))
                     parts += [] if part is None else [(one.step, part)]
     if not parts:

@@ -45,7 +45,7 @@ class ChunkSize(NamedTuple):
     chunk: int
 
 
-class Reduced(NamedTuple):
+class VocabularyStatistics(NamedTuple):
     """Statistics of all positions pushed, float32 or int32, shape [positions]."""
 
     log_probability: npt.NDArray[np.float32]
@@ -91,7 +91,7 @@ class VocabularyReduction:
         self._buffer = torch.empty(self._size, dtype=torch.float32, device=device)
         self._waiting: list[tuple[Tensor, Tensor, npt.NDArray[np.int64]]] = []
         self._rows_waiting = 0
-        self._result = Reduced(
+        self._result = VocabularyStatistics(
             log_probability=np.full(positions, np.nan, np.float32),
             mean=np.full(positions, np.nan, np.float32),
             deviation=np.full(positions, np.nan, np.float32),
@@ -107,7 +107,7 @@ class VocabularyReduction:
         while self._rows_waiting >= self._size.block:
             self._reduce_waiting(head)
 
-    def finish(self, head: Head | None) -> Reduced:
+    def finish(self, head: Head | None) -> VocabularyStatistics:
         """Reduce what still waits and return all statistics."""
         while head is not None and self._rows_waiting:
             self._reduce_waiting(head)
@@ -152,7 +152,7 @@ class VocabularyReduction:
 
     def _block(
         self, fill: Callable[[Tensor, int, int], None], targets: Tensor, true: Tensor
-    ) -> Reduced:
+    ) -> VocabularyStatistics:
         """Reduce one block over all chunks; `fill` writes logits of columns [first, last)."""
         rows, chunk = len(targets), self._size.chunk
         starts = range(0, self._vocabulary, chunk)
@@ -177,7 +177,7 @@ class VocabularyReduction:
         above = sums[:, 4, :rows].sum(0) - (own > true).float()
         return _join(sums[:, :4, :rows], own, above)
 
-    def _store(self, block: Reduced, slots: npt.NDArray[np.int64]) -> None:
+    def _store(self, block: VocabularyStatistics, slots: npt.NDArray[np.int64]) -> None:
         for into, values in zip(self._result, block, strict=True):
             into[slots] = values
 
@@ -201,7 +201,7 @@ def chunk_sums(logits: Tensor, true: Tensor) -> Tensor:
     return torch.stack([maximum, weight.sum(1), first.sum(1), (first * distance).sum(1), above])
 
 
-def _join(sums: Tensor, own: Tensor, above: Tensor) -> Reduced:
+def _join(sums: Tensor, own: Tensor, above: Tensor) -> VocabularyStatistics:
     """Join the chunks' sums [chunks, 4, rows] in float64."""
     maximum, zeroth, first, second = sums.cpu().double().unbind(1)
     highest = maximum.amax(0)
@@ -212,7 +212,7 @@ def _join(sums: Tensor, own: Tensor, above: Tensor) -> Reduced:
     mean = (weight * (first + shift * zeroth)).sum(0) / total
     square = (weight * (second + 2 * shift * first + shift**2 * zeroth)).sum(0) / total
     log_total = total.log()
-    return Reduced(
+    return VocabularyStatistics(
         log_probability=(own.cpu().double() - highest - log_total).float().numpy(),
         mean=(mean - log_total).float().numpy(),
         deviation=(square - mean**2).clamp(min=0).sqrt().float().numpy(),

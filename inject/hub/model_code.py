@@ -3,8 +3,8 @@
 A configuration may name a class as `owner/name--module.Class` (`auto_map`); transformers then runs
 the newest code of that repository, whatever the commit of the model. Where such code may run
 (`trust_remote_code`), its repository is resolved like any other, its commit enters the identity,
-and the loader is told to take that commit. A folder that takes code from several other repositories
-is refused, as the loader can be told of one commit only.
+and the loader takes that commit. A folder that takes code from several other repositories
+is refused, as the loader takes one commit only.
 """
 
 import json

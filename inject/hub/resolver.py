@@ -140,12 +140,6 @@ def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> st
     return commit if _COMMIT.fullmatch(commit) else None
 
 
-def forget_commits() -> None:
-    """Forget what the hub has answered in this process."""
-    _resolved.cache_clear()
-    describe_repository.cache_clear()
-
-
 def first_line(error: BaseException) -> str:
     """Return the kind and the first line of an error of a library."""
     lines = str(error).strip().splitlines() or ["no message"]

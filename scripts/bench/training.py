@@ -28,10 +28,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
-from train.loop.dataset import Stream, collate
-from train.loop.record import Moment
+from train.loop.dataset import WindowSequence, collate
+from train.loop.record import TrainingProgress
 from train.loop.schedule import learning_rate
 from train.loop.training_loop import train
+from train.loop.training_run import TrainingData, TrainingRun
 from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
 
@@ -99,7 +100,7 @@ class Turns:
         self._done = 0
         self._resumed = time.perf_counter()
 
-    def __call__(self, moment: Moment) -> None:
+    def __call__(self, moment: TrainingProgress) -> None:
         """Take the times of one turn: seconds a step."""
         started = time.perf_counter()
         done = moment.tokens // SETTINGS.batch_tokens
@@ -130,7 +131,7 @@ def main() -> None:
 
     tokens = options.steps * SETTINGS.batch_tokens
     view = clean_view(RandomTokens(tokens, VOCABULARY), tokens=tokens, context=SETTINGS.context)
-    stream = Stream(view, epochs=1, seed=0)
+    stream = WindowSequence(view, epochs=1, seed=0)
     started = time.perf_counter()
     batches = [
         collate([stream[i] for i in range(first, first + SETTINGS.batch_windows)])["input_ids"]
@@ -144,10 +145,8 @@ def main() -> None:
             Path(folder),
             model=new_model(),
             tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
-            view=view,
-            ledger=ExposureRecorder(view, [], {}),
-            settings=SETTINGS,
-            seed=0,
+            data=TrainingData(view=view, recorder=ExposureRecorder(view, [], {})),
+            run=TrainingRun(settings=SETTINGS, seed=0),
             progress=turns,
         )
     ours = statistics.median(turns.ours[WARM_UP_TURNS:])

@@ -39,7 +39,8 @@ def export_run(
         progress: called with the tokens done, and the tokens in all.
 
     Raises:
-        InputError: no such arm, or several and none chosen; an artifact is gone; as `export_view`.
+        InputError: no such arm, or several and none chosen; an artifact is missing or damaged; as
+            `export_view`.
     """
     chosen = _chosen(run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream)
     corpus = open_run_corpus(folder, chosen.corpus)

@@ -5,6 +5,7 @@ module hands over folders, tables and settings, and words nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from analysis.figures import ReportFigure
 from analysis.page.content import PageInputs
@@ -121,16 +122,15 @@ def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> lis
 def _trained_model(
     step: Step, arms: Mapping[str, ArmExperiment], report: RunReport
 ) -> TrainedModel:
-    arm = arms.get(step.digest)
     audit = step.inputs.get("audit")
-    return TrainedModel(
+    model = TrainedModel(
         label=step.label,
         digest=step.digest,
-        axes=None if arm is None else arm.labels,
-        seed=None if arm is None else arm.seed,
         folder=report.artifact(step).path,
         audit=None if audit is None else report.artifact(audit).path,
     )
+    arm = arms.get(step.digest)
+    return model if arm is None else replace(model, axes=arm.labels, seed=arm.seed)
 
 
 def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:

@@ -18,7 +18,7 @@ import torch
 from inject.errors import SpikeinError
 from tests.train.killable import go
 from train.execution import ExecutionSettings
-from train.loop.dataset import Stream
+from train.loop.dataset import WindowSequence
 from train.loop.record import Record
 from train.processes.environment import rank
 
@@ -26,7 +26,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     how, at = (sys.argv[6], int(sys.argv[7])) if len(sys.argv) > 6 else ("", 0)
     reached = False
-    original, fetch = Record.read, Stream.__getitem__
+    original, fetch = Record.read, WindowSequence.__getitem__
 
     def read(self: Record) -> None:
         global reached
@@ -35,12 +35,12 @@ if __name__ == "__main__":
         if reached and how in ("KILL", "STOP"):
             os.kill(os.getpid(), signal.Signals[f"SIG{how}"])
 
-    def getitem(self: Stream, position: int) -> object:
+    def getitem(self: WindowSequence, position: int) -> object:
         if reached and how == "fetch":
             time.sleep(3600)
         return fetch(self, position)
 
-    with patch.object(Record, "read", read), patch.object(Stream, "__getitem__", getitem):
+    with patch.object(Record, "read", read), patch.object(WindowSequence, "__getitem__", getitem):
         try:
             go(
                 Path(sys.argv[1]),

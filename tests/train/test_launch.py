@@ -11,15 +11,15 @@ from train.launch import ProcessFailed, launch
 
 
 def ranks(*arguments: object, processes: int = 2) -> list[str]:
-    told: list[str] = []
+    lines: list[str] = []
     launch(
         "tests.train.ranks",
         [str(one) for one in arguments],
         processes=processes,
         environment={},
-        told=told.append,
+        on_line=lines.append,
     )
-    return told
+    return lines
 
 
 def test_all_find_their_place_and_rank_0_is_heard():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from train.cost import PEAKS
-from train.loop.record import Speed
+from train.loop.record import ModelFlops
 from train.mfu import operations_per_token, peak_of, peak_operations
 from train.models.shapes import Shape, build_model, flops_per_token
 
@@ -45,6 +45,6 @@ def test_nobody_says():
 
 
 def test_utilisation():
-    speed = Speed(operations_per_token=6e9, peak=PEAKS["h200"] * 2)
+    speed = ModelFlops(operations_per_token=6e9, peak=PEAKS["h200"] * 2)
     assert speed.utilisation(100_000) == pytest.approx(6e14 / (2 * 989.4e12))
-    assert math.isnan(Speed().utilisation(100.0))
+    assert math.isnan(ModelFlops().utilisation(100.0))

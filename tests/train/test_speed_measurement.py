@@ -5,7 +5,7 @@ import torch
 
 from train.models.shapes import Shape, load_shape
 from train.settings import TrainSettings
-from train.speed_measurement import small_enough, training_rate
+from train.speed_measurement import shrink_to_fit, training_rate
 
 SETTINGS = TrainSettings(context=64, batch_tokens=256)
 TINY = Shape(architecture="llama", hidden=16, layers=2, heads=2, intermediate=32, context=64)
@@ -26,7 +26,7 @@ def test_a_small_shape_is_measured_itself():
 def test_what_is_measured_is_never_more_than_a_second_or_so_of_work(name):
     shape = load_shape(name)
     settings = TrainSettings(context=2048, batch_tokens=2048 * 256)
-    sample = small_enough(shape, 32_000, settings)
+    sample = shrink_to_fit(shape, 32_000, settings)
     assert sample.fits
     assert sample.flops <= 4e10
     assert sample.parameters <= 30_000_000

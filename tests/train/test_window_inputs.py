@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.settings import Copies, Placement
 from tests.inject.streams import random_source, separators_of, spiked_examples
-from train.window_inputs import IGNORED, Feeding, document_begins, document_positions, feeding
+from train.window_inputs import (
+    IGNORED,
+    WindowInputs,
+    document_begins,
+    document_positions,
+    window_inputs,
+)
 
 CONTEXT = 32
 
@@ -36,7 +42,7 @@ def test_labels_are_the_answers_of_the_copies_and_nothing_else(seed: int, policy
     view, names, tokens = planned(policy, seed)
     random = np.random.default_rng(seed)
     answers = {name: random.random(len(ids)) < 0.4 for name, ids in tokens.items()}
-    fed = Feeding(view, masks=[answers[one.example_id] for one in names], separate=False)
+    fed = WindowInputs(view, masks=[answers[one.example_id] for one in names], separate=False)
     # Oracle: write every copy's answer tokens at its own place in an array over the stream.
     wanted = np.full(view.n_tokens, IGNORED)
     for name, start in zip(names, view.text_starts(), strict=True):
@@ -55,7 +61,7 @@ def test_labels_are_the_answers_of_the_copies_and_nothing_else(seed: int, policy
 @settings(max_examples=30, deadline=None)
 def test_positions_count_from_the_start_of_each_document(seed: int, policy: str) -> None:
     view, _, _ = planned(policy, seed)
-    fed = Feeding(view, masks=None, separate=True)
+    fed = WindowInputs(view, masks=None, separate=True)
     starts = set(view.document_starts().tolist())
     for window in range(view.n_windows):
         ids = view.window(window)
@@ -79,5 +85,5 @@ def test_documents_of_one_token_begin_anew() -> None:
 @pytest.mark.parametrize(("masks", "separate"), [([], False), (None, True)])
 def test_nothing_is_brought_where_nothing_is_asked_for(masks, separate: bool) -> None:
     view, _, _ = planned("splice", 0)
-    assert feeding(view, masks=None, separate=False) is None
-    assert feeding(view, masks=masks, separate=separate) is not None
+    assert window_inputs(view, masks=None, separate=False) is None
+    assert window_inputs(view, masks=masks, separate=separate) is not None

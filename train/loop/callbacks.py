@@ -1,8 +1,8 @@
-"""What happens between two optimiser steps: the clock starts, restarts are saved, models are kept.
+"""Callbacks between two optimiser steps: they start the clock, write heartbeats and save models.
 
-A restart's checkpoint (`checkpoint-N`) is the trainer's, with everything that goes on needs; a kept
-model (`step-N`) is a whole model for the detectors. Both lie in the folder that survives a kill,
-each complete or absent; kept models move into the artifact when the run ends.
+A checkpoint to resume from (`checkpoint-N`) is the trainer's, with all that a resumed run needs; a
+kept model (`step-N`) is a whole model for the detectors. Both lie in the folder that survives a
+kill, each complete or absent; kept models move into the artifact when the run ends.
 """
 
 import shutil
@@ -22,9 +22,9 @@ from transformers import (
 from train.checkpoint_steps import checkpoint_folder
 from train.execution import ExecutionSettings
 from train.loop.record import Record
-from train.loop.resume import Timer, complete, seal_model, unseal_model
+from train.loop.resume import Timer, complete_checkpoint, seal_model, unseal_model
 from train.processes.environment import rank, wait_for_all
-from train.processes.heartbeat import Heart, Phase
+from train.processes.heartbeat import HeartbeatWriter, Phase
 from train.processes.preemption import StopRequest
 from train.transformers_logging import plain_transformers
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Weights = Mapping[str, torch.Tensor]
 
 
-class Clock(TrainerCallback):
+class StartClock(TrainerCallback):
     """Starts the record's clock once everything is set up."""
 
     def __init__(self, record: Record) -> None:
@@ -45,27 +45,27 @@ class Clock(TrainerCallback):
         self._record.start()
 
 
-class Beats(TrainerCallback):
-    """Says where in a step this process is, at the places that callbacks are told of."""
+class HeartbeatCallback(TrainerCallback):
+    """Writes heartbeats at those places of a step where callbacks are called."""
 
-    def __init__(self, heart: Heart) -> None:
-        self._heart = heart
+    def __init__(self, heartbeat: HeartbeatWriter) -> None:
+        self._heartbeat = heartbeat
 
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Say that the gradients are there."""
-        self._heart.beat(Phase.UPDATE, state.global_step + 1)
+        """Write that the gradients are there."""
+        self._heartbeat.write(Phase.UPDATE, state.global_step + 1)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Say that the step is done."""
-        self._heart.beat(Phase.BETWEEN, state.global_step)
+        """Write that the step is done."""
+        self._heartbeat.write(Phase.BETWEEN, state.global_step)
 
 
-class Keeper(TrainerCallback):
-    """Asks for checkpoints to restart from, and adds to each what is ours."""
+class ResumeCheckpoints(TrainerCallback):
+    """Asks for checkpoints to resume from, and completes each with our own files."""
 
     def __init__(
         self,
@@ -75,20 +75,20 @@ class Keeper(TrainerCallback):
         timer: Timer,
         execution: ExecutionSettings,
         request: StopRequest,
-        heart: Heart,
+        heartbeat: HeartbeatWriter,
     ) -> None:
-        """Take what is kept, and when.
+        """Set what is saved, and when.
 
         Args:
             record: what was fed and lost so far.
             identity: of the run.
-            timer: says when a checkpoint is due.
+            timer: decides when a checkpoint is due.
             execution: how the run is computed.
-            request: a checkpoint is due, too, when the run is asked to end.
-            heart: told when one is written.
+            request: a checkpoint is saved, too, when SIGTERM was received.
+            heartbeat: written before a checkpoint is.
         """
         self._request = request
-        self._heart = heart
+        self._heartbeat = heartbeat
         self._record = record
         self._identity = identity
         self._timer = timer
@@ -99,12 +99,12 @@ class Keeper(TrainerCallback):
     ) -> None:
         """Ask for a checkpoint where one is due."""
         last = state.global_step == state.max_steps
-        control.should_training_stop |= self._request.agree()
+        control.should_training_stop |= self._request.share()
         due = not last and self._timer.due(state.global_step)
-        control.should_save = due or self._request.agreed
+        control.should_save = due or self._request.shared
         if control.should_save:
-            self._heart.beat(Phase.SAVE, state.global_step)
-            # The ledger must hold this step before the checkpoint says that it is done.
+            self._heartbeat.write(Phase.SAVE, state.global_step)
+            # The exposures must hold this step before the checkpoint says that it is done.
             self._record.read()
 
     def on_save(
@@ -112,11 +112,13 @@ class Keeper(TrainerCallback):
     ) -> None:
         """Complete the checkpoint that the trainer has written."""
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        complete(folder, self._record, self._identity, state.global_step, self._execution)
+        complete_checkpoint(
+            folder, self._record, self._identity, state.global_step, self._execution
+        )
         self._timer.saved()
 
 
-class Milestones(TrainerCallback):
+class KeptModels(TrainerCallback):
     """Keeps whole models at the steps that were asked for."""
 
     def __init__(
@@ -129,9 +131,9 @@ class Milestones(TrainerCallback):
         tokenizer: PreTrainedTokenizerBase,
         weights: Callable[[], Weights | None],
         use_cache: bool,
-        heart: Heart,
+        heartbeat: HeartbeatWriter,
     ) -> None:
-        """Take what a model is saved from.
+        """Set what a model is saved from.
 
         Args:
             steps: after which a model is kept.
@@ -142,7 +144,7 @@ class Milestones(TrainerCallback):
             weights: gives the whole state where it is spread over processes, else None; called in
                 every process.
             use_cache: the model's own setting, which training switches off.
-            heart: told when a model is written.
+            heartbeat: written before a model is.
         """
         self._steps = frozenset(steps)
         self._folder = folder
@@ -151,7 +153,7 @@ class Milestones(TrainerCallback):
         self._tokenizer = tokenizer
         self._weights = weights
         self._use_cache = use_cache
-        self._heart = heart
+        self._heartbeat = heartbeat
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -159,7 +161,7 @@ class Milestones(TrainerCallback):
         """Keep the model where its step was asked for."""
         if state.global_step not in self._steps:
             return
-        self._heart.beat(Phase.SAVE, state.global_step)
+        self._heartbeat.write(Phase.SAVE, state.global_step)
         self._record.read()
         weights = self._weights()
         if rank() == 0:
@@ -183,7 +185,7 @@ class Milestones(TrainerCallback):
         part.rename(folder)
 
 
-def hand_over(steps: Sequence[int], folder: Path, out: Path) -> None:
+def move_kept_models(steps: Sequence[int], folder: Path, out: Path) -> None:
     """Move the kept models into the artifact."""
     for step in steps:
         name = checkpoint_folder(step)

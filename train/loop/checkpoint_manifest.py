@@ -23,8 +23,8 @@ MANIFEST = "spikein.json"
 _BLOCK = 1 << 20
 
 
-class Damaged(Exception):
-    """A folder is not what was written; the text says which file, and how."""
+class DamagedCheckpoint(Exception):
+    """A folder is not what was written; the message names the file and the damage."""
 
 
 def flush(folder: Path) -> None:
@@ -54,27 +54,27 @@ def seal(folder: Path, facts: Mapping[str, Any]) -> None:
     write_text(folder / MANIFEST, json.dumps({**body, "digest": _own(body)}, indent=1))
 
 
-def facts_of(folder: Path) -> dict[str, Any]:
+def read_facts(folder: Path) -> dict[str, Any]:
     """Return what a folder's manifest says, without looking at the files.
 
     Raises:
-        Damaged: there is no manifest, or it is not what was written.
+        DamagedCheckpoint: there is no manifest, or it is not what was written.
     """
     path = folder / MANIFEST
     if folder.is_symlink() or path.is_symlink():
-        raise Damaged("a link stands in its place")
+        raise DamagedCheckpoint("a link stands in its place")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         own = found.pop("digest")
         whole = own == _own(found)
     except FileNotFoundError:
-        raise Damaged(
+        raise DamagedCheckpoint(
             f"it has no {MANIFEST}: the run ended while it was written, or the file is gone"
         ) from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise Damaged(f"{MANIFEST} cannot be read: {error}") from None
+        raise DamagedCheckpoint(f"{MANIFEST} cannot be read: {error}") from None
     if not whole:
-        raise Damaged(f"{MANIFEST} was changed after it was written")
+        raise DamagedCheckpoint(f"{MANIFEST} was changed after it was written")
     facts: dict[str, Any] = found["facts"]
     return facts
 
@@ -83,29 +83,29 @@ def verify(folder: Path) -> None:
     """Check every file of a folder against its manifest.
 
     Raises:
-        Damaged: names the first file that is not what was written.
+        DamagedCheckpoint: names the first file that is not what was written.
     """
-    facts_of(folder)
+    read_facts(folder)
     expected = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
     for name, (size, digest) in expected.items():
         path = folder / name
         try:
             if path.is_symlink():
-                raise Damaged(f"{name} is a link")
+                raise DamagedCheckpoint(f"{name} is a link")
             found = path.stat().st_size
             if found != size:
-                raise Damaged(f"{name} has {found:,} bytes, and {size:,} were written")
+                raise DamagedCheckpoint(f"{name} has {found:,} bytes, and {size:,} were written")
             if _digest(path) != digest:
-                raise Damaged(f"the content of {name} was changed after it was written")
+                raise DamagedCheckpoint(f"the content of {name} was changed after it was written")
         except FileNotFoundError:
-            raise Damaged(f"{name} is missing") from None
+            raise DamagedCheckpoint(f"{name} is missing") from None
         except OSError as error:
-            raise Damaged(f"{name} cannot be read: {error.strerror or error}") from None
+            raise DamagedCheckpoint(f"{name} cannot be read: {error.strerror or error}") from None
     # A file too many could be taken for one of ours: the libraries look for names.
     for path in _files(folder):
         name = str(path.relative_to(folder))
         if name not in expected and not path.name.startswith("."):
-            raise Damaged(f"{name} was added after it was written")
+            raise DamagedCheckpoint(f"{name} was added after it was written")
 
 
 def _files(folder: Path) -> list[Path]:

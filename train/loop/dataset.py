@@ -1,8 +1,8 @@
 """The windows of all epochs as one sequence, each epoch in its keyed order.
 
-Every item carries its epoch and its window along, so that the loop can say what it fed, and what
-else the model is to be given (`train.window_inputs`). Cost:
-one window read through the view (about 14 µs); one sort at the start of an epoch.
+Every item carries its epoch and its window, so that the loop can record what it fed, and the other
+inputs of the model (`train.window_inputs`). Cost: one window read through the view (about 14 µs);
+one sort at the start of an epoch.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from inject.stream.order import window_order
 from train.window_inputs import IGNORED
 
 
-class Windows(Protocol):
+class WindowSource(Protocol):
     """A stream of tokens cut into windows: `inject.stream.view.View`."""
 
     n_windows: int
@@ -27,7 +27,7 @@ class Windows(Protocol):
         ...
 
 
-class Fed(NamedTuple):
+class FedWindow(NamedTuple):
     """One window on its way into the model."""
 
     epoch: int
@@ -37,19 +37,19 @@ class Fed(NamedTuple):
 
 
 I64 = npt.NDArray[np.int64]
-Further = Callable[[int, I64], Mapping[str, I64]]
+ExtraInputs = Callable[[int, I64], Mapping[str, I64]]
 """From a window and its ids to further inputs, each of shape [context]."""
 
 
 class Item(NamedTuple):
     """One window with all that the model is given."""
 
-    fed: Fed
+    fed: FedWindow
     ids: I64
     further: Mapping[str, I64]
 
 
-class Stream(torch.utils.data.Dataset[Item]):
+class WindowSequence(torch.utils.data.Dataset[Item]):
     """The windows of all epochs in training order.
 
     Args:
@@ -63,11 +63,11 @@ class Stream(torch.utils.data.Dataset[Item]):
 
     def __init__(
         self,
-        view: Windows,
+        view: WindowSource,
         *,
         epochs: int,
         seed: int,
-        further: Further | None = None,
+        further: ExtraInputs | None = None,
         multiple_of: int = 1,
     ) -> None:
         self._view = view
@@ -86,26 +86,26 @@ class Stream(torch.utils.data.Dataset[Item]):
 
     def __getitem__(self, position: int) -> Item:
         if position >= self.windows:
-            return self._filling(position)
+            return self._padding_item(position)
         epoch, place = divmod(position, self._view.n_windows)
         if epoch != self._epoch:
             self._order = window_order(self._seed, epoch, self._view.n_windows)
             self._epoch = epoch
         window = int(self._order[place])
         ids = self._view.window(window)
-        return Item(Fed(epoch, window, position), ids, self._further(window, ids))
+        return Item(FedWindow(epoch, window, position), ids, self._inputs_beside(window, ids))
 
-    def _further(self, window: int, ids: I64) -> Mapping[str, I64]:
+    def _inputs_beside(self, window: int, ids: I64) -> Mapping[str, I64]:
         if self.further is not None:
             return self.further(window, ids)
-        # Windows that are filled up have labels of their own, so all must.
+        # Windows that only fill up the end have labels of their own, so all must have some.
         return {} if self._length == self.windows else {"labels": ids}
 
-    def _filling(self, position: int) -> Item:
+    def _padding_item(self, position: int) -> Item:
         ids = self._view.window(0)
-        further = dict(self._further(0, ids))
+        further = dict(self._inputs_beside(0, ids))
         further["labels"] = np.full_like(ids, IGNORED)
-        return Item(Fed(-1, -1, position), ids, further)
+        return Item(FedWindow(-1, -1, position), ids, further)
 
 
 def collate(windows: list[Item]) -> dict[str, Any]:

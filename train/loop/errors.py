@@ -1,7 +1,7 @@
-"""Faults of a training run, in words that say what to do: memory, disk, a loss that ran away.
+"""Errors of a training run that say what to do: memory, disk, a loss that diverged.
 
-Torch, safetensors and the operating system each tell them in their own way, some as a bare
-`RuntimeError`; whatever is none of these passes through as it is.
+Torch, safetensors and the operating system raise these faults as types of their own, some as a bare
+`RuntimeError`; any other error passes through as it is.
 """
 
 import errno
@@ -24,7 +24,7 @@ from train.settings import TrainSettings
 _MEMORY_WORDS = ("can't allocate memory", "out of memory", "bad_alloc", "CUBLAS_STATUS_ALLOC")
 _DISK_WORDS = ("No space left on device", "Disk quota exceeded", "os error 28")
 _HALF_WRITTEN = ("PytorchStreamWriter", "unexpected pos", "inline_container.cc", "basic_ios::clear")
-"""How torch tells of a file that it could not write, without saying why."""
+"""What torch says of a file that it could not write, without the reason."""
 _PROBE_BYTES = 1 << 20
 
 
@@ -33,10 +33,10 @@ class OutOfMemory(SpikeinError):
 
 
 @contextmanager
-def explained(
+def explain_faults(
     settings: TrainSettings, execution: ExecutionSettings, unfinished: Path | None, out: Path
 ) -> Iterator[None]:
-    """Turn the faults that training is known for into errors that say what to do.
+    """Turn the known faults of training into errors that say what to do.
 
     Raises:
         OutOfMemory: names what to lower.
@@ -50,7 +50,9 @@ def explained(
             f"{error} {_last_good(unfinished, error.step)}", step=error.step
         ) from None
     except (MemoryError, RuntimeError, OSError) as error:
-        if isinstance(error, MemoryError | torch.OutOfMemoryError) or _says(error, _MEMORY_WORDS):
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or _contains(
+            error, _MEMORY_WORDS
+        ):
             raise OutOfMemory(_memory_advice(settings, execution, error)) from error
         _raise_if_full(error, unfinished, out)
         raise
@@ -60,29 +62,29 @@ def explained(
         raise
 
 
-def _says(error: BaseException, words: tuple[str, ...]) -> bool:
+def _contains(error: BaseException, words: tuple[str, ...]) -> bool:
     return any(word in str(error) for word in words)
 
 
 def _raise_if_full(error: BaseException, unfinished: Path | None, out: Path) -> None:
     """Raise an error that names the disk where this one, or what caused it, means a full one."""
     places = [out] if unfinished is None else [unfinished, out]
-    # What lies under the error that came last often says more: torch closes a file that it could
+    # The cause of the last error often says more: torch closes a file that it could
     # not write, and fails again.
     causes = list(_causes(error))
-    told = next((one for one in causes if _tells_full(one)), None)
+    cause = next((one for one in causes if _means_full_disk(one)), None)
     full = min(places, key=lambda place: shutil.disk_usage(_existing(place)).free)
-    if told is None and any(_says(one, _HALF_WRITTEN) for one in causes):
+    if cause is None and any(_contains(one, _HALF_WRITTEN) for one in causes):
         found = next((place for place in places if _is_full(place)), None)
         if found is not None:
-            full, told = found, error
-    if told is None:
+            full, cause = found, error
+    if cause is None:
         return
     # Asked before the room that a checkpoint in the works took is given back.
     free = human_bytes(shutil.disk_usage(_existing(full)).free)
     if unfinished is not None:
         drop_unfinished(unfinished)
-    words = str(told).splitlines() or [type(told).__name__]
+    words = str(cause).splitlines() or [type(cause).__name__]
     raise InputError(
         f"the disk is full: {free} free on {_mount(full)}; {words[0]}",
         where=str(full),
@@ -101,10 +103,10 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _tells_full(error: BaseException) -> bool:
+def _means_full_disk(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
-    return _says(error, _DISK_WORDS)
+    return _contains(error, _DISK_WORDS)
 
 
 def _is_full(place: Path) -> bool:
@@ -115,7 +117,7 @@ def _is_full(place: Path) -> bool:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        return _tells_full(error)
+        return _means_full_disk(error)
     return False
 
 
@@ -136,7 +138,7 @@ def _mount(place: Path) -> Path:
 def _memory_advice(
     settings: TrainSettings, execution: ExecutionSettings, error: BaseException
 ) -> str:
-    # Torch's first line tells how much was asked for.
+    # Torch's first line holds how much was asked for.
     lines = [
         f"out of memory while training: {(str(error) or type(error).__name__).splitlines()[0]}"
     ]

@@ -1,4 +1,4 @@
-"""What a run did, read back step by step: for the ledger, the log and the progress display.
+"""What a run did, read back step by step: for the exposures, the log and the progress display.
 
 The ids come from the tensor that went through the model, together with the loss of that step.
 On the CPU they are read in every step; on a GPU every `READ_EVERY` steps, so that the device
@@ -17,15 +17,15 @@ import pyarrow as pa
 import torch
 
 from inject.errors import SpikeinError
-from train.loop.dataset import Fed
+from train.loop.dataset import FedWindow
 from train.loop.log import LogRow
-from train.processes.environment import rank, summed, world_size
+from train.processes.environment import rank, sum_over_processes, world_size
 
 READ_EVERY = 20
 """Steps between two readings of the device, where there is one beside the CPU."""
 
 
-class Moment(NamedTuple):
+class TrainingProgress(NamedTuple):
     """How far a run is."""
 
     tokens: int
@@ -39,12 +39,12 @@ class Moment(NamedTuple):
     """Model FLOPs utilisation; NaN where the device's peak is not known."""
 
 
-Progress = Callable[[Moment], None]
+Progress = Callable[[TrainingProgress], None]
 """Called after every reading of the device."""
 
 
-class Speed(NamedTuple):
-    """What tokens a second are worth."""
+class ModelFlops(NamedTuple):
+    """The operations of a token, and those that the devices can make."""
 
     operations_per_token: float = float("nan")
     peak: float = float("nan")
@@ -55,8 +55,8 @@ class Speed(NamedTuple):
         return tokens_per_second * self.operations_per_token / self.peak
 
 
-class Ledger(Protocol):
-    """What is told which windows were fed: `inject.stream.exposures.ExposureRecorder`."""
+class Recorder(Protocol):
+    """Records which windows were fed: `inject.stream.exposures.ExposureRecorder`."""
 
     def record(
         self,
@@ -88,7 +88,7 @@ class TrainingDiverged(SpikeinError):
     """The loss became infinite or not a number."""
 
     def __init__(self, message: str, *, step: int) -> None:
-        """Take what to say.
+        """Set the message and the step.
 
         Args:
             message: for people.
@@ -99,7 +99,7 @@ class TrainingDiverged(SpikeinError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainSummary:
+class TrainingSummary:
     """What a training run came to."""
 
     steps: int
@@ -118,12 +118,12 @@ class TrainSummary:
     """Mean loss of the last steps (a twentieth of them), in nats a token."""
 
 
-class Pending(NamedTuple):
+class PendingPass(NamedTuple):
     """A forward and backward pass that has been queued and not been read yet."""
 
     step: int
     lr: float
-    fed: list[Fed]
+    fed: list[FedWindow]
     ids: torch.Tensor
     loss: torch.Tensor
     labels: torch.Tensor | None = None
@@ -131,26 +131,26 @@ class Pending(NamedTuple):
 
 
 class Record:
-    """Reads back what each step was fed and what it lost, for ledger, log and progress."""
+    """Reads back what each step was fed and what it lost, for exposures, log and progress."""
 
     def __init__(
         self,
-        ledger: Ledger,
+        recorder: Recorder,
         *,
         context: int,
         windows: int,
         progress: Progress | None,
         passes: int = 1,
-        speed: Speed | None = None,
+        speed: ModelFlops | None = None,
     ) -> None:
         self.rows: list[LogRow] = []
-        self.ledger = ledger
+        self.recorder = recorder
         self._context = context
         self._windows = windows
         self._progress = progress if rank() == 0 else None
         self._passes = passes
-        self._speed = speed or Speed()
-        self._pending: list[Pending] = []
+        self._speed = speed or ModelFlops()
+        self._pending: list[PendingPass] = []
         self._tokens = self._restored = 0
         self._started = self._last_read = 0.0
         self._last_loss = float("nan")
@@ -159,13 +159,13 @@ class Record:
         """Take over what an earlier start of the run did, before any step of this one."""
         self.rows = list(rows)
         self._tokens = self._restored = rows[-1].tokens if rows else 0
-        self.ledger.restore(exposures)
+        self.recorder.restore(exposures)
 
     def start(self) -> None:
         """Start the clock."""
         self._started = self._last_read = time.perf_counter()
 
-    def add(self, pending: Pending) -> None:
+    def add(self, pending: PendingPass) -> None:
         """Take a pass that has been queued; read it now or with others later.
 
         Steps are read whole, so that all processes read the same ones.
@@ -183,16 +183,16 @@ class Record:
         ]
         losses = self._losses(steps)
         fed = [sum(one.window >= 0 for part in step for one in part.fed) for step in steps]
-        windows = summed([*fed]) if steps else []
+        windows = sum_over_processes([*fed]) if steps else []
         now = time.perf_counter()
         rate = sum(windows) * self._context / max(now - self._last_read, 1e-9)
         self._last_read = now
         mfu = self._speed.utilisation(rate)
         for step, loss, count in zip(steps, losses, windows, strict=True):
             for part in step:
-                self._told(part)
+                self._record_exposures(part)
             if not np.isfinite(loss.value):
-                raise TrainingDiverged(_divergence(step, loss.value), step=step[0].step)
+                raise TrainingDiverged(_divergence_message(step, loss.value), step=step[0].step)
             if loss.labels:
                 self._last_loss = loss.value
             self._tokens += round(count) * self._context
@@ -200,9 +200,9 @@ class Record:
             self.rows.append(LogRow(step[0].step, self._tokens, value, step[0].lr, rate, mfu))
         if pending and self._progress is not None:
             total = self._windows * self._context
-            self._progress(Moment(self._tokens, total, self._last_loss, rate, mfu))
+            self._progress(TrainingProgress(self._tokens, total, self._last_loss, rate, mfu))
 
-    def _losses(self, steps: list[list[Pending]]) -> list["_Loss"]:
+    def _losses(self, steps: list[list[PendingPass]]) -> list["_StepLoss"]:
         """Return each step's mean loss over all processes, and whether any token carried one.
 
         The parts of a step are scaled so that they add up to its mean; with several processes each
@@ -215,17 +215,17 @@ class Record:
             sum(1.0 if part.labels is None else part.labels.item() for part in step)
             for step in steps
         ]
-        found = summed([*values, *labels])
+        found = sum_over_processes([*values, *labels])
         return [
-            _Loss(value, count > 0)
+            _StepLoss(value, count > 0)
             for value, count in zip(found[: len(steps)], found[len(steps) :], strict=True)
         ]
 
-    def _told(self, part: Pending) -> None:
-        """Tell the ledger what was fed; what merely fills up the last step is nothing."""
+    def _record_exposures(self, part: PendingPass) -> None:
+        """Record the windows of a pass; those that only fill up the last step are left out."""
         for fed, ids in zip(part.fed, part.ids.cpu().numpy(), strict=True):
             if fed.window >= 0:
-                self.ledger.record(
+                self.recorder.record(
                     epoch=fed.epoch,
                     step=part.step,
                     window=fed.window,
@@ -234,11 +234,11 @@ class Record:
                     rank=rank(),
                 )
 
-    def summary(self) -> TrainSummary:
+    def summary(self) -> TrainingSummary:
         """Return what all steps came to."""
         seconds = self._last_read - self._started
         share = max(len(self.rows) // 20, 1)
-        return TrainSummary(
+        return TrainingSummary(
             steps=len(self.rows),
             windows=self._tokens // self._context,
             tokens=self._tokens,
@@ -255,7 +255,7 @@ def _mean(losses: list[float]) -> float:
     return float(np.mean(known)) if known else float("nan")
 
 
-class _Loss(NamedTuple):
+class _StepLoss(NamedTuple):
     """The loss of a step."""
 
     value: float
@@ -263,7 +263,7 @@ class _Loss(NamedTuple):
     """Whether any of its tokens carried a loss."""
 
 
-def _divergence(step: list[Pending], loss: float) -> str:
+def _divergence_message(step: list[PendingPass], loss: float) -> str:
     every = [fed for part in step for fed in part.fed if fed.window >= 0]
     windows = ", ".join(f"{fed.window} (epoch {fed.epoch})" for fed in every[:8])
     more = len(every) - 8

@@ -1,12 +1,12 @@
-"""Taking a killed run up again: what is kept beside the trainer's own checkpoint, and for whom.
+"""Resuming a killed run: what a checkpoint holds, which one is used, and when it is refused.
 
-A checkpoint is the trainer's (weights in safetensors, optimiser, schedule, random state) and ours:
-the exposures and the log so far, and a manifest (`train.loop.checkpoint_manifest`), written last.
-One without it is half-written; one whose files are not what was written, and one before which a
-kept model is damaged, is never used: the one before it is, and that is said. The manifest names the
-run, by the digest of everything that bears on its numbers; a checkpoint of another run is refused.
-
-Two whole ones are kept, and the older goes when a third is whole: on the disk stand up to three.
+A checkpoint holds the trainer's files (weights in safetensors, optimiser, schedule, random state)
+and ours: the exposures and the log so far, and a manifest (`train.loop.checkpoint_manifest`),
+written last. One without a manifest is half-written; one whose files are not what was written, or
+before which a kept model is damaged, is never used: the one before it is, and a notice says so. The
+manifest names the run, by the digest of everything that bears on its numbers; a checkpoint of
+another run is refused. Two whole ones are kept, and the older goes when a third is whole: on the
+disk stand up to three.
 """
 
 import re
@@ -22,12 +22,26 @@ import pyarrow.parquet as pq
 from inject.errors import InputError
 from train.checkpoint_steps import checkpoint_folder
 from train.execution import ExecutionSettings
-from train.loop.checkpoint_manifest import MANIFEST, Damaged, facts_of, flush, seal, verify
+from train.loop.checkpoint_manifest import (
+    MANIFEST,
+    DamagedCheckpoint,
+    flush,
+    read_facts,
+    seal,
+    verify,
+)
 from train.loop.log import read_log, write_log
-from train.loop.record import Ledger, Record
-from train.processes.environment import local_rank, rank, summed, wait_for_all, world_size
+from train.loop.record import Record, Recorder
+from train.processes.environment import (
+    local_rank,
+    rank,
+    sum_over_processes,
+    wait_for_all,
+    world_size,
+)
 
-KEPT = 2
+MAX_CHECKPOINTS = 2
+"""Whole ones that are kept."""
 EVERY_SECONDS = 300.0
 _NAME = re.compile(r"checkpoint-(\d+)")
 
@@ -54,7 +68,7 @@ def find_resume_point(
         identity: digest of everything that bears on the run's numbers.
         execution: how the run will go on; None for this process alone.
         kept: steps whose models are kept; a checkpoint counts only with those before it.
-        notice: told which checkpoints cannot be used, why, and what happens instead.
+        notice: called with which checkpoints cannot be used, why, and what happens instead.
 
     Raises:
         InputError: a checkpoint there belongs to another run, or was saved by DeepSpeed in another
@@ -65,8 +79,8 @@ def find_resume_point(
     folders = _checkpoints(unfinished)
     for folder in folders.values():
         try:
-            facts = facts_of(folder)
-        except Damaged:
+            facts = read_facts(folder)
+        except DamagedCheckpoint:
             continue
         _check_run(facts, folder, identity)
         _check_engine(facts, folder, execution or ExecutionSettings())
@@ -74,11 +88,11 @@ def find_resume_point(
     for step in sorted(folders, reverse=True):
         reason = _unusable(folders[step], unfinished, [one for one in kept if one <= step])
         if reason is None:
-            _say(notice, unusable, f"Training goes on from the checkpoint of step {step}.")
+            _notify(notice, unusable, f"Training goes on from the checkpoint of step {step}.")
             return ResumePoint(folders[step], step)
         unusable.append(f"The checkpoint of step {step} cannot be used: {reason}.")
         _remove(folders[step])
-    _say(notice, unusable, "No whole one is left: training begins anew.")
+    _notify(notice, unusable, "No whole one is left: training begins anew.")
     return None
 
 
@@ -101,7 +115,7 @@ def shared_resume_point(
         point = find_resume_point(unfinished, identity, execution, kept, notice)
     # Steps count from 1, so 0 says that there is none.
     mine = 0 if point is None else point.step
-    step = round(summed([float(mine)])[0])
+    step = round(sum_over_processes([float(mine)])[0])
     return ResumePoint(unfinished / f"checkpoint-{step}", step) if step else None
 
 
@@ -115,20 +129,20 @@ def _unusable(folder: Path, unfinished: Path, kept: Sequence[int]) -> str | None
     """Return why a checkpoint cannot be used, with the models kept before it; None where it can."""
     try:
         verify(folder)
-    except Damaged as damage:
+    except DamagedCheckpoint as damage:
         return str(damage)
     for step in kept:
         model = unfinished / checkpoint_folder(step)
         try:
             if not model.is_dir():
-                raise Damaged("it is missing")
+                raise DamagedCheckpoint("it is missing")
             verify(model)
-        except Damaged as damage:
+        except DamagedCheckpoint as damage:
             return f"of the model kept at step {step}, {damage}"
     return None
 
 
-def _say(notice: Callable[[str], None] | None, problems: Sequence[str], end: str) -> None:
+def _notify(notice: Callable[[str], None] | None, problems: Sequence[str], end: str) -> None:
     if notice is not None and problems:
         notice(" ".join([*problems, end]))
 
@@ -193,18 +207,18 @@ def _layout(execution: ExecutionSettings) -> str:
     return f"deepspeed with zero {execution.zero} in {world_size()} processes"
 
 
-def complete(
+def complete_checkpoint(
     folder: Path,
     record: Record,
     identity: str,
     step: int,
     execution: ExecutionSettings,
 ) -> None:
-    """Add what is ours to the trainer's checkpoint and seal it, once all have saved.
+    """Add our files to the trainer's checkpoint and write its manifest, once all have saved.
 
     Older checkpoints go only then.
     """
-    pq.write_table(record.ledger.recorded(), folder / _exposures(rank()))
+    pq.write_table(record.recorder.recorded(), folder / _exposures(rank()))
     if rank() == 0:
         write_log(folder, record.rows)
     wait_for_all()
@@ -215,46 +229,46 @@ def complete(
     if rank() == 0:
         seal(folder, {"identity": identity, "step": step, "layout": _layout(execution)})
         found = _checkpoints(folder.parent)
-        for old in sorted(found)[:-KEPT]:
+        for old in sorted(found)[:-MAX_CHECKPOINTS]:
             _remove(found[old])
-    # Nobody ends, and takes the others along, before the checkpoint is whole.
+    # No process may end, and end the others, before the checkpoint is whole.
     wait_for_all()
 
 
 def seal_model(folder: Path) -> None:
-    """Make a kept model's folder one whose damage is seen."""
+    """Write a manifest into a kept model's folder, so that damage is found."""
     seal(folder, {})
 
 
 def unseal_model(folder: Path) -> None:
-    """Take off what `seal_model` added: an artifact has a manifest of its own."""
+    """Remove the manifest of `seal_model`: an artifact has a manifest of its own."""
     (folder / MANIFEST).unlink(missing_ok=True)
 
 
-def take_up(point: ResumePoint, record: Record) -> None:
-    """Give a record what was seen and lost before the checkpoint."""
+def restore_record(point: ResumePoint, record: Record) -> None:
+    """Give a record the exposures and losses of the steps before the checkpoint."""
     parts = [pq.read_table(path) for path in sorted(point.folder.glob(_exposures("*")))]
-    # One process goes on with what all had seen; the ledgers are merged at the end.
+    # One process goes on with the exposures of all; they are merged at the end.
     seen = pa.concat_tables(parts) if rank() == 0 else parts[0].slice(0, 0)
     record.restore(rows=read_log(point.folder), exposures=seen)
 
 
-def merge_exposures(folder: Path, ledger: Ledger) -> None:
-    """Bring what all processes saw into the ledger of the first.
+def merge_exposures(folder: Path, recorder: Recorder) -> None:
+    """Bring the exposures of all processes into those of the first.
 
     Args:
         folder: one that all of them share.
-        ledger: this process's.
+        recorder: this process's.
     """
     if world_size() == 1:
         return
     if rank() > 0:
-        pq.write_table(ledger.recorded(), folder / _exposures(rank()))
+        pq.write_table(recorder.recorded(), folder / _exposures(rank()))
     wait_for_all()
     if rank() == 0:
         for other in range(1, world_size()):
             path = folder / _exposures(other)
-            ledger.restore(pq.read_table(path))
+            recorder.restore(pq.read_table(path))
             path.unlink()
 
 
@@ -263,7 +277,7 @@ def _exposures(of: int | str) -> str:
 
 
 class Timer:
-    """Says when the next checkpoint is due: after so many steps, or so many seconds."""
+    """Decides when the next checkpoint is due: after so many steps, or so many seconds."""
 
     def __init__(self, every: int | None) -> None:
         self._every = every
@@ -276,5 +290,5 @@ class Timer:
         return time.monotonic() - self._last >= EVERY_SECONDS
 
     def saved(self) -> None:
-        """Start to count anew."""
+        """Start counting again."""
         self._last = time.monotonic()

@@ -1,4 +1,4 @@
-"""Transformers' `Trainer`, told to keep our order, our schedule and our record of each step."""
+"""Transformers' `Trainer` with our order, our schedule and our record of each step."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -9,10 +9,10 @@ import torch
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainingArguments
 
-from train.loop.callbacks import Beats, Clock
-from train.loop.dataset import Stream, collate
-from train.loop.record import Pending, Record
-from train.processes.heartbeat import Heart, Phase
+from train.loop.callbacks import HeartbeatCallback, StartClock
+from train.loop.dataset import WindowSequence, collate
+from train.loop.record import PendingPass, Record
+from train.processes.heartbeat import HeartbeatWriter, Phase
 from train.window_inputs import IGNORED
 
 
@@ -25,33 +25,33 @@ class KeyedTrainer(Trainer):
         self,
         model: PreTrainedModel,
         arguments: TrainingArguments,
-        stream: Stream,
+        stream: WindowSequence,
         record: Record,
         *,
         schedule: Callable[[int], float],
         bfloat16: bool,
-        heart: Heart,
+        heartbeat: HeartbeatWriter,
     ) -> None:
-        """Take what is trained, on what, and what is told of it.
+        """Set what is trained, on what, and what is recorded.
 
         Args:
             model: trained in place.
             arguments: of `Trainer`.
             stream: the windows, in their order.
-            record: told of each pass.
+            record: takes each pass.
             schedule: the factor of the learning rate in a step, counted from 1.
             bfloat16: whether the forward pass is computed so.
-            heart: told where in a step this process is.
+            heartbeat: written at each place of a step.
         """
         self._record = record
         self._schedule = schedule
         self._bfloat16 = bfloat16
-        self._heart = heart
+        self._heartbeat = heartbeat
         self._counts_labels = stream.further is not None
         super().__init__(model=model, args=arguments, train_dataset=stream, data_collator=collate)
         self.remove_callback(PrinterCallback)
-        self.add_callback(Clock(record))
-        self.add_callback(Beats(heart))
+        self.add_callback(StartClock(record))
+        self.add_callback(HeartbeatCallback(heartbeat))
 
     def compute_loss_context_manager(self) -> AbstractContextManager[Any]:
         """Return the context of the forward pass: bfloat16 arithmetic, where asked for.
@@ -73,7 +73,7 @@ class KeyedTrainer(Trainer):
         self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device
     ) -> tuple[list[Any], torch.Tensor | int | None]:
         """Return the windows of a step."""
-        self._heart.beat(Phase.DATA, self.state.global_step + 1)
+        self._heartbeat.write(Phase.DATA, self.state.global_step + 1)
         return super().get_batch_samples(epoch_iterator, num_batches, device)
 
     def training_step(
@@ -84,12 +84,12 @@ class KeyedTrainer(Trainer):
     ) -> torch.Tensor:
         """Make one forward and backward pass, then record what the model was fed."""
         step = self.state.global_step + 1
-        self._heart.beat(Phase.PASS, step)
+        self._heartbeat.write(Phase.PASS, step)
         fed = inputs.pop("fed")
         loss = super().training_step(model, inputs, num_items_in_batch)
         lr = float(self.optimizer.param_groups[0]["lr"])
         labels = inputs["labels"][:, 1:].ne(IGNORED).sum() if self._counts_labels else None
-        self._record.add(Pending(step, lr, fed, inputs["input_ids"], loss, labels))
+        self._record.add(PendingPass(step, lr, fed, inputs["input_ids"], loss, labels))
         return loss
 
     def _get_num_items_in_batch(
@@ -97,12 +97,12 @@ class KeyedTrainer(Trainer):
     ) -> torch.Tensor | int | None:
         """Return the label tokens of the step, at least 1: a step without any has a loss of 0."""
         # The sum over all processes waits for every one of them.
-        self._heart.beat(Phase.COUNT, self.state.global_step + 1)
+        self._heartbeat.write(Phase.COUNT, self.state.global_step + 1)
         count = super()._get_num_items_in_batch(batch_samples, device)
         return count.clamp(min=1) if isinstance(count, torch.Tensor) else count
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Tell the trackers, where there are any, what our own log holds beside."""
+        """Give the trackers, where there are any, what our own log holds beside."""
         if "loss" in logs and self._record.rows:
             row = self._record.rows[-1]
             known = {"tokens": row.tokens, "tokens_per_second": row.tokens_per_second}

@@ -21,22 +21,24 @@ from inject.errors import InputError
 from train.checkpoint_steps import checkpoint_steps
 from train.device import default_device
 from train.execution import ExecutionSettings, deepspeed_config
-from train.loop.callbacks import Keeper, Milestones, hand_over
-from train.loop.dataset import Further, Stream, Windows
-from train.loop.errors import explained
+from train.loop.callbacks import KeptModels, ResumeCheckpoints, move_kept_models
+from train.loop.dataset import WindowSequence, WindowSource
+from train.loop.errors import explain_faults
 from train.loop.log import write_log
 from train.loop.memory import reused_memory
 from train.loop.preparation import prepare
-from train.loop.record import Ledger, Progress, Record, Speed, TrainSummary
-from train.loop.resume import Timer, merge_exposures, shared_resume_point, take_up
+from train.loop.record import ModelFlops, Progress, Record, TrainingSummary
+from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
 from train.loop.schedule import schedule_factor, step_count, warmup_steps
 from train.loop.trackers import PROJECT, log_every, tracking
 from train.loop.trainer import KeyedTrainer
+from train.loop.training_run import TrainingData, TrainingRun
 from train.mfu import operations_per_token, peak_operations
+from train.models.weight_check import highest_text_id
 from train.processes.environment import rank, several_nodes, wait_for_all, world_size
-from train.processes.hang_detection import COLLECTIVE_SECONDS, watch_from_within
-from train.processes.heartbeat import HEARTBEATS, Heart, Phase
-from train.processes.preemption import Preempted, hearing_sigterm
+from train.processes.hang_detection import COLLECTIVE_SECONDS, start_hang_detection
+from train.processes.heartbeat import HEARTBEATS, HeartbeatWriter, Phase
+from train.processes.preemption import Preempted, handle_sigterm
 from train.randomness import isolated_randomness, trainer_seed
 from train.settings import TrainSettings
 from train.transformers_logging import plain_transformers
@@ -47,18 +49,11 @@ def train(
     *,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    view: Windows,
-    ledger: Ledger,
-    settings: TrainSettings,
-    seed: int,
-    execution: ExecutionSettings | None = None,
-    further: Further | None = None,
+    data: TrainingData,
+    run: TrainingRun,
     progress: Progress | None = None,
-    unfinished: Path | None = None,
-    identity: str = "",
-    resume_every: int | None = None,
     notice: Callable[[str], None] | None = None,
-) -> TrainSummary:
+) -> TrainingSummary:
     """Train `model` in place on every window, and write checkpoint, log and exposures.
 
     Equal arguments give bit-identical weights on one machine's CPU with one number of threads.
@@ -70,42 +65,35 @@ def train(
             nothing else stays there.
         model: a causal language model.
         tokenizer: saved beside it.
-        view: the stream; its windows have `settings.context` tokens.
-        ledger: told what was fed.
-        settings: how to train.
-        seed: decides the order of the windows (and dropout, in models that have it).
-        execution: how the run is computed; None for this process alone.
-        further: what each window brings beside its ids (`train.window_inputs`): labels, positions.
+        data: what it sees.
+        run: how it is trained.
         progress: called after every reading of the loss.
-        unfinished: a folder for checkpoints that survive a kill; the newest of this run there is
-            taken up, and gives the weights and the ledger of a run that was never killed.
-        identity: digest of everything that bears on the run's numbers; names its checkpoints.
-        resume_every: optimiser steps between two checkpoints; None for one in five minutes.
-        notice: told what a person should know, such as a damaged checkpoint; in the first process.
+        notice: called with what a person should know, such as a damaged checkpoint; in the first
+            process.
 
     Raises:
         InputError: when view, model, tokenizer and settings do not fit together; when a checkpoint
-            in `unfinished` belongs to another run.
+            in `run.unfinished` belongs to another run.
         TrainingDiverged: when a loss is infinite or not a number.
         OutOfMemory: with what to lower.
         AdapterUntrained: when LoRA moved no adapter.
         Preempted: SIGTERM came, and a checkpoint was written.
     """
-    check_fit(model, tokenizer, view, settings)
+    view, settings, execution, unfinished = data.view, run.settings, run.execution, run.unfinished
+    check_compatibility(model, tokenizer, view, settings)
     steps = step_count(settings, view.n_windows)
-    execution = execution or ExecutionSettings()
     device_windows = execution.device_batch(settings.batch_windows, world_size())
     passes = settings.batch_windows // (device_windows * world_size())
-    stream = Stream(
+    stream = WindowSequence(
         view,
         epochs=settings.epochs,
-        seed=seed,
-        further=further,
+        seed=run.seed,
+        further=data.further,
         multiple_of=1 if device_windows == settings.batch_windows else settings.batch_windows,
     )
-    prepared = prepare(model, settings, execution, seed=seed)
+    prepared = prepare(model, settings, execution, seed=run.seed)
     record = Record(
-        ledger,
+        data.recorder,
         context=view.context,
         windows=stream.windows,
         progress=progress,
@@ -116,17 +104,17 @@ def train(
     kept = () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
     engine = deepspeed_config(execution)
     with (
-        explained(settings, execution, unfinished, out),
-        _workplace(unfinished) as scratch,
-        _beating(unfinished, execution) as heart,
-        tracking(execution, unfinished, identity),
+        explain_faults(settings, execution, unfinished, out),
+        _scratch_folder(unfinished) as scratch,
+        _heartbeats(unfinished, execution) as heartbeat,
+        tracking(execution, unfinished, run.identity),
         isolated_randomness(),
         plain_transformers(deepspeed=engine is not None),
     ):
-        arguments = _arguments(settings, execution, engine, scratch, steps, seed, identity)
-        point = shared_resume_point(unfinished, identity, execution, kept, notice)
+        arguments = _arguments(run, engine, scratch, steps)
+        point = shared_resume_point(unfinished, run.identity, execution, kept, notice)
         if point is not None:
-            take_up(point, record)
+            restore_record(point, record)
         trainer = KeyedTrainer(
             prepared.model,
             arguments,
@@ -136,7 +124,7 @@ def train(
                 settings.schedule, step, steps=steps, warmup_steps=warmup_steps(settings, steps)
             ),
             bfloat16=_use_bfloat16(settings),
-            heart=heart,
+            heartbeat=heartbeat,
         )
 
         def weights() -> dict[str, torch.Tensor] | None:
@@ -147,7 +135,7 @@ def train(
 
         if kept:
             trainer.add_callback(
-                Milestones(
+                KeptModels(
                     kept,
                     Path(scratch),
                     record=record,
@@ -155,60 +143,60 @@ def train(
                     tokenizer=tokenizer,
                     weights=weights,
                     use_cache=use_cache,
-                    heart=heart,
+                    heartbeat=heartbeat,
                 )
             )
-        with hearing_sigterm(wanted=unfinished is not None) as request:
+        with handle_sigterm(wanted=unfinished is not None) as request:
             if unfinished is not None:
-                every = resume_every or execution.resume_every
+                every = run.resume_every or execution.resume_every
                 if every is None and world_size() > 1:
                     # Clocks differ between processes, and all must save at the same step.
                     every = max(steps // 20, 1)
                 trainer.add_callback(
-                    Keeper(
+                    ResumeCheckpoints(
                         record,
-                        identity,
+                        run.identity,
                         timer=Timer(every),
                         execution=execution,
                         request=request,
-                        heart=heart,
+                        heartbeat=heartbeat,
                     )
                 )
             with reused_memory() if model.device.type == "cpu" else nullcontext():
                 trainer.train(resume_from_checkpoint=str(point.folder) if point else None)
                 record.read()
-            if request.agreed:
+            if request.shared:
                 raise Preempted(
                     f"ended by SIGTERM after step {len(record.rows)} of {steps}, with a "
                     f"checkpoint in {unfinished}. Run the same command to go on from there."
                 )
-        heart.beat(Phase.SAVE, steps)
+        heartbeat.write(Phase.SAVE, steps)
         whole = weights()
-        merge_exposures(Path(scratch), ledger)
+        merge_exposures(Path(scratch), data.recorder)
         model.config.use_cache = use_cache
         if rank() == 0:
             prepared.save(out, weights=whole)
             with plain_transformers():
                 tokenizer.save_pretrained(out)
             write_log(out, record.rows)
-            ledger.write(out)
-            hand_over(kept, Path(scratch), out)
+            data.recorder.write(out)
+            move_kept_models(kept, Path(scratch), out)
     wait_for_all()
     return record.summary()
 
 
-def check_fit(
+def check_compatibility(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    view: Windows,
+    view: WindowSource,
     settings: TrainSettings,
 ) -> None:
-    """Check that the parts of a training run fit together.
+    """Check that view, model, tokenizer and settings agree.
 
     Raises:
         InputError: for a stream shorter than a window, windows of another length than
-            `settings.context` or longer than the model's positions, and a tokenizer with more
-            ids than the model's embedding has rows.
+            `settings.context` or longer than the model's positions, and a tokenizer that makes
+            ids for which the model's embedding has no row.
     """
     if view.context != settings.context:
         raise InputError(
@@ -229,16 +217,20 @@ def check_fit(
             allowed=f"up to {positions}",
         )
     rows = model.get_input_embeddings().weight.shape[0]
-    if len(tokenizer) > rows:
+    # The stream holds plain text, end tokens and start tokens: special tokens beside these may lie
+    # beyond the embedding (Gemma 3 without images has the placeholder of an image).
+    ends = [tokenizer.eos_token_id, tokenizer.bos_token_id]
+    highest = max(highest_text_id(tokenizer), *(one for one in ends if one is not None))
+    if highest >= rows:
         raise InputError(
-            f"the tokenizer has {len(tokenizer)} ids, the model's embedding {rows} rows",
+            f"the tokenizer makes ids up to {highest}, and the model's embedding has {rows} rows",
             where="model.tokenizer",
             hint="Use the tokenizer that the model was trained with.",
         )
 
 
 @contextmanager
-def _workplace(unfinished: Path | None) -> Iterator[str]:
+def _scratch_folder(unfinished: Path | None) -> Iterator[str]:
     """Yield the trainer's folder: the one that survives a kill, or one that goes at the end."""
     if unfinished is not None:
         unfinished.mkdir(parents=True, exist_ok=True)
@@ -249,29 +241,24 @@ def _workplace(unfinished: Path | None) -> Iterator[str]:
 
 
 @contextmanager
-def _beating(unfinished: Path | None, execution: ExecutionSettings) -> Iterator[Heart]:
-    """Yield the heart of this process; where there are several it beats, and all are watched."""
+def _heartbeats(unfinished: Path | None, execution: ExecutionSettings) -> Iterator[HeartbeatWriter]:
+    """Yield the writer of this process's heartbeats; of several processes, all are watched."""
     if unfinished is None or world_size() == 1:
-        yield Heart(None, rank=0)
+        yield HeartbeatWriter(None, rank=0)
         return
     folder = unfinished / HEARTBEATS
-    heart = Heart(folder, rank=rank(), several_nodes=several_nodes())
-    watch_from_within(folder, world_size(), execution.silent_after)
+    heartbeat = HeartbeatWriter(folder, rank=rank(), several_nodes=several_nodes())
+    start_hang_detection(folder, world_size(), execution.silent_after)
     try:
-        yield heart
+        yield heartbeat
     finally:
-        heart.close()
+        heartbeat.close()
 
 
 def _arguments(
-    settings: TrainSettings,
-    execution: ExecutionSettings,
-    engine: dict[str, Any] | None,
-    scratch: str,
-    steps: int,
-    seed: int,
-    identity: str,
+    run: TrainingRun, engine: dict[str, Any] | None, scratch: str, steps: int
 ) -> TrainingArguments:
+    settings, execution = run.settings, run.execution
     device_windows = execution.device_batch(settings.batch_windows, world_size())
     on_gpu = torch.cuda.is_available()
     arguments = TrainingArguments(
@@ -293,7 +280,7 @@ def _arguments(
         adam_epsilon=1e-8,
         max_grad_norm=settings.clip or 0.0,
         torch_compile=execution.compile,
-        seed=trainer_seed(seed),
+        seed=trainer_seed(run.seed),
         train_sampling_strategy="sequential",
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
@@ -303,7 +290,7 @@ def _arguments(
         save_strategy="no",
         eval_strategy="no",
         report_to=list(execution.trackers),
-        run_name=identity or None,
+        run_name=run.identity or None,
         project=PROJECT,
         disable_tqdm=True,
     )
@@ -313,9 +300,9 @@ def _arguments(
     return arguments
 
 
-def _speed(model: PreTrainedModel, settings: TrainSettings, context: int) -> Speed:
+def _speed(model: PreTrainedModel, settings: TrainSettings, context: int) -> ModelFlops:
     device = torch.device("cuda") if torch.cuda.is_available() else model.device
-    return Speed(
+    return ModelFlops(
         operations_per_token(model, context),
         peak_operations(device, bfloat16=_use_bfloat16(settings)) * world_size(),
     )

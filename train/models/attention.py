@@ -12,7 +12,7 @@ from inject.errors import InputError
 from train.execution import Kernel
 from train.window_inputs import document_positions
 
-_LEAST_GAIN = 20
+_MIN_RATIO = 20
 """How much nearer a document in a window must be to the document alone than without a mask."""
 
 
@@ -90,7 +90,7 @@ def require_separation(model: PreTrainedModel) -> None:
     apart = model(input_ids=ids, position_ids=positions, use_cache=False).logits[:, begin:]
     model.train(training)
     seen, left = (mixed - alone).abs().max(), (apart - alone).abs().max()
-    if left * _LEAST_GAIN > seen:
+    if left * _MIN_RATIO > seen:
         raise InputError(
             f"this model ({model.config.model_type}) lets packed documents see each other whatever "
             "their positions",

@@ -81,7 +81,7 @@ def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -
 
 
 def default_targets(model: PreTrainedModel) -> tuple[str, ...]:
-    """Return the layers that are adapted where nothing is said."""
+    """Return the layers that are adapted by default."""
     for family, known in FAMILIES.items():
         if model.config.model_type == family:
             return known.adapted
@@ -173,7 +173,7 @@ def merged_weights(
     """Return the weights of the model itself with each update added: W + alpha / rank · B A.
 
     Args:
-        model: tells scale and form of each adapted layer.
+        model: gives scale and form of each adapted layer.
         state: its whole state.
     """
     prefix = "base_model.model."

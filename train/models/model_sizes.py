@@ -49,7 +49,7 @@ def known_sizes(model: ModelSettings) -> Sizes | None:
     """Return the sizes of an experiment's model, as far as they can be known without loading it.
 
     None for a hub id that is not in `PUBLISHED`, a folder of an architecture not known here, and a
-    shape whose tokenizer has to be looked at first.
+    shape whose tokenizer has to be loaded first.
     """
     if model.shape is not None:
         if not isinstance(model.tokenizer, TokenizerTraining):
@@ -66,7 +66,7 @@ def known_sizes(model: ModelSettings) -> Sizes | None:
 
 
 def sizes_of_config(config: Mapping[str, Any], *, source: str) -> Sizes | None:
-    """Return the sizes that a `config.json` of transformers tells; None for other architectures.
+    """Return the sizes in a `config.json` of transformers; None for other architectures.
 
     Args:
         config: its content.

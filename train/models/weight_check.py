@@ -59,8 +59,7 @@ def check_vocabulary(
     """
     config = _config(folder, trusted)
     rows = getattr(config.get_text_config(), "vocab_size", None) if config is not None else None
-    special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
-    highest = max({*tokenizer.get_vocab().values()} - special, default=-1)
+    highest = highest_text_id(tokenizer)
     if isinstance(rows, int) and highest >= rows:
         raise InputError(
             f"its tokenizer makes ids up to {highest:,}, and the model's embedding has {rows:,} "
@@ -69,6 +68,12 @@ def check_vocabulary(
             hint="The tokenizer is another model's, or tokens were added to it and not to the "
             "model; save the model's own tokenizer beside it.",
         )
+
+
+def highest_text_id(tokenizer: Any) -> int:
+    """Return the highest id that plain text can be encoded to: of no special token."""
+    special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    return max({*tokenizer.get_vocab().values()} - special, default=-1)
 
 
 def check_finite(model: "PreTrainedModel", name: str) -> None:
@@ -99,7 +104,7 @@ def check_finite(model: "PreTrainedModel", name: str) -> None:
 def check_looks_back(model: Any, name: str) -> None:
     """Refuse a model whose predictions change with a token that comes after them.
 
-    Two passes over a few tokens that differ in the last: what a configuration does not tell, as of
+    Two passes over a few tokens that differ in the last, for what no configuration holds, as of
     a model that brings its own code.
 
     Raises:

@@ -30,16 +30,16 @@ def several_nodes() -> bool:
     return int(os.environ.get("LOCAL_WORLD_SIZE", world_size())) < world_size()
 
 
-def summed(values: Sequence[float]) -> list[float]:
+def sum_over_processes(values: Sequence[float]) -> list[float]:
     """Return the sums of values over all processes; each must hand over as many."""
     if world_size() == 1:
         return list(values)
-    total = torch.tensor(values, dtype=torch.float64, device=meeting_device())
+    total = torch.tensor(values, dtype=torch.float64, device=collective_device())
     torch.distributed.all_reduce(total)
     return total.tolist()
 
 
-def meeting_device() -> torch.device:
+def collective_device() -> torch.device:
     """Return where a tensor has to lie for the processes to sum it: NCCL knows GPUs alone."""
     if torch.distributed.get_backend() == "nccl":
         return torch.device("cuda", torch.cuda.current_device())

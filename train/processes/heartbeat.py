@@ -1,11 +1,12 @@
-"""What each of several training processes says about where it is, so that a silent one is found.
+"""Heartbeats: each of several training processes writes where it is, so that a hang is found.
 
 A process writes to a file of its own, from the loop itself: a count that only grows, its optimiser
 step, and what it does there. All processes of a run go through the same places, so the one with the
 lowest count is the one that the others wait for; a loop that hangs writes nothing, whatever threads
-live on. A thread writes beside it that the process runs at all: a process that is stopped is told
-from one that waits. `train.processes.hang_detection` reads these files. Cost: one write of 64 bytes
-a beat, six beats a step (2 µs each), into a file that nobody waits for.
+live on. A thread beside the loop writes that the process runs at all, which tells a process that is
+stopped from one that waits.
+`train.processes.hang_detection` reads these files. Cost: one write of 64 bytes a heartbeat, six a
+step (2 µs each), into a file that nobody waits for.
 """
 
 import faulthandler
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 HEARTBEATS = "heartbeats"
 """The folder of the files, below that of the checkpoints."""
-PULSE_SECONDS = 1.0
+ALIVE_SECONDS = 1.0
 _WIDTH = 64
 
 
@@ -35,37 +36,37 @@ class Phase(StrEnum):
     ENDED = "its end"
 
 
-class Beat(NamedTuple):
+class Heartbeat(NamedTuple):
     """Where a process is."""
 
     number: int
-    """Beats so far; 0 where it has not begun."""
+    """Heartbeats so far; 0 where it has not begun."""
     step: int
     """The optimiser step in hand, from 1; 0 before."""
     phase: Phase
-    pulse: int
-    """Seconds that it has been seen to run, by its own count."""
+    alive_seconds: int
+    """Seconds that it has run, by its own count."""
     first: int = 0
     """The first step since it was started; 0 before."""
 
 
-NEVER = Beat(0, 0, Phase.SETUP, 0)
+NO_HEARTBEAT = Heartbeat(0, 0, Phase.SETUP, 0)
 
 
-def read_beat(folder: Path, rank: int) -> Beat:
-    """Return the last beat of a process; `NEVER` where there is none that can be read."""
+def read_heartbeat(folder: Path, rank: int) -> Heartbeat:
+    """Return the last heartbeat of a process; `NO_HEARTBEAT` where none can be read."""
     try:
         text = _file(folder, rank).read_bytes().decode()
-        count, step, phase = text[:_WIDTH].strip().split(" ", 2)
+        number, step, phase = text[:_WIDTH].strip().split(" ", 2)
         step, _, first = step.partition("/")
-        pulse = int(text[_WIDTH:].strip() or 0)
-        return Beat(int(count), int(step), Phase(phase), pulse, int(first or 0))
+        alive_seconds = int(text[_WIDTH:].strip() or 0)
+        return Heartbeat(int(number), int(step), Phase(phase), alive_seconds, int(first or 0))
     except (OSError, ValueError):
-        return NEVER
+        return NO_HEARTBEAT
 
 
-class Heart:
-    """Writes this process's beats.
+class HeartbeatWriter:
+    """Writes this process's heartbeats.
 
     Args:
         folder: takes the file; None writes nothing.
@@ -84,14 +85,14 @@ class Heart:
         folder.mkdir(parents=True, exist_ok=True)
         path = _file(folder, rank)
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        self.beat(Phase.SETUP, 0)
-        threading.Thread(target=self._pulse, name="pulse", daemon=True).start()
+        self.write(Phase.SETUP, 0)
+        threading.Thread(target=self._write_alive, name="heartbeat", daemon=True).start()
         if hasattr(signal, "SIGUSR1"):
             # Whoever ends a silent process asks first what it was doing.
             faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
 
-    def beat(self, phase: Phase, step: int) -> None:
-        """Say that the loop has come to a place.
+    def write(self, phase: Phase, step: int) -> None:
+        """Write that the loop has come to a place.
 
         Args:
             phase: what it does next.
@@ -105,15 +106,15 @@ class Heart:
         os.pwrite(self._descriptor, text, 0)
 
     def close(self) -> None:
-        """Say that nothing more will come; the file stays."""
-        self.beat(Phase.ENDED, 0)
+        """Write that nothing more will come; the file stays."""
+        self.write(Phase.ENDED, 0)
         self._ended.set()
 
-    def _pulse(self) -> None:
-        pulse = 0
-        while not self._ended.wait(PULSE_SECONDS) and self._descriptor is not None:
-            pulse += 1
-            os.pwrite(self._descriptor, str(pulse).encode().ljust(_WIDTH), _WIDTH)
+    def _write_alive(self) -> None:
+        seconds = 0
+        while not self._ended.wait(ALIVE_SECONDS) and self._descriptor is not None:
+            seconds += 1
+            os.pwrite(self._descriptor, str(seconds).encode().ljust(_WIDTH), _WIDTH)
             if self._several_nodes:
                 # They are shown nothing before it is flushed.
                 os.fsync(self._descriptor)

@@ -1,8 +1,8 @@
 """A run that SIGTERM asks to end (pre-emption, the end of a job's time) ends with a checkpoint.
 
 The step in hand is finished, a checkpoint for a restart is written, and the run ends with exit code
-143. Of several processes all stop after the same step, whichever of them heard it: they sum one
-number over the network once a step. SIGTERM is heard while steps are made and ends the process at
+143. Of several processes all stop after the same step, whichever of them received it: they sum one
+number over the network once a step. SIGTERM is handled while steps are made and ends the process at
 once before and after, when there is nothing to save; a second one changes nothing (`torchrun` and
 SLURM both send it to each process), SIGKILL does.
 """
@@ -27,40 +27,40 @@ class StopRequest:
     """Whether the run was asked to end."""
 
     def __init__(self) -> None:
-        self.heard = False
-        """Whether this process was asked."""
-        self.agreed = False
-        """Whether all processes know, and stop after this step."""
+        self.received = False
+        """Whether this process received SIGTERM."""
+        self.shared = False
+        """Whether all processes know of it, and stop after this step."""
 
-    def agree(self) -> bool:
-        """Return whether any process was asked; each must call this once a step."""
-        # Whoever starts processes hears signals, too, and has no need of torch.
-        from train.processes.environment import summed
+    def share(self) -> bool:
+        """Return whether any process received SIGTERM; each must call this once a step."""
+        # The process that starts others receives signals, too, and has no need of torch.
+        from train.processes.environment import sum_over_processes
 
-        self.agreed = summed([float(self.heard)])[0] > 0
-        return self.agreed
+        self.shared = sum_over_processes([float(self.received)])[0] > 0
+        return self.shared
 
 
 @contextmanager
-def hearing_sigterm(*, wanted: bool = True) -> Iterator[StopRequest]:
+def handle_sigterm(*, wanted: bool = True) -> Iterator[StopRequest]:
     """Yield a request that SIGTERM sets; one that nobody acted on ends the process after all.
 
     Args:
         wanted: False leaves SIGTERM as it is.
     """
     request = StopRequest()
-    # Python hears signals in its main thread alone.
+    # Python handles signals in its main thread alone.
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield request
         return
 
-    def hear(_number: int, _frame: FrameType | None) -> None:
-        request.heard = True
+    def receive(_number: int, _frame: FrameType | None) -> None:
+        request.received = True
 
-    before = signal.signal(signal.SIGTERM, hear)
+    before = signal.signal(signal.SIGTERM, receive)
     try:
         yield request
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-    if request.heard:
+    if request.received:
         signal.raise_signal(signal.SIGTERM)

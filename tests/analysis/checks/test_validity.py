@@ -135,7 +135,7 @@ def test_rows_that_were_not_looked_for_are_named_and_are_no_pass():
     assert ("quiz row 79 (e79)", "3.5 words") in some.facts
     shown = background_audit([], facts_of(unchecked=300))
     assert len(shown.unchecked) + shown.unchecked_more == 300
-    assert "named below" in shown.sentence
+    assert "listed below" in shown.sentence
 
 
 def test_a_clean_twin_must_stay_at_chance_where_there_is_one():

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.figures import build_figures
 from analysis.page import CostRow, Fact, Report, write_report
-from analysis.page.examples import clip
+from analysis.page.examples import shorten
 from analysis.page.listing import listing
 from analysis.page.render import render
 from analysis.page.streams import Stream, stream_rows, stream_sentences
@@ -240,9 +240,9 @@ def test_a_copy_that_was_not_read_is_explained():
 
 
 def test_long_texts_are_clipped_to_one_line():
-    assert clip("a\n b") == "a b"
-    assert len(clip("word " * 200)) <= 280
-    assert clip("word " * 200).endswith("…")
+    assert shorten("a\n b") == "a b"
+    assert len(shorten("word " * 200)) <= 280
+    assert shorten("word " * 200).endswith("…")
 
 
 @pytest.mark.slow

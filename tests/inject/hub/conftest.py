@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inject.hub.resolver import forget_commits
-from tests.inject.hub.fake_hub import FakeHub
+from tests.inject.hub.fake_hub import FakeHub, forget_commits
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.load import load_examples
-from inject.hub.resolver import forget_commits
 from tests.inject.examples.datasets.test_datasets import BOOLQ, ROOMS, flat, lsat, lsat_query
+from tests.inject.hub.fake_hub import forget_commits
 
 
 @pytest.fixture

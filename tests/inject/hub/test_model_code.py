@@ -10,8 +10,7 @@ from transformers import AutoConfig
 from inject.errors import InputError, Unreachable
 from inject.hub.model_code import foreign_code, trusted_code
 from inject.hub.offline import UNRESOLVED, without_network
-from inject.hub.resolver import forget_commits
-from tests.inject.hub.fake_hub import MAIN, NEXT
+from tests.inject.hub.fake_hub import MAIN, NEXT, forget_commits
 from train.models.pretrained import load_causal_model, model_identity
 
 

@@ -20,7 +20,7 @@ from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Graph, Step
-from spikein.pipeline.steps.detection import open_target
+from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 from spikein.progress import Silent
 from spikein.runs.arms import open_run_corpus

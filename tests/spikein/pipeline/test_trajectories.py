@@ -95,7 +95,7 @@ def test_the_tables_hold_what_was_seen_by_each_step(lab: Path) -> None:
 def test_the_page_shows_it(lab: Path) -> None:
     folder = lab / "runs" / "along"
     page = (folder / "report.html").read_text()
-    assert "How does it change along training?" in page
+    assert "How does detection change during training?" in page
     assert 'id="trajectory"' in page
     assert (folder / "figures" / "trajectory.png").is_file()
 

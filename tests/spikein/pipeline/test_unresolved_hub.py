@@ -5,14 +5,13 @@ import pytest
 
 from inject.errors import SpikeinError, Unreachable
 from inject.hub.offline import UNRESOLVED, without_network
-from inject.hub.resolver import forget_commits
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import tokenizer_step
 from spikein.progress import Silent
 from spikein.store.store import Store
-from tests.inject.hub.fake_hub import MAIN, FakeHub
+from tests.inject.hub.fake_hub import MAIN, FakeHub, forget_commits
 from tests.spikein.samples import read, visible
 
 SOURCE = "corpus.sources=[{kind: hub, id: owner/texts}]"

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from inject.stream.exposures import read_exposures
 from tests.train.killable import CONTEXT, KEPT, go
 from train.loop.log import read_log
-from train.loop.record import Moment
+from train.loop.record import TrainingProgress
 from train.loop.resume import find_resume_point
 
 pytestmark = pytest.mark.slow
@@ -62,7 +62,7 @@ def place(tmp_path_factory, tiny_tokenizer, one_thread) -> Path:
     class Stop(Exception):
         pass
 
-    def stop(moment: Moment) -> None:
+    def stop(moment: TrainingProgress) -> None:
         if moment.tokens >= 8 * 4 * CONTEXT:
             raise Stop
 

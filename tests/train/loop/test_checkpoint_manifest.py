@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from train.loop.checkpoint_manifest import Damaged, facts_of, seal, verify
+from train.loop.checkpoint_manifest import DamagedCheckpoint, read_facts, seal, verify
 
 
 def test_every_file_is_on_the_disk_before_the_manifest_is(tmp_path, monkeypatch):
@@ -48,8 +48,8 @@ def test_a_manifest_that_was_changed_is_no_manifest(tmp_path):
     found = json.loads((folder / "spikein.json").read_text())
     found["facts"]["identity"] = "another run"
     (folder / "spikein.json").write_text(json.dumps(found))
-    with pytest.raises(Damaged, match=r"spikein\.json was changed"):
-        facts_of(folder)
+    with pytest.raises(DamagedCheckpoint, match=r"spikein\.json was changed"):
+        read_facts(folder)
 
 
 def test_a_file_that_the_checkpoint_did_not_have_is_damage(tmp_path):
@@ -60,5 +60,5 @@ def test_a_file_that_the_checkpoint_did_not_have_is_damage(tmp_path):
     (folder / ".nfs0001").write_text("left by a file system")
     verify(folder)
     (folder / "global_step3" / "more.pt").write_text("2")
-    with pytest.raises(Damaged, match=r"global_step3/more\.pt was added"):
+    with pytest.raises(DamagedCheckpoint, match=r"global_step3/more\.pt was added"):
         verify(folder)

@@ -19,7 +19,7 @@ from train.execution import ExecutionSettings
 from train.launch import ProcessFailed, launch
 from train.loop.checkpoint_manifest import seal
 from train.loop.log import read_log
-from train.loop.record import Moment
+from train.loop.record import TrainingProgress
 from train.loop.resume import find_resume_point
 
 pytestmark = pytest.mark.slow
@@ -135,7 +135,7 @@ def test_two_processes_take_up_what_one_began(alone):
     class Stop(Exception):
         pass
 
-    def stop(moment: Moment) -> None:
+    def stop(moment: TrainingProgress) -> None:
         if moment.tokens >= 7 * 4 * CONTEXT:
             raise Stop
 

@@ -10,7 +10,7 @@ import torch
 from inject.errors import InputError
 from tests.train.killable import go
 from train.execution import ExecutionSettings
-from train.loop.errors import OutOfMemory, explained
+from train.loop.errors import OutOfMemory, explain_faults
 from train.loop.record import Record, TrainingDiverged
 from train.loop.resume import drop_diverged
 from train.settings import TrainSettings
@@ -21,7 +21,7 @@ SETTINGS = TrainSettings(context=64, batch_tokens=512)
 def raised(error: Exception, tmp_path: Path, **execution) -> Exception:
     with (
         pytest.raises(Exception) as found,  # noqa: PT011
-        explained(SETTINGS, ExecutionSettings(**execution), None, tmp_path),
+        explain_faults(SETTINGS, ExecutionSettings(**execution), None, tmp_path),
     ):
         raise error
     return found.value
@@ -31,7 +31,7 @@ def test_memory_that_torch_cannot_get_on_a_cpu(tmp_path):
     """The real error, by asking for more than there is."""
     with (
         pytest.raises(OutOfMemory, match=r"execution\.device_windows: 4 \(now 8 on a device\)"),
-        explained(SETTINGS, ExecutionSettings(), None, tmp_path),
+        explain_faults(SETTINGS, ExecutionSettings(), None, tmp_path),
     ):
         torch.empty(1 << 50, dtype=torch.float32)
 

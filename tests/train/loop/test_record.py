@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from train.loop.dataset import Fed
-from train.loop.record import READ_EVERY, Pending, Record, TrainingDiverged
+from train.loop.dataset import FedWindow
+from train.loop.record import READ_EVERY, PendingPass, Record, TrainingDiverged
 
 
 class OnGpu:
@@ -36,9 +36,9 @@ class Told(SimpleNamespace):
         self.rows = list(exposures)
 
 
-def step(number: int, loss: float) -> Pending:
-    fed = [Fed(0, 100 + number, number - 1)]
-    return Pending(number, 1e-3, fed, torch.full((1, 4), number), OnGpu(loss))
+def step(number: int, loss: float) -> PendingPass:
+    fed = [FedWindow(0, 100 + number, number - 1)]
+    return PendingPass(number, 1e-3, fed, torch.full((1, 4), number), OnGpu(loss))
 
 
 def test_a_gpu_is_read_in_blocks_and_no_step_is_lost() -> None:

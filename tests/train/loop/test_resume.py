@@ -16,7 +16,7 @@ from inject.errors import InputError
 from inject.stream.exposures import read_exposures
 from tests.train.killable import CONTEXT, KEPT, STEPS, go
 from train.loop.log import read_log
-from train.loop.record import Moment
+from train.loop.record import TrainingProgress
 from train.loop.resume import find_resume_point
 
 pytestmark = pytest.mark.slow
@@ -101,7 +101,7 @@ def interrupted(tmp_path, tokenizer, *, at: int) -> Path:
     class Stop(Exception):
         pass
 
-    def stop(moment: Moment) -> None:
+    def stop(moment: TrainingProgress) -> None:
         if moment.tokens >= at * 4 * CONTEXT:
             raise Stop
 

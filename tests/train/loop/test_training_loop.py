@@ -1,3 +1,4 @@
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from inject.stream.exposures import CopyName, ExposureRecorder, read_exposures
 from inject.stream.order import window_order
 from inject.stream.view import Insertions, View
 from train.loop.log import read_log
-from train.loop.record import Moment, TrainingDiverged
+from train.loop.record import TrainingDiverged, TrainingProgress
 from train.loop.schedule import learning_rate
-from train.loop.training_loop import TrainSummary, train
+from train.loop.training_loop import TrainingSummary, train
+from train.loop.training_run import TrainingData, TrainingRun
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
 
@@ -45,8 +47,8 @@ class FakeView:
         return random.integers(0, 512, self.context)
 
 
-class ListLedger:
-    """Keeps what it is told."""
+class ListRecorder:
+    """Keeps every window that it is given."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -73,22 +75,20 @@ def run(
     seed: int = 0,
     progress: Any = None,
     **changes: Any,
-) -> TrainSummary:
+) -> TrainingSummary:
     out.mkdir(exist_ok=True)
     return train(
         out,
         model=model or build_model(SHAPE, 512, 0, 0),
         tokenizer=tokenizer,
-        view=view or FakeView(10),
-        ledger=ledger or ListLedger(),
-        settings=settings(**changes),
-        seed=seed,
+        data=TrainingData(view=view or FakeView(10), recorder=ledger or ListRecorder()),
+        run=TrainingRun(settings=settings(**changes), seed=seed),
         progress=progress,
     )
 
 
 def test_every_window_is_fed_once_an_epoch_in_the_keyed_order(tmp_path, tiny_tokenizer) -> None:
-    view, ledger = FakeView(10), ListLedger()
+    view, ledger = FakeView(10), ListRecorder()
     summary = run(tmp_path, tiny_tokenizer, view=view, ledger=ledger, epochs=3, seed=7)
     expected = [(e, int(w)) for e in range(3) for w in window_order(7, e, 10)]
     assert [(row["epoch"], row["window"]) for row in ledger.rows] == expected
@@ -99,8 +99,8 @@ def test_every_window_is_fed_once_an_epoch_in_the_keyed_order(tmp_path, tiny_tok
     assert (summary.steps, summary.windows, summary.tokens) == (8, 30, 480)
 
 
-def test_the_ledger_hears_what_the_model_was_given(tmp_path, tiny_tokenizer) -> None:
-    model, ledger = build_model(SHAPE, 512, 0, 0), ListLedger()
+def test_exposures_are_recorded_of_what_the_model_was_given(tmp_path, tiny_tokenizer) -> None:
+    model, ledger = build_model(SHAPE, 512, 0, 0), ListRecorder()
     seen: list[torch.Tensor] = []
     hook = model.get_input_embeddings().register_forward_pre_hook(
         lambda _, inputs: seen.append(inputs[0].clone())
@@ -153,7 +153,7 @@ def test_losses_are_those_of_a_bare_loop(tmp_path, tiny_tokenizer) -> None:
 
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "linear"])
 def test_the_log_holds_every_step(tmp_path, tiny_tokenizer, schedule: str) -> None:
-    done: list[Moment] = []
+    done: list[TrainingProgress] = []
     run(
         tmp_path,
         tiny_tokenizer,
@@ -262,7 +262,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_step_and_windows(
     tmp_path, tiny_tokenizer
 ) -> None:
     model = build_model(SHAPE, 512, 0, 0)
-    ledger = ListLedger()
+    ledger = ListRecorder()
     calls = 0
 
     def poison(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
@@ -294,5 +294,22 @@ def test_parts_that_do_not_fit_are_refused(tmp_path, tiny_tokenizer) -> None:
         run(tmp_path, tiny_tokenizer, view=FakeView(0))
     with pytest.raises(InputError, match="more than the model's 64 positions"):
         run(tmp_path, tiny_tokenizer, view=FakeView(2, 128), context=128, batch_tokens=128)
-    with pytest.raises(InputError, match="ids, the model's embedding 256 rows"):
+    with pytest.raises(InputError, match="ids up to 511, and the model's embedding has 256 rows"):
         run(tmp_path, tiny_tokenizer, model=build_model(SHAPE, 256, 0, 0))
+
+
+def test_special_tokens_that_no_window_holds_may_lie_beyond_the_embedding(
+    tmp_path, tiny_tokenizer
+) -> None:
+    tokenizer = copy.deepcopy(tiny_tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    assert len(tokenizer) == 513
+    run(tmp_path, tokenizer)
+    # An end token stands in windows, and so must a token of plain text.
+    tokenizer.eos_token = "<image>"
+    with pytest.raises(InputError, match="ids up to 512, and the model's embedding has 512 rows"):
+        run(tmp_path / "end", tokenizer)
+    plain = copy.deepcopy(tiny_tokenizer)
+    plain.add_tokens(["river-bank"])
+    with pytest.raises(InputError, match="ids up to 512"):
+        run(tmp_path / "plain", plain)

@@ -18,10 +18,10 @@ from train.processes.hang_detection import (
     FIRST_STEP_SECONDS,
     SAVE_SECONDS,
     SETUP_SECONDS,
-    Watch,
-    step_limit,
+    HangDetector,
+    allowed_silence,
 )
-from train.processes.heartbeat import NEVER, Heart, Phase, read_beat
+from train.processes.heartbeat import NO_HEARTBEAT, HeartbeatWriter, Phase, read_heartbeat
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -35,7 +35,9 @@ class Run:
         self.beats = [0] * processes
         self.pulses = [0] * processes
         self.at = [(0, Phase.SETUP)] * processes
-        self.watch = Watch(folder, processes, silent_after=silent_after, clock=lambda: self.now)
+        self.watch = HangDetector(
+            folder, processes, silent_after=silent_after, clock=lambda: self.now
+        )
 
     def beat(self, rank: int, phase: Phase, step: int) -> None:
         self.beats[rank] += 1
@@ -105,7 +107,7 @@ def test_steps_too_quick_to_be_seen_do_not_pass_for_the_first(tmp_path):
         folder = tmp_path / f"from-{first}"
         folder.mkdir()
         now = 1000.0
-        watch = Watch(folder, 2, silent_after=15, clock=lambda: now)  # noqa: B023
+        watch = HangDetector(folder, 2, silent_after=15, clock=lambda: now)  # noqa: B023
         for rank, (count, phase) in enumerate(((53, Phase.COUNT), (52, Phase.DATA))):
             (folder / f"rank-{rank}").write_text(f"{count} 10/{first} {phase}".ljust(64) + "1")
         found = None
@@ -127,7 +129,7 @@ def test_the_limit_follows_the_steps_of_the_run(tmp_path, seconds, limit):
     run.beat(0, Phase.DATA, 12)
     _, taken = run.wait(2000)
     assert limit - seconds <= taken <= limit + 10
-    assert step_limit(seconds) == limit
+    assert allowed_silence(seconds) == limit
 
 
 def test_slow_beginnings_and_checkpoints_are_waited_for(tmp_path):
@@ -191,27 +193,27 @@ def test_a_process_that_has_ended_is_not_waited_for(tmp_path):
 
 
 def test_a_beat_is_read_as_it_was_written(tmp_path):
-    heart = Heart(tmp_path, rank=3)
-    assert read_beat(tmp_path, 3)[:3] == (1, 0, Phase.SETUP)
-    heart.beat(Phase.PASS, 123_456_789)
-    assert read_beat(tmp_path, 3)[:3] == (2, 123_456_789, Phase.PASS)
-    heart.beat(Phase.DATA, 7)
-    assert read_beat(tmp_path, 3)[:3] == (3, 7, Phase.DATA)
-    heart.close()
-    assert read_beat(tmp_path, 3).phase is Phase.ENDED
-    assert read_beat(tmp_path, 0) == NEVER
+    heartbeat = HeartbeatWriter(tmp_path, rank=3)
+    assert read_heartbeat(tmp_path, 3)[:3] == (1, 0, Phase.SETUP)
+    heartbeat.write(Phase.PASS, 123_456_789)
+    assert read_heartbeat(tmp_path, 3)[:3] == (2, 123_456_789, Phase.PASS)
+    heartbeat.write(Phase.DATA, 7)
+    assert read_heartbeat(tmp_path, 3)[:3] == (3, 7, Phase.DATA)
+    heartbeat.close()
+    assert read_heartbeat(tmp_path, 3).phase is Phase.ENDED
+    assert read_heartbeat(tmp_path, 0) == NO_HEARTBEAT
     (tmp_path / "rank-0").write_text("half a li")
-    assert read_beat(tmp_path, 0) == NEVER
+    assert read_heartbeat(tmp_path, 0) == NO_HEARTBEAT
 
 
 def test_a_beat_costs_next_to_nothing(tmp_path):
-    heart = Heart(tmp_path, rank=0)
+    heartbeat = HeartbeatWriter(tmp_path, rank=0)
     times = []
     for number in range(2000):
         started = time.perf_counter()
-        heart.beat(Phase.PASS, number)
+        heartbeat.write(Phase.PASS, number)
         times.append(time.perf_counter() - started)
-    heart.close()
+    heartbeat.close()
     assert statistics.median(times) < 1e-4
 
 

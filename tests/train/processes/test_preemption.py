@@ -8,8 +8,8 @@ import torch
 from typer.testing import CliRunner
 
 from spikein.cli.main import app
-from train.processes.environment import meeting_device, summed
-from train.processes.preemption import Preempted, hearing_sigterm
+from train.processes.environment import collective_device, sum_over_processes
+from train.processes.preemption import Preempted, handle_sigterm
 
 
 def test_the_command_line_ends_with_143(monkeypatch):
@@ -26,9 +26,9 @@ def test_a_signal_that_nobody_acted_on_still_ends_the_process():
     heard: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
     try:
-        with hearing_sigterm() as request:
+        with handle_sigterm() as request:
             os.kill(os.getpid(), signal.SIGTERM)
-            assert request.heard
+            assert request.received
             assert heard == []
         assert heard == [signal.SIGTERM]
     finally:
@@ -39,9 +39,9 @@ def test_processes_on_gpus_agree_where_their_backend_can_sum(monkeypatch):
     # NCCL refuses a tensor of the CPU ("No backend type associated with device type cpu").
     monkeypatch.setattr(torch.distributed, "get_backend", lambda: "nccl")
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
-    assert meeting_device() == torch.device("cuda", 3)
+    assert collective_device() == torch.device("cuda", 3)
     monkeypatch.setattr(torch.distributed, "get_backend", lambda: "gloo")
-    assert meeting_device() == torch.device("cpu")
+    assert collective_device() == torch.device("cpu")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -51,6 +51,6 @@ def test_nccl_sums_what_the_processes_tell_each_other(tmp_path, monkeypatch):
     try:
         # A group of one, asked as one of several is: alone nothing would be sent.
         monkeypatch.setenv("WORLD_SIZE", "2")
-        assert summed([1.0, 2.5]) == [1.0, 2.5]
+        assert sum_over_processes([1.0, 2.5]) == [1.0, 2.5]
     finally:
         torch.distributed.destroy_process_group()

@@ -23,7 +23,7 @@ from inject.corpus.background.docstrings import cache_folder
 from inject.digest import canonical
 from inject.errors import InputError, Unreachable
 from inject.hub.offline import UNRESOLVED, without_network
-from inject.hub.resolver import forget_commits
+from tests.inject.hub.fake_hub import forget_commits
 
 
 @pytest.fixture(autouse=True)

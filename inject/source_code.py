@@ -223,7 +223,7 @@ def _bindings(node: ast.AST) -> dict[str, str]:
     found = {}
     if isinstance(node, ast.Import):
         for alias in node.names:
-            # `import a.b` binds `a`; what is used of it is told by the attributes.
+            # `import a.b` binds `a`; the attributes show what is used of it.
             target = alias.name if alias.asname else alias.name.partition(".")[0]
             found[alias.asname or target] = target
     elif isinstance(node, ast.ImportFrom):

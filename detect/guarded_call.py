@@ -1,45 +1,32 @@
-"""A detector is called so that it can harm neither the others nor the run.
+"""Calls a detector so that it can harm neither the others nor the run.
 
-Detectors are handed read-only views: what one of them would change, every later one would read.
-Whatever it raises, an exit included, and whatever it returns that is no column of scores for every
-setting, ends as an error that names the detector and its file. Ctrl-C passes. Cost: a few
-microseconds a row.
+Detectors get read-only views of the evidence, which they share. Whatever one raises, an exit
+included, and whatever it returns that is no column of scores for every setting, becomes an error
+that names the detector and its file. Ctrl-C passes. Cost: a few microseconds a row.
 """
 
 import inspect
 import math
 import traceback
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 
-from detect.evidence import Column, Detector, Evidence, Score, ShadowModel
-from detect.token_frequency import TokenFrequency
-from detect.token_statistics import TokenStatistics
+from detect.detector import Column, Detector, Score
+from detect.evidence import Evidence
 from inject.errors import InputError
 
-_Holder = TypeVar("_Holder", TokenStatistics, TokenFrequency)
-_DUE = "a list with one Column for each setting, of one Score a row"
+_EXPECTED = "a list with one Column for each setting, of one Score a row"
 
 
 def read_only(evidence: Evidence) -> Evidence:
     """Return the same evidence as tuples, read-only mappings and read-only views of its arrays."""
-    shadows = evidence.shadows
-    return Evidence(
-        texts=tuple(evidence.texts),
-        statistics=MappingProxyType(
-            {name: _rows(rows) for name, rows in evidence.statistics.items()}
-        ),
-        reference=None if evidence.reference is None else _rows(evidence.reference),
-        frequency=None if evidence.frequency is None else _frequency(evidence.frequency),
-        members=None if evidence.members is None else tuple(evidence.members),
-        groups=None if evidence.groups is None else tuple(evidence.groups),
-        shadows=None if shadows is None else tuple(_shadow(one) for one in shadows),
-    )
+    frozen: Evidence = _frozen(evidence)
+    return frozen
 
 
 def score_guarded(
@@ -75,29 +62,28 @@ def score_guarded(
     ]
 
 
-def _rows(rows: Sequence[TokenStatistics]) -> tuple[TokenStatistics, ...]:
-    return tuple(_with_read_only_arrays(row) for row in rows)
-
-
-def _shadow(shadow: ShadowModel) -> ShadowModel:
-    return ShadowModel(statistics=_rows(shadow.statistics), inside=tuple(shadow.inside))
-
-
-def _frequency(frequency: TokenFrequency) -> TokenFrequency:
-    return replace(
-        _with_read_only_arrays(frequency), identity=MappingProxyType(dict(frequency.identity))
-    )
-
-
-def _with_read_only_arrays(holder: _Holder) -> _Holder:
-    views: dict[str, Any] = {}
-    for field in fields(holder):
-        value = getattr(holder, field.name)
-        if isinstance(value, np.ndarray) and value.flags.writeable:
-            view = value.view()
-            view.flags.writeable = False
-            views[field.name] = view
-    return replace(holder, **views) if views else holder
+def _frozen(value: Any) -> Any:
+    """Return a value that cannot be changed, of whatever evidence is made of."""
+    if isinstance(value, np.ndarray):
+        if not value.flags.writeable:
+            return value
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if isinstance(value, str | bytes):
+        return value
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: _frozen(item) for key, item in value.items()})
+    if isinstance(value, Sequence):
+        return tuple(_frozen(item) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {
+            field.name: frozen
+            for field in fields(value)
+            if (frozen := _frozen(given := getattr(value, field.name))) is not given
+        }
+        return replace(value, **changed) if changed else value
+    return value
 
 
 def _place(detector: Detector) -> str:
@@ -110,13 +96,13 @@ def _place(detector: Detector) -> str:
 
 
 def _raised(error: BaseException, where: str) -> NoReturn:
-    said = str(error).strip().splitlines()
-    what = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+    message = str(error).strip().splitlines()
+    what = f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename in where]
     place = (own or frames)[-1]
     action = "tried to end the program" if isinstance(error, SystemExit) else "stopped"
-    hint = "Mend it, or leave it out of `detectors`."
+    hint = "Correct it, or leave it out of `detectors`."
     if isinstance(error, ValueError) and "read-only" in str(error):
         hint = "Detectors share their arrays: change a copy (`array.copy()`). " + hint
     raise InputError(
@@ -128,7 +114,7 @@ def _raised(error: BaseException, where: str) -> NoReturn:
 
 def _check(columns: Any, where: str, *, settings: int, rows: int) -> None:
     def wrong(problem: str) -> InputError:
-        return InputError(f"it returned {problem}", where=where, allowed=_DUE)
+        return InputError(f"it returned {problem}", where=where, allowed=_EXPECTED)
 
     if columns is None:
         raise wrong("nothing")

@@ -1,205 +1,165 @@
-"""The detectors by name, and how a user writes which ones run with which parameters.
+"""The detectors by name: built in, of installed packages, and of files of the user's.
 
-`min_k:k=0.2,surp:entropy=2.0:k=40` asks for two detectors with parameters, `all` for every one
-with its paper's. A setting's canonical text lists its numbers in the order of their declaration
-(`entropy=2.0:k=40`) and its options only where they differ from the default; `-` where that
-leaves nothing. A detector's module is imported when the detector is asked for.
+A built-in detector is the `DETECTOR` of a file in `detect/detectors`, which is imported when the
+detector is asked for. Installed packages offer theirs under `spikein.detectors`; `FILE.py:NAME`
+names one of a file (`inject.plugins`). Either may be a `Detector`, or a plain function from
+`ExampleEvidence` to a float, which needs the `text` view and is called `FILE.NAME` in tables.
+`all` stands for the built-in ones alone, so that an experiment means the same on every machine.
 """
 
 import importlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import NamedTuple
+import pkgutil
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import PurePath
+from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
-from detect.evidence import Detector
+import detect.detectors
+from detect.detector import Detector, check_detector, detector_of
 from inject.errors import InputError, did_you_mean
-from inject.settings import Settings
+from inject.plugins import (
+    Expected,
+    FileReference,
+    Group,
+    Plugin,
+    file_reference,
+    installed_plugins,
+    load_file,
+    load_installed,
+)
 
 ALL = "all"
-NO_PARAMETERS = "-"
-
-_MODULES = {
-    "loss": "loss",
-    "zlib": "zlib_ratio",
-    "lowercase": "lowercase",
-    "reference": "reference",
-    "min_k": "min_k",
-    "min_k_plus_plus": "min_k_plus_plus",
-    "surp": "surp",
-    "dc_pdd": "dc_pdd",
-    "lira": "lira",
-    "blind": "blind",
-}
-_ALIASES = {
-    "ppl": "loss",
-    "perplexity": "loss",
-    "lower": "lowercase",
-    "ref": "reference",
-    "mink": "min_k",
-    "mink++": "min_k_plus_plus",
-    "min_k++": "min_k_plus_plus",
-    "min_k_prob": "min_k",
-    "minkprob": "min_k",
-    "minkplusplus": "min_k_plus_plus",
-    "dcpdd": "dc_pdd",
-}
+BUILT_IN = "built in"
+EXPECTED = Expected(
+    noun="detector",
+    accepts=lambda value: (
+        isinstance(value, Detector) or (callable(value) and not isinstance(value, type))
+    ),
+    allowed="a Detector, or a function from ExampleEvidence to a float",
+)
+_GROUP: Group = "spikein.detectors"
+_FILE_FORM = "FILE.py:NAME"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetectorSetting:
-    """A detector with one choice of its parameters."""
+class KnownDetector:
+    """A detector, and where it comes from."""
 
     detector: Detector
-    parameters: Settings
-
-    @property
-    def name(self) -> str:
-        """The detector's name."""
-        return self.detector.name
-
-    @property
-    def text(self) -> str:
-        """The canonical text of the parameters, such as `entropy=2.0:k=40`, or `-`."""
-        return setting_text(self.parameters)
+    origin: str
+    """`built in`, `FILE.py:NAME`, or a distribution and its version."""
+    code: tuple[str, ...]
+    """Where our own code begins that it runs, for `Step.code`."""
+    digest: str | None = None
+    """Of the source of a plug-in; None for a built-in one."""
 
 
-class TableRow(NamedTuple):
-    """One detector as `spikein detectors` lists it."""
+class EveryDetector(NamedTuple):
+    """All detectors, and what is wrong with those that are left out."""
 
-    name: str
-    summary: str
-    parameters: str
-    """Defaults, then how many settings are tuned over."""
-    needs: str
-    source: str
+    detectors: list[KnownDetector]
+    warnings: tuple[str, ...]
 
 
 def detector_names() -> tuple[str, ...]:
-    """Return the names of all detectors, in the order of tables."""
-    return tuple(_MODULES)
+    """Return the names of the built-in detectors, in the order of tables."""
+    return tuple(sorted(_built_in_names(), key=lambda name: (_built_in(name).order, name)))
 
 
-def get_detector(name: str) -> Detector:
-    """Return a detector by its name or an alias (`ppl`, `min-k`, `mink++` …).
+def get_detector(text: str) -> KnownDetector:
+    """Return a detector by its name, an alias (`ppl`, `min-k`, `mink++` …) or `FILE.py:NAME`.
 
     Raises:
-        InputError: for an unknown name, with what was perhaps meant.
+        InputError: an unknown name, with what was perhaps meant; a plug-in that cannot be loaded,
+            declares an unknown need, or has a name that is taken.
     """
-    plain = name.strip().lower().replace("-", "_").replace("%", "")
-    known = _ALIASES.get(plain, plain)
-    if known not in _MODULES:
-        raise InputError(
-            f"no detector is called {name!r}.{did_you_mean(plain, [*_MODULES, *_ALIASES])}",
-            allowed=f"{ALL}, {', '.join(_MODULES)}",
+    reference = file_reference(text)
+    if reference is not None:
+        return _of_file(reference)
+    given = text.strip()
+    plain = given.lower().replace("-", "_").replace("%", "")
+    name = plain if plain in _built_in_names() else _aliases().get(plain)
+    if name is not None:
+        return KnownDetector(
+            detector=_built_in(name),
+            origin=BUILT_IN,
+            code=(f"{detect.detectors.__name__}.{name}:DETECTOR",),
         )
-    module = importlib.import_module(f"detect.detectors.{_MODULES[known]}")
+    installed = installed_plugins(_GROUP)
+    for wanted in (given, plain):
+        if wanted in installed:
+            return _of_plugin(installed[wanted].load(EXPECTED), wanted)
+    known = [*_built_in_names(), *_aliases(), *installed]
+    raise InputError(
+        f"no detector is called {given!r}.{did_you_mean(plain, known)}",
+        allowed=", ".join([ALL, *detector_names(), *installed, _FILE_FORM]),
+    )
+
+
+def every_detector(files: Sequence[str] = ()) -> EveryDetector:
+    """Return the built-in detectors, those of installed packages, and those of some files.
+
+    Args:
+        files: `FILE.py:NAME` each.
+
+    Raises:
+        InputError: one of the files cannot be used.
+    """
+    found = [get_detector(name) for name in detector_names()]
+    taken = dict.fromkeys([*_built_in_names(), *_aliases()], "by a built-in detector")
+    installed = load_installed(_GROUP, EXPECTED, taken=taken)
+    warnings = [*installed.warnings]
+    for name, plugin in installed.plugins.items():
+        try:
+            found.append(_of_plugin(plugin, name))
+        except InputError as error:
+            warnings.append(f"left out: {error}")
+    return EveryDetector([*found, *map(get_detector, files)], tuple(warnings))
+
+
+def _built_in_names() -> tuple[str, ...]:
+    """Return the files of `detect/detectors`; imports none of them."""
+    return tuple(module.name for module in pkgutil.iter_modules(detect.detectors.__path__))
+
+
+def _built_in(name: str) -> Detector:
+    module = importlib.import_module(f"{detect.detectors.__name__}.{name}")
     detector: Detector = module.DETECTOR
     return detector
 
 
-def detector_code(name: str) -> str:
-    """Return where a detector's code begins, as `inject.source_digest` names it."""
-    return f"detect.detectors.{_MODULES[name]}:DETECTOR"
+@cache
+def _aliases() -> dict[str, str]:
+    return {alias: name for name in _built_in_names() for alias in _built_in(name).aliases}
 
 
-def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
-    """Return the settings that a user asked for, each once, in the order given.
-
-    Args:
-        given: `all`, `min_k:k=0.2,surp:entropy=2.0:k=40`, or a list of such parts.
-
-    Raises:
-        InputError: unknown detector or parameter, or a value that does not fit; nothing named.
-    """
-    parts = [given] if isinstance(given, str) else list(given)
-    asked = [part.strip() for text in parts for part in text.split(",") if part.strip()]
-    if not asked:
-        raise InputError("no detector is named", allowed=f"{ALL}, {', '.join(_MODULES)}")
-    settings: dict[tuple[str, str], DetectorSetting] = {}
-    for part in asked:
-        names = _MODULES if part.lower() == ALL else (part,)
-        for name in names:
-            setting = _parse(name)
-            settings.setdefault((setting.name, setting.text), setting)
-    return list(settings.values())
-
-
-def names_all(given: str | Iterable[str]) -> bool:
-    """Return whether `all` was asked for, so that detectors without their needs may be left out."""
-    parts = [given] if isinstance(given, str) else given
-    return any(part.strip().lower() == ALL for text in parts for part in text.split(","))
-
-
-def with_grids(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
-    """Return the settings followed by the rest of each detector's grid, each once."""
-    found = {(setting.name, setting.text): setting for setting in settings}
-    for setting in settings:
-        for parameters in setting.detector.grid:
-            other = DetectorSetting(detector=setting.detector, parameters=parameters)
-            found.setdefault((other.name, other.text), other)
-    return list(found.values())
-
-
-def default_setting(detector: Detector) -> DetectorSetting:
-    """Return the detector with its paper's parameters."""
-    return DetectorSetting(detector=detector, parameters=detector.parameters())
-
-
-def setting_text(parameters: Settings) -> str:
-    """Return the canonical text of parameters (see the module's first lines)."""
-    parts = []
-    for name, field in type(parameters).model_fields.items():
-        value = getattr(parameters, name)
-        if isinstance(value, Decimal):
-            parts.append(f"{name}={value.normalize():f}")
-        elif isinstance(value, int | float) or value != field.default:
-            parts.append(f"{name}={value}")
-    return ":".join(parts) or NO_PARAMETERS
-
-
-def detector_table() -> list[TableRow]:
-    """Return one row a detector for `spikein detectors`."""
-    rows = []
-    for name in _MODULES:
-        detector = get_detector(name)
-        text = setting_text(detector.parameters())
-        grid = f" (tuned over {len(detector.grid)})" if detector.grid else ""
-        needs = ", ".join(
-            type(need).__name__.lower()
-            + (f" {named}" if (named := getattr(need, "name", "")) else "")
-            for need in detector.needs
-        )
-        rows.append(TableRow(name, detector.summary, text + grid, needs, detector.source))
-    return rows
-
-
-def _parse(part: str) -> DetectorSetting:
-    name, *pairs = part.split(":")
-    detector = get_detector(name)
-    fields = detector.parameters.model_fields
-    values: dict[str, str] = {}
-    for pair in pairs:
-        key, separator, value = (piece.strip() for piece in pair.partition("="))
-        if key not in fields:
-            raise InputError(
-                f"{detector.name} has no parameter {key!r}.{did_you_mean(key, fields)}",
-                where=part,
-                allowed=", ".join(fields) or "no parameters",
-            )
-        if not separator or not value:
-            raise InputError(f"{key} has no value", where=part, allowed=f"{key}=VALUE")
-        if key in values:
-            raise InputError(f"{key} is given twice", where=part)
-        values[key] = value
-    try:
-        return DetectorSetting(
-            detector=detector, parameters=detector.parameters.model_validate(values)
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
+def _of_file(reference: FileReference) -> KnownDetector:
+    plugin = load_file(reference._replace(rest=""), EXPECTED)
+    stem = re.sub(r"[^A-Za-z0-9_+-]", "_", PurePath(reference.file).stem)
+    found = _of_plugin(plugin, None, function_name=f"{stem}.{plugin.name}")
+    name = found.detector.name
+    taken = "a built-in detector" if name in (*_built_in_names(), *_aliases()) else ""
+    if not taken and (installed := installed_plugins(_GROUP).get(name)):
+        taken = f"a detector of {installed.origin}"
+    if taken or name.lower() == ALL:
         raise InputError(
-            f"{first['loc'][0]}: {first['msg']} (given {first['input']!r})", where=part
-        ) from error
+            f"the name {name!r} is taken by {taken or 'the word for every detector'}",
+            where=plugin.origin,
+            hint="Give the Detector another `name`.",
+        )
+    return found
+
+
+def _of_plugin(plugin: Plugin, name: str | None, *, function_name: str = "") -> KnownDetector:
+    """Return the detector of a plug-in, under `name` where it has none of its own choice."""
+    value: Any = plugin.value
+    if not isinstance(value, Detector):
+        value = detector_of(value, name or function_name, where=plugin.origin)
+    elif name is not None:
+        value = replace(value, name=name)
+    check_detector(value, where=plugin.origin)
+    return KnownDetector(
+        detector=value, origin=plugin.origin, code=plugin.code, digest=plugin.digest
+    )

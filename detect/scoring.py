@@ -7,7 +7,7 @@ settings of all detectors take about a second.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from detect.evidence import Evidence, Need, View
+from detect.detector_settings import DetectorSetting
+from detect.evidence import Evidence
 from detect.guarded_call import read_only, score_guarded
-from detect.registry import DetectorSetting
+from detect.needs import Need
 from inject.errors import InputError
 from inject.files import replacing
 from inject.tables import read_parquet
@@ -35,66 +36,48 @@ SCHEMA = pa.schema(
 )
 SCORES_FILE = "scores.parquet"
 _METADATA_KEY = b"spikein"
-EXPERIMENT_HINTS: Mapping[str, str] = {
-    "reference model": "Name a reference model (detect.reference).",
-    "token frequencies": "Name texts to count token frequencies in (detect.frequency).",
-    "labels": "Give every row a label, 1 for members and 0 for non-members.",
-    "shadow models": "Set twins.shadows to an even number such as 8.",
-}
-"""What to do about a need that nothing meets: the keys of an experiment file."""
 
 
 class Runnable(NamedTuple):
-    """Which settings can run with what there is, and what is to be told about the others."""
+    """Which settings can run with what there is, and notes on the others."""
 
     settings: list[DetectorSetting]
     notes: tuple[str, ...]
 
 
 class ScoreTable(NamedTuple):
-    """Scores as in `SCHEMA`, and what is to be told beside them."""
+    """Scores as in `SCHEMA`, and the detectors' notes on them."""
 
     table: pa.Table
     notes: tuple[str, ...]
 
 
-def needed_views(settings: Sequence[DetectorSetting]) -> tuple[str, ...]:
-    """Return the views under which the target is asked, each once."""
-    needs = [need for setting in settings for need in setting.detector.needs]
-    return tuple(dict.fromkeys(need.name for need in needs if isinstance(need, View)))
-
-
-def needs(settings: Sequence[DetectorSetting], need: Need) -> bool:
-    """Return whether any of the detectors declares this need."""
-    return any(need in setting.detector.needs for setting in settings)
-
-
 def runnable(
     settings: Sequence[DetectorSetting],
-    missing: Sequence[Need],
+    unmet: Callable[[Need], str | None],
     *,
     leave_out: bool,
-    hints: Mapping[str, str] = EXPERIMENT_HINTS,
 ) -> Runnable:
     """Return the settings whose needs can be met.
 
     Args:
         settings: what was asked for.
-        missing: needs that nothing was given for.
+        unmet: returns what a user can do about a need that nothing meets; None for one that is met.
         leave_out: leave out the others and say so (`all` was asked for); else raise.
-        hints: what to do about each need, in the words of whoever asks.
 
     Raises:
         InputError: a detector that was named lacks what it needs, or none is left.
     """
     kept, notes = [], []
     for setting in settings:
-        lacking = [str(need) for need in setting.detector.needs if need in missing]
-        if not lacking:
+        hints = {
+            str(need): hint for need in setting.detector.needs if (hint := unmet(need)) is not None
+        }
+        if not hints:
             kept.append(setting)
             continue
-        hint = " ".join(hints[need] for need in lacking if need in hints)
-        problem = f"{setting.name} needs {' and '.join(lacking)}, which is not given"
+        problem = _lacks(setting, hints)
+        hint = " ".join(dict.fromkeys(hints.values()))
         if not leave_out:
             raise InputError(problem, where=f"detector {setting.name}", hint=hint)
         notes.append(f"{problem}, and is left out. {hint}".strip())
@@ -118,15 +101,9 @@ def score_rows(
             anything but a score a row (see `detect.guarded_call`).
     """
     for setting in settings:
-        lacking = [str(need) for need in setting.detector.needs if not evidence.has(need)]
+        lacking = [str(need) for need in setting.detector.needs if not need.met_by(evidence)]
         if lacking:
-            raise InputError(
-                f"{setting.name} needs {' and '.join(lacking)}, which is not given",
-                where=f"detector {setting.name}",
-                hint=" ".join(
-                    EXPERIMENT_HINTS[need] for need in lacking if need in EXPERIMENT_HINTS
-                ),
-            )
+            raise InputError(_lacks(setting, lacking), where=f"detector {setting.name}")
     parts: list[pa.Table] = []
     notes: list[str] = []
     rows = np.arange(len(example_ids), dtype=np.int64)
@@ -184,6 +161,10 @@ def read_scores(
         InputError: naming the file, when it is missing or damaged.
     """
     return read_parquet(folder / SCORES_FILE, columns=columns, repeated=repeated)
+
+
+def _lacks(setting: DetectorSetting, needs: Iterable[str]) -> str:
+    return f"{setting.name} needs {' and '.join(needs)}, which is not given"
 
 
 def _reason(value: float, reason: str | None) -> str | None:

@@ -22,7 +22,8 @@ class DetectSettings(Settings):
     """The `detect:` section of an experiment file."""
 
     detectors: Literal["all"] | tuple[str, ...] = "all"
-    """`all`, or a list such as `[loss, "min_k:k=0.1", "surp:entropy=2.0:k=40"]`."""
+    """`all` built-in ones, or a list such as `[loss, "min_k:k=0.1", "my_detector.py:score"]`:
+    names, with parameters where need be, and `FILE.py:NAME` for your own."""
     tune_share: Annotated[float, Field(ge=0, lt=1)] = 0.25
     """Share of the examples on which hyper-parameters are chosen; the rest is reported."""
     bos: StartToken = "auto"

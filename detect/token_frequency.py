@@ -1,9 +1,9 @@
 """Token frequencies of a reference corpus, counted once with the target's tokenizer.
 
-f(v) = (count_v + 1) / (Σ count + |V|), Laplace (002, equation 5); |V| is the number of tokens
-of the tokenizer. `frequency_key` names a table by the content of its source *and* the tokenizer:
-the same text under another tokenizer is another table. Cost: that of tokenising, 0.2 to 0.5 M
-tokens/s a core.
+f(v) = (count_v + 1) / (Σ count + |V|), Laplace (Zhang et al. 2024, DC-PDD, equation 5); |V| is the
+number of tokens of the tokenizer. `frequency_key` names a table by the content of its source *and*
+the tokenizer: the same text under another tokenizer is another table. Cost: that of tokenising,
+0.2 to 0.5 M tokens/s a core.
 """
 
 import json
@@ -42,7 +42,7 @@ class TokenFrequency:
         return int(self.counts.sum())
 
     def log_frequency(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float64]:
-        """Return log f of each id, Laplace-smoothed (002, equation 5)."""
+        """Return log f of each id, Laplace-smoothed (DC-PDD, equation 5)."""
         return np.log((self.counts[ids] + 1.0) / (self.total + len(self.counts)))
 
 

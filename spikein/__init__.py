@@ -10,28 +10,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analysis.auc_interval import auc_interval
     from analysis.intervals import Estimate
-    from detect.evidence import (
-        Column,
-        Detector,
-        Evidence,
-        ExampleEvidence,
-        Frequency,
-        Need,
-        NoParameters,
-        Reference,
-        Score,
-        ShadowModel,
-        Shadows,
-        Sides,
-        View,
-        each_example,
-        one_score,
-    )
+    from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
+    from detect.evidence import Evidence, ExampleEvidence, ShadowModel
+    from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
     from detect.policy import ScoringPolicy
-    from detect.score_file.score import ScoringOptions
+    from detect.score_file.request import ScoringOptions
     from detect.token_frequency import TokenFrequency
     from detect.token_statistics import TokenStatistics
     from inject.corpus.background.document import Document, Skipped
+    from inject.corpus.background.source import Source
     from inject.errors import InputError, InputErrors, SpikeinError
     from inject.examples.datasets.source import Dataset, DatasetSource
     from inject.examples.example import Row
@@ -49,28 +36,22 @@ if TYPE_CHECKING:
 _MODULES = {
     "analysis.auc_interval": ("auc_interval",),
     "analysis.intervals": ("Estimate",),
-    "detect.evidence": (
+    "detect.detector": (
         "Column",
         "Detector",
-        "Evidence",
-        "ExampleEvidence",
-        "Frequency",
-        "Need",
         "NoParameters",
-        "Reference",
         "Score",
-        "ShadowModel",
-        "Shadows",
-        "Sides",
-        "View",
         "each_example",
         "one_score",
     ),
+    "detect.evidence": ("Evidence", "ExampleEvidence", "ShadowModel"),
+    "detect.needs": ("Frequency", "Need", "Reference", "Shadows", "Sides", "View"),
     "detect.policy": ("ScoringPolicy",),
-    "detect.score_file.score": ("ScoringOptions",),
+    "detect.score_file.request": ("ScoringOptions",),
     "detect.token_frequency": ("TokenFrequency",),
     "detect.token_statistics": ("TokenStatistics",),
     "inject.corpus.background.document": ("Document", "Skipped"),
+    "inject.corpus.background.source": ("Source",),
     "inject.errors": ("InputError", "InputErrors", "SpikeinError"),
     "inject.examples.datasets.source": ("Dataset", "DatasetSource"),
     "inject.examples.example": ("Row",),
@@ -116,6 +97,7 @@ __all__ = [
     "Shadows",
     "Sides",
     "Skipped",
+    "Source",
     "SpikeinError",
     "TokenFrequency",
     "TokenStatistics",

@@ -20,7 +20,7 @@ MODULES = {
 ROOMS = {
     "inject": ["reading", "hub", "corpus", "examples", "overlap", "variants", "stream", "plan"],
     "train": ["settings", "models", "loop", "job", "worker"],
-    "detect": ["needs", "evidence", "engine", "task_accuracy"],
+    "detect": ["evidence", "needs", "engine", "task_accuracy"],
     "analysis": ["metrics", "intervals", "trajectory", "figures", "page"],
     "spikein": ["store", "config", "pipeline", "executors", "runs", "cli"],
 }

@@ -1,4 +1,4 @@
-"""One detector a file: a short pure function from what the engine provides to a score.
+"""One detector a file, a short pure function from evidence to a score.
 
-Each module offers `DETECTOR`, named in `detect.registry`.
+The file `NAME.py` holds the detector called NAME as its `DETECTOR`; `detect.registry` finds it.
 """

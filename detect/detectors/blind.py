@@ -1,4 +1,6 @@
-"""`blind`: tells members from non-members without any model; it must fail (Das, Meeus 2024).
+"""`blind`: a classifier of members and non-members without any model; it must fail.
+
+Das et al. 2024, Meeus et al. 2024.
 
 A logistic regression on words, TF-IDF or lengths, scored out of fold, whole groups at a time.
 If its AUC's interval does not contain 0.5, the two sides differ, and what other detectors find
@@ -19,7 +21,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from detect.evidence import Column, Detector, Evidence, Score, Sides
+from detect.detector import Column, Detector, Score
+from detect.evidence import Evidence
+from detect.needs import Sides
 from detect.token_statistics import EMPTY_TEXT
 from inject.settings import Settings
 
@@ -139,9 +143,11 @@ def _score(evidence: Evidence, settings: Sequence[BlindParameters]) -> list[Colu
 
 DETECTOR = Detector(
     name="blind",
-    summary="no model: a classifier on words, TF-IDF or lengths; must not tell the sides apart",
+    summary="no model: a classifier on words, TF-IDF or lengths; must not separate the sides",
     source="Das et al. 2024, Meeus et al. 2024",
     needs=(Sides(),),
+    libraries=("scikit-learn",),
+    order=95,
     parameters=BlindParameters,
     grid=(
         BlindParameters(),

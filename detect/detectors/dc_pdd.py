@@ -1,7 +1,8 @@
-"""`dc_pdd`: token probabilities calibrated by their frequency in a corpus (002, equations 5-8).
+"""`dc_pdd`: token probabilities calibrated by their frequency in a corpus (DC-PDD).
 
+Zhang et al. 2024, "Pretraining Data Detection for Large Language Models", equations 5-8:
 β = mean of min(−p(x_i)·log f(x_i), a) over the first scored occurrence of each token; larger =
-member. With a = 0.01 most terms reach the cap a: the share that does is told beside the score.
+member. With a = 0.01 most terms reach the cap a: a note gives the share that does.
 """
 
 import math
@@ -11,15 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from detect.evidence import (
-    Detector,
-    Evidence,
-    ExampleEvidence,
-    Frequency,
-    Score,
-    View,
-    each_example,
-)
+from detect.detector import Detector, Score, each_example
+from detect.evidence import Evidence, ExampleEvidence
+from detect.needs import Frequency, View
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
@@ -30,7 +25,7 @@ class DcPddParameters(Settings):
     """The cap on each token's term."""
 
     a: PositiveFloat = 0.01
-    """Upper bound of −p·log f (002, equation 7)."""
+    """Upper bound of −p·log f (equation 7)."""
 
 
 GRID = tuple(DcPddParameters(a=a) for a in (0.001, 0.01, 0.1, 1.0, 10.0))
@@ -86,6 +81,8 @@ DETECTOR = Detector(
     summary="token probabilities calibrated by corpus frequency, capped, first occurrences",
     source="Zhang et al. 2024 (DC-PDD), equations 5-8",
     needs=(View(TEXT), Frequency()),
+    aliases=("dcpdd",),
+    order=80,
     parameters=DcPddParameters,
     grid=GRID,
     score=each_example(_score, _capped),

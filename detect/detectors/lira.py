@@ -7,10 +7,10 @@ has a Gaussian of the shadow models that saw it, and one of those that did not, 
     log N(x; μ_in, σ_in²) − log N(x; μ_out, σ_out²).
 
 With eight models or more on both sides of each example, its variances are its own. With fewer they
-cannot be told, and one variance is pooled over all examples and both sides (a fixed variance, as
-the paper has it for few models); it scales all scores alike and changes no rank. With one model a
-side there is nothing to pool, and the variance is set to 1. An upper bound rather than an attack:
-the shadow models know the background, how doses are dealt, and the places of the copies.
+cannot be estimated, and one variance is pooled over all examples and both sides (a fixed variance,
+as the paper has it for few models); it scales all scores alike and changes no rank. With one model
+a side there is nothing to pool, and the variance is set to 1. An upper bound rather than an attack:
+the shadow models know the background, how copy counts are drawn, and the places of the copies.
 """
 
 import math
@@ -20,8 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from detect.detector import Column, Detector, Score
 from detect.detectors.loss import mean_log_probability
-from detect.evidence import Column, Detector, Evidence, Score, Shadows, View
+from detect.evidence import Evidence
+from detect.needs import Shadows, View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
@@ -90,12 +92,12 @@ def _score(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
     for row, value in zip(rows, found.values.tolist(), strict=True):
         reason = "the shadow models agree exactly" if math.isnan(value) else None
         scores[row] = Score(value, reason)
-    told = {
+    variances = {
         "own": "each example has variances of its own",
         "pooled": "one variance is pooled over all examples",
-        "unknown": "too few to tell a variance, which is set to 1; ranks do not depend on it",
+        "unknown": "too few to estimate a variance, which is set to 1; ranks do not depend on it",
     }
-    note = f"{len(shadows)} shadow models: {told[found.variance]}."
+    note = f"{len(shadows)} shadow models: {variances[found.variance]}."
     return [Column(scores, (note,))] * len(settings)
 
 
@@ -104,5 +106,6 @@ DETECTOR = Detector(
     summary="likelihood ratio of shadow models that saw the text and that did not",
     source="Carlini et al. 2022, algorithm 1",
     needs=(View(TEXT), Shadows()),
+    order=90,
     score=_score,
 )

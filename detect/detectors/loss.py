@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from detect.evidence import Detector, ExampleEvidence, View, one_score
+from detect.detector import Detector, one_score
+from detect.evidence import ExampleEvidence
+from detect.needs import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
@@ -21,5 +23,7 @@ DETECTOR = Detector(
     summary="mean log-probability (negative loss; perplexity ranks alike)",
     source="Yeom et al. 2018",
     needs=(View(TEXT),),
+    aliases=("ppl", "perplexity"),
+    order=10,
     score=one_score(_score),
 )

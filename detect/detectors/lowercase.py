@@ -1,11 +1,13 @@
 """`lowercase`: mean ℓ of the lower-cased text over mean ℓ of the text (Carlini et al. 2021).
 
 Both are negative, so a member, whose exact casing was learnt, scores higher. A caseless text
-scores exactly 1; how many did is told.
+scores exactly 1; a note gives their number.
 """
 
+from detect.detector import Detector, one_score
 from detect.detectors.loss import mean_log_probability
-from detect.evidence import Detector, Evidence, ExampleEvidence, View, one_score
+from detect.evidence import Evidence, ExampleEvidence
+from detect.needs import View
 from detect.views import LOWERCASE, TEXT, view_text
 
 
@@ -31,5 +33,7 @@ DETECTOR = Detector(
     summary="mean log-probability of the lower-cased text over that of the text",
     source="Carlini et al. 2021",
     needs=(View(TEXT), View(LOWERCASE)),
+    aliases=("lower",),
+    order=30,
     score=one_score(_score, _caseless),
 )

@@ -1,4 +1,4 @@
-"""`min_k`: the mean of the k·N smallest log-probabilities (003, equation 1).
+"""`min_k`: the mean of the k·N smallest log-probabilities (Shi et al. 2024, equation 1).
 
 A whole grid of k costs one sort and one cumulative sum an example.
 """
@@ -13,21 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from detect.evidence import (
-    EMPTY_SELECTION,
-    Detector,
-    ExampleEvidence,
-    Score,
-    View,
-    each_example,
-    whole,
-)
+from detect.detector import EMPTY_SELECTION, Detector, Score, each_example, whole
+from detect.evidence import ExampleEvidence
+from detect.needs import View
 from detect.views import TEXT
 from inject.settings import Settings
 
 
 class MinKParameters(Settings):
-    """Which share of the tokens is kept."""
+    """Which share of the tokens counts."""
 
     k: Annotated[Decimal, Field(gt=0, le=1)] = Decimal("0.2")
     """Share of the tokens: the floor(N·k) least likely ones, computed exactly."""
@@ -38,8 +32,8 @@ class MinKParameters(Settings):
 K_GRID = tuple(MinKParameters(k=Decimal(twentieth) / 20) for twentieth in range(1, 21))
 
 
-def kept(count: int, setting: MinKParameters) -> int:
-    """Return how many of `count` tokens are kept: floor(N·k), or at least 1."""
+def selected_count(count: int, setting: MinKParameters) -> int:
+    """Return how many of `count` tokens are selected: floor(N·k), or at least 1."""
     number = whole(count, Fraction(setting.k))
     return max(1, number) if setting.k_rule == "at_least_one" else number
 
@@ -51,7 +45,7 @@ def lowest_means(
     sums = np.cumsum(np.sort(values).astype(np.float64))
     scores = []
     for setting in settings:
-        number = kept(len(values), setting)
+        number = selected_count(len(values), setting)
         scores.append(
             Score(float(sums[number - 1]) / number)
             if number
@@ -69,6 +63,8 @@ DETECTOR = Detector(
     summary="mean log-probability of the least likely share k of the tokens",
     source="Shi et al. 2024 (Min-K% Prob), equation 1",
     needs=(View(TEXT),),
+    aliases=("mink", "min_k_prob", "minkprob"),
+    order=50,
     parameters=MinKParameters,
     grid=K_GRID,
     score=each_example(_score),

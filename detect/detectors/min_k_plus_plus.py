@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from detect.detector import Detector, Score, each_example
 from detect.detectors.min_k import K_GRID, MinKParameters, lowest_means
-from detect.evidence import Detector, ExampleEvidence, Score, View, each_example
+from detect.evidence import ExampleEvidence
+from detect.needs import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
@@ -33,6 +35,8 @@ DETECTOR = Detector(
     summary="Min-K over log-probabilities standardised by the model's own distribution",
     source="Zhang et al. 2024 (Min-K%++)",
     needs=(View(TEXT),),
+    aliases=("mink++", "min_k++", "minkplusplus"),
+    order=60,
     parameters=MinKParameters,
     grid=K_GRID,
     score=each_example(_score),

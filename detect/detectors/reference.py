@@ -8,8 +8,10 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from detect.detector import Detector, Score, each_example
 from detect.detectors.loss import mean_log_probability
-from detect.evidence import Detector, ExampleEvidence, Reference, Score, View, each_example
+from detect.evidence import ExampleEvidence
+from detect.needs import Reference, View
 from detect.views import TEXT
 from inject.settings import Settings
 
@@ -44,6 +46,8 @@ DETECTOR = Detector(
     summary="mean log-probability less that under a reference model",
     source="Carlini et al. 2021",
     needs=(View(TEXT), Reference()),
+    aliases=("ref",),
+    order=40,
     parameters=ReferenceParameters,
     grid=(ReferenceParameters(), ReferenceParameters(variant="ratio")),
     score=each_example(_score),

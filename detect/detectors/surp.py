@@ -1,5 +1,6 @@
-"""`surp`: mean ℓ over surprising tokens: the model was certain, and wrong (001, equations 1-4).
+"""`surp`: mean ℓ over surprising tokens, where the model was certain and wrong.
 
+Zhang and Wu 2024, "Adaptive Pre-training Data Detection", equations 1-4.
 Surprising are the tokens with H_i < entropy and ℓ_i below the k-th percentile of ℓ. The grid of
 20 × 10 settings costs one sort and one cumulative sum for each entropy threshold.
 """
@@ -14,16 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from detect.detector import EMPTY_SELECTION, Detector, Score, each_example, whole
 from detect.detectors.min_k import MinKParameters, lowest_means
-from detect.evidence import (
-    EMPTY_SELECTION,
-    Detector,
-    ExampleEvidence,
-    Score,
-    View,
-    each_example,
-    whole,
-)
+from detect.evidence import ExampleEvidence
+from detect.needs import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import PositiveFloat, Settings
@@ -100,6 +95,7 @@ DETECTOR = Detector(
     summary="mean log-probability of surprising tokens: low entropy, low probability",
     source="Zhang and Wu 2024 (SURP), equations 1-4",
     needs=(View(TEXT),),
+    order=70,
     parameters=SurpParameters,
     grid=GRID,
     score=each_example(_score),

@@ -6,12 +6,19 @@ started, as every path in an experiment file does. Installed packages offer obje
 """
 
 from inject.plugins.files import FileReference, file_reference, load_file
-from inject.plugins.installed import Installed, InstalledPlugin, installed_plugins, load_installed
+from inject.plugins.installed import (
+    Group,
+    Installed,
+    InstalledPlugin,
+    installed_plugins,
+    load_installed,
+)
 from inject.plugins.plugin import Expected, Plugin
 
 __all__ = [
     "Expected",
     "FileReference",
+    "Group",
     "Installed",
     "InstalledPlugin",
     "Plugin",

@@ -11,17 +11,11 @@ import pyarrow as pa
 
 from analysis.auc_table import AucRow, auc_table
 from detect.score_file.labelled_rows import LabelledRows
-from detect.score_file.score import ScoringOptions, ScoringRequest, score_labelled_rows
+from detect.score_file.request import ScoringOptions, ScoringRequest
+from detect.score_file.score import score_labelled_rows
 from inject.errors import InputError
 from inject.examples.example import example_id
 from spikein.api.folders import AnyPath
-
-_HINTS = {
-    "reference model": "Name a reference model (reference=PATH).",
-    "token frequencies": "Name texts to count token frequencies in (frequency=FILE).",
-    "labels": "Give every text a label, 1 for members and 0 for non-members (labels=…).",
-    "shadow models": "Shadow models are trained by experiments alone (`spikein run`).",
-}
 
 
 class ScoredTexts(NamedTuple):
@@ -85,7 +79,7 @@ def score_texts(
         detectors=detectors,
         **_options(options or ScoringOptions()),
     )
-    found = score_labelled_rows(rows, request, _silent, hints=_HINTS)
+    found = score_labelled_rows(rows, request, _silent, in_code=True)
     table = None
     if rows.labels is not None:
         table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups))

@@ -36,10 +36,10 @@ def runs(incomplete: str) -> list[str]:
 
 def detectors(incomplete: str) -> list[str]:
     """Return a list of detectors with its last name completed."""
-    from detect.registry import detector_table
+    from detect.registry import every_detector
 
     before, comma, last = incomplete.rpartition(",")
-    names = [row.name for row in detector_table()]
+    names = [one.detector.name for one in every_detector().detectors]
     names = names if before else ["all", *names]
     return [f"{before}{comma}{name}" for name in _starting(names, last)]
 
@@ -49,10 +49,10 @@ def overrides(incomplete: str) -> list[str]:
     asked = _DATASET.fullmatch(incomplete)
     if asked is None:
         return []
-    from inject.examples.datasets.registry import dataset_names
+    from inject.examples.datasets.registry import built_in_names
 
     key, name = asked.groups()
-    return [f"{key}{dataset}" for dataset in _starting(dataset_names(), name)]
+    return [f"{key}{dataset}" for dataset in _starting(built_in_names(), name)]
 
 
 def _files(incomplete: str, *, known: Iterable[str]) -> list[str]:

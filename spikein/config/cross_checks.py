@@ -1,8 +1,10 @@
 """The rules that tie the parts of an experiment together: each names the key to change."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
+from detect.needs import Shadows
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
 from inject.variants.settings import ParaphraseVariant, Variants, protected_texts_error
@@ -71,7 +73,22 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
                 f"{tokens:,} tokens do not fill one batch of {batch_tokens:,}",
                 f"Raise {part}.tokens or lower batch_tokens.",
             )
-    for path, problem, hint in (*_twin_problems(experiment), *_sent_problems(experiment)):
+    asked: list[DetectorSetting] = []
+    try:
+        asked = parse_detectors(experiment.detect.detectors)
+    except InputError as error:
+        part = f"{error.where}: " if error.where else ""
+        found.append(
+            (
+                ("detect", "detectors"),
+                InputError(
+                    f"detect.detectors: {part}{error.problem}",
+                    allowed=error.allowed,
+                    hint=error.hint,
+                ),
+            )
+        )
+    for path, problem, hint in (*_twin_problems(experiment, asked), *_sent_problems(experiment)):
         add(path, problem, hint)
     # A stream of less than a window was reported already.
     if corpus.tokens >= train.context and (problem := _no_room(experiment)):
@@ -108,8 +125,15 @@ def _no_room(experiment: Experiment) -> str:
     )
 
 
-def _twin_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]:
-    """Yield what is wrong between the twins and the rest: key, problem, hint."""
+def _twin_problems(
+    experiment: Experiment, asked: Sequence[DetectorSetting]
+) -> Iterator[tuple[KeyPath, str, str]]:
+    """Yield what is wrong between the twins and the rest: key, problem, hint.
+
+    Args:
+        experiment: the whole.
+        asked: its detectors; empty where they cannot be read.
+    """
     twins, detect = experiment.twins, experiment.detect
     if detect.reference == "twin" and not twins.clean:
         yield (
@@ -130,11 +154,10 @@ def _twin_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]
             "shadow models spike non-members, too, and variants are written for members alone",
             "Leave variants out, or set twins.shadows to 0.",
         )
-    parts = ",".join(["all"] if detect.detectors == "all" else detect.detectors).split(",")
-    if twins.shadows and not {part.split(":")[0].strip() for part in parts} & {"all", "lira"}:
+    if twins.shadows and asked and Shadows() not in needs_of(asked):
         yield (
             ("twins", "shadows"),
-            "shadow models are read by the detector lira alone, which is not asked for",
+            "no detector that is asked for reads shadow models",
             "Add lira to detect.detectors, or set twins.shadows to 0.",
         )
 

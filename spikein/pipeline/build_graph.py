@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from inject.digest import canonical
-from inject.settings import Placement
+from inject.plan.settings import Placement
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -17,10 +17,12 @@ from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
-from spikein.pipeline.steps.detection import TWIN, asked_settings, frequency_step, scores_step
+from spikein.pipeline.steps.evidence import TWIN, EvidenceSources
 from spikein.pipeline.steps.examples import examples_step
 from spikein.pipeline.steps.plan import plan_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
+from spikein.pipeline.steps.scores import asked_settings, scores_step
+from spikein.pipeline.steps.statistics import frequency_step
 from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_step, accuracy_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
@@ -29,8 +31,8 @@ from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, tw
 from train.device import Device, default_device
 
 _AGAINST_THE_TWIN = (
-    "reference compares with the clean twin, which nobody has who audits a model of others: read "
-    "it as an upper bound."
+    "reference compares with the clean twin. An auditor of another's model has no such twin, so "
+    "read it as an upper bound."
 )
 CONTAMINATED = "contaminated"
 BASE = "base"
@@ -54,9 +56,11 @@ class ArmNodes:
     """How the trained model answers the benchmarks' questions."""
     base_accuracy: Step | None
     checkpoints: tuple[CheckpointSteps, ...]
-    """The models along its training; empty where none is kept."""
+    """The checkpoints of its training; empty where none is kept."""
     twins: TwinNodes
-    """Models with the arm's settings that saw nobody, or others."""
+    """Models with the arm's settings that saw no members, or other members."""
+    sources: EvidenceSources
+    """What its detectors' needs are met with."""
     reported: tuple[Reported, ...]
     """The twins that are scored as the arm is."""
 
@@ -73,7 +77,7 @@ class ExperimentGraph:
     accuracy_gain: Step | None
     """What the arms' task accuracy gained; None where no dataset has closed answers."""
     trajectory: Step | None
-    """Detection along training; None where no arm keeps models along the way."""
+    """Detection at every checkpoint; None where no arm keeps checkpoints."""
     graph: Graph
     notes: tuple[str, ...]
     """What was left out, and why; and names that may be taken for another file."""
@@ -115,9 +119,11 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     found += twin_arms([(node.arm, node.examples, node.reported) for node in nodes])
     results = results_step(found, experiment.analysis, label=experiment.name)
     accuracy_gain = _accuracy_gain(nodes, experiment)
-    along = [one for node in nodes for one in node.checkpoints]
+    checkpoints = [one for node in nodes for one in node.checkpoints]
     trajectory = (
-        trajectory_step(along, experiment.analysis, label=experiment.name) if along else None
+        trajectory_step(checkpoints, experiment.analysis, label=experiment.name)
+        if checkpoints
+        else None
     )
     goals = [results, *(step for step in (accuracy_gain, trajectory) if step)]
     # What the page and the run's folder are filled from must be there, too.
@@ -125,7 +131,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
         goals += [node.base.step] if node.base and node.base.step else []
-    # The page tells of every stream that a model was trained on, those of shadow models included.
+    # The page shows every stream that a model was trained on, those of shadow models included.
     for step in Graph(goals=tuple(goals)).steps:
         if step.kind == "model":
             goals += [
@@ -187,14 +193,18 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         label=arm.label,
     )
     twins = twins_of(arm, corpus=corpus, examples=examples, variants=variants, base=base)
-    detect = experiment.detect
-    frequency = frequency_step(corpus, detect)
-    common = {"base": base, "examples": examples, "frequency": frequency, "detect": detect}
-    common |= twins.compared()
-    scores = scores_step(model=ModelNode(step=trained), is_base=False, **common)
+    sources = EvidenceSources(
+        detect=experiment.detect,
+        examples=examples,
+        base=base,
+        frequency=frequency_step(corpus, experiment.detect),
+        twin=twins.clean_model,
+        shadows=twins.shadow_models,
+    )
+    scores = scores_step(ModelNode(step=trained), sources, role="arm")
     if scores is None:
         raise TypeError("no detector is left for a contaminated model")
-    base_scores = None if base is None else scores_step(model=base, is_base=True, **common)
+    base_scores = None if base is None else scores_step(base, sources, role="base")
     return ArmNodes(
         arm=arm,
         tokenizer=tokenizer,
@@ -217,11 +227,12 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
                 examples=examples,
                 scores=scores,
                 base_scores=base_scores if experiment.train.mode != "pretrain" else None,
-                score=lambda model: scores_step(model=model, is_base=False, **common),
+                score=lambda model: scores_step(model, sources, role="arm"),
             )
         ),
         twins=twins,
-        reported=reported_twins(twins, common),
+        sources=sources,
+        reported=reported_twins(twins, sources),
     )
 
 
@@ -299,10 +310,6 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
     for node in nodes:
         if node.arm.experiment.detect.reference == TWIN:
             notes[_AGAINST_THE_TWIN] = None
-        detect = node.arm.experiment.detect
-        frequency = None if detect.frequency is None else node.corpus
-        for note in asked_settings(
-            detect, base=node.base, frequency=frequency, **node.twins.compared()
-        )[1]:
+        for note in asked_settings(node.sources).notes:
             notes[note] = None
     return tuple(notes)

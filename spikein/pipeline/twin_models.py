@@ -1,29 +1,30 @@
 """Twins as nodes of the graph: the clean twin, the retrained model, shadow models.
 
 A twin is an arm with other members: the same corpus, start, settings, order of windows and seed.
-Copy counts are drawn before anybody is left out, so whoever is spiked in the retrained model has
-the copies, and but for recorded re-draws the anchors, of the arm. Each pair of shadow models has a
-draw of copy counts of its own: with those of the arm, LiRA's scores would reveal how many copies a
-member has there, and the rows by copies would compare counts in place of sides. A stream without
-copies does not depend on how copies would be drawn and placed, so arms that differ in nothing else
-share one clean twin. Shadow models are trained where a detector reads them.
+Copy counts are drawn before examples are left out, so an example that is spiked in the retrained
+model has the copies, and but for recorded re-draws the anchors, of the arm. Each pair of shadow
+models has a draw of copy counts of its own: with those of the arm, LiRA's scores would reveal how
+many copies a member has there, and the rows by copies would compare counts in place of sides. A
+stream without copies does not depend on how copies would be drawn and placed, so arms that differ
+in nothing else share one clean twin. Shadow models are trained where a detector reads them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from inject.examples.twin_membership import TwinMembership
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.audit import audit_step
-from spikein.pipeline.steps.detection import BLIND, REFERENCE, TWIN, Shadow, scores_step
+from spikein.pipeline.steps.evidence import TWIN, EvidenceSources, Role, Shadow
 from spikein.pipeline.steps.examples import twin_membership_step
 from spikein.pipeline.steps.plan import CopyCountDraw, plan_step
 from spikein.pipeline.steps.results import ArmSteps
+from spikein.pipeline.steps.scores import scores_step
 from spikein.pipeline.steps.training import ModelNode, arm_step
 
 RETRAINED = "retrained"
@@ -48,15 +49,18 @@ class TwinNodes:
     retrained: Twin | None
     shadows: tuple[Twin, ...]
 
-    def compared(self) -> dict[str, Any]:
-        """Return what detectors of other models compare with, as `scores_step` takes it."""
-        return {
-            "twin": self.clean and ModelNode(step=self.clean.trained),
-            "shadows": tuple(
-                Shadow(model=ModelNode(step=one.trained), membership=one.membership)
-                for one in self.shadows
-            ),
-        }
+    @property
+    def clean_model(self) -> ModelNode | None:
+        """The clean twin's model."""
+        return None if self.clean is None else ModelNode(step=self.clean.trained)
+
+    @property
+    def shadow_models(self) -> tuple[Shadow, ...]:
+        """The shadow models, each with the examples as it saw them."""
+        return tuple(
+            Shadow(model=ModelNode(step=one.trained), membership=one.membership)
+            for one in self.shadows
+        )
 
 
 class Reported(NamedTuple):
@@ -144,30 +148,22 @@ def twins_of(
 
 
 def _trained_to_the_end(experiment: Experiment) -> Experiment:
-    """Return the experiment without models along the way, of which twins keep none."""
+    """Return the experiment without checkpoints, which twins do not keep."""
     train = experiment.train.model_copy(update={"checkpoints": None})
     return experiment.model_copy(update={"train": train})
 
 
-def reported_twins(twins: TwinNodes, common: Mapping[str, Any]) -> tuple[Reported, ...]:
-    """Return the twins that are shown beside the arm, each with its scores.
-
-    Args:
-        twins: of one arm.
-        common: arguments of `scores_step` but the model.
-    """
+def reported_twins(twins: TwinNodes, sources: EvidenceSources) -> tuple[Reported, ...]:
+    """Return the twins that are shown beside the arm, each with its scores."""
+    every: tuple[tuple[str, Role, Twin | None], ...] = (
+        (TWIN, "clean", twins.clean),
+        (RETRAINED, "retrained", twins.retrained),
+    )
     found = []
-    for model, twin in ((TWIN, twins.clean), (RETRAINED, twins.retrained)):
+    for model, role, twin in every:
         if twin is None:
             continue
-        # The clean twin cannot be told from itself.
-        itself = model == TWIN and common["detect"].reference == TWIN
-        scores = scores_step(
-            model=ModelNode(step=twin.trained),
-            is_base=False,
-            without=(BLIND, REFERENCE) if itself else (BLIND,),
-            **common,
-        )
+        scores = scores_step(ModelNode(step=twin.trained), sources, role=role)
         if scores is not None:
             found.append(Reported(model, twin, scores))
     return tuple(found)
@@ -184,7 +180,7 @@ def twin_arms(
     shared: dict[tuple[int, str, str], list[tuple[ArmExperiment, Step, Reported]]] = {}
     for arm, examples, twins in every:
         for one in twins:
-            # Retrained models have copies, hence are shown arm by arm.
+            # Retrained models have copies, so each arm shows its own.
             own = one.scores.digest if one.model == TWIN else arm.label
             shared.setdefault((arm.seed, one.model, own), []).append((arm, examples, one))
     found = []

@@ -6,8 +6,8 @@ import pytest
 @pytest.mark.slow
 def test_at_least_17_of_20_blind_intervals_contain_one_half():
     from analysis.auc_table import auc_table
+    from detect.detector_settings import parse_detectors
     from detect.evidence import Evidence
-    from detect.registry import parse_detectors
     from detect.scoring import score_rows
     from inject.examples.contaminant import Contaminant
     from inject.examples.load import load_examples

@@ -6,16 +6,19 @@ import math
 import numpy as np
 import pytest
 
-from detect.evidence import Detector, ShadowModel, View
-from detect.registry import DetectorSetting, parse_detectors
+from detect.detector import Detector
+from detect.detector_settings import DetectorSetting, parse_detectors
+from detect.evidence import ShadowModel
+from detect.needs import View
+from detect.registry import KnownDetector
 from detect.scoring import score_rows
 from inject.errors import InputError
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
 
 HEAD = """
-import math
-import sys
-from detect.evidence import Column, Detector, NoParameters, Score, View, each_example, one_score
+import math, sys
+from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
+from detect.needs import View
 """
 
 
@@ -30,7 +33,8 @@ def detector_in(tmp_path, body: str, score: str = "score") -> DetectorSetting:
     detector = Detector(
         name="mine", summary="mine", source="mine", needs=(View("text"),), score=made
     )
-    return DetectorSetting(detector=detector, parameters=detector.parameters())
+    known = KnownDetector(detector=detector, origin="a test", code=())
+    return DetectorSetting(known=known, parameters=detector.parameters())
 
 
 def evidence(rows: int = 4):

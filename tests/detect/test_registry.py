@@ -1,77 +1,202 @@
+import subprocess
+import sys
+import textwrap
+
 import pytest
 
-from detect.registry import (
-    ALL,
-    detector_names,
-    detector_table,
-    get_detector,
-    names_all,
-    parse_detectors,
-    with_grids,
-)
+from detect.detector_settings import parse_detectors
+from detect.detector_table import detector_table
+from detect.registry import BUILT_IN, _built_in_names, detector_names, get_detector
+from detect.scoring import score_rows
 from inject.errors import InputError
+from tests.detect.evidence_samples import evidence_of, random_statistics, statistics_of
+from tests.inject.plugins.packages import forget, install
+
+FUNCTION = '''
+def lowest(example):
+    """The least likely token."""
+    return float(example.statistics["text"].log_probability.min())
+'''
+DETECTOR = """
+from spikein import Detector, Reference, Score, Settings, View, each_example
+
+class Parameters(Settings):
+    k: int = 3
+
+def score(example, settings):
+    return [Score(float(one.k)) for one in settings]
+
+MINE = Detector(
+    name="mine", summary="k", needs=(View("text"),), parameters=Parameters,
+    grid=(Parameters(), Parameters(k=4)), score=each_example(score),
+)
+"""
 
 
-def texts(given):
-    return [(setting.name, setting.text) for setting in parse_detectors(given)]
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
-def test_parameters_are_parsed_and_written_canonically():
-    assert texts("min_k:k=0.20,surp:k=40:entropy=2") == [
-        ("min_k", "k=0.2"),
-        ("surp", "entropy=2.0:k=40"),
-    ]
-    assert texts(["loss", "reference:variant=ratio", "surp:k=100:selection=count"]) == [
-        ("loss", "-"),
-        ("reference", "variant=ratio"),
-        ("surp", "entropy=2.0:k=100:selection=count"),
-    ]
+def write(tmp_path, name, source):
+    (tmp_path / name).write_text(textwrap.dedent(source))
 
 
-def test_a_canonical_text_parses_to_itself():
-    for setting in with_grids(parse_detectors(ALL)):
-        part = setting.name if setting.text == "-" else f"{setting.name}:{setting.text}"
-        assert texts(part) == [(setting.name, setting.text)]
-
-
-def test_all_names_every_detector_once():
-    assert tuple(name for name, _ in texts("all")) == detector_names()
-    assert texts("loss,all,loss")[0] == ("loss", "-")
-    assert len(texts("loss,all,loss")) == len(detector_names())
-    assert names_all("loss, ALL")
-    assert not names_all(["loss", "zlib"])
+def scores(asked):
+    evidence = evidence_of(statistics_of([-3.0, -5.0]), statistics_of([-1.0, -2.0]))
+    table = score_rows(["a", "b"], evidence, parse_detectors(asked)).table
+    return {
+        (row["detector"], row["setting"], row["example_id"]): row["score"]
+        for row in table.to_pylist()
+    }
 
 
 def test_aliases():
     names = ["ppl", "min-k", "MinK++", "Min-K%++", "dc-pdd", "DC_PDD", "ref"]
     expected = ["loss", "min_k", "min_k_plus_plus", "min_k_plus_plus", "dc_pdd", "dc_pdd"]
-    assert [get_detector(name).name for name in names] == [*expected, "reference"]
+    assert [get_detector(name).detector.name for name in names] == [*expected, "reference"]
+
+
+def test_a_built_in_detector_is_the_file_of_its_name():
+    assert set(detector_names()) == set(_built_in_names())
+    assert all(get_detector(name).detector.name == name for name in detector_names())
+    assert detector_names()[:3] == ("loss", "zlib", "lowercase")
+
+
+def test_naming_detectors_imports_none_of_them():
+    found = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, spikein.cli.main; from detect.registry import _built_in_names as names;"
+            "print(len(names()));"
+            "print([name for name in sys.modules if name.startswith('detect.detectors.')])",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=__file__.rsplit("/tests/", 1)[0],
+    )
+    assert found.stdout.splitlines() == [str(len(_built_in_names())), "[]"]
+
+
+def test_a_function_of_a_file_is_a_detector_of_the_text(tmp_path):
+    write(tmp_path, "my file.py", FUNCTION)
+    found = scores(["loss", "my file.py:lowest"])
+    assert found["my_file.lowest", "-", "a"] == -5.0
+    assert found["my_file.lowest", "-", "b"] == -2.0
+    known = get_detector("my file.py:lowest")
+    assert known.origin == "my file.py:lowest"
+    assert known.detector.summary == "The least likely token."
+
+
+def test_a_detector_of_a_file_takes_parameters(tmp_path):
+    write(tmp_path, "mine.py", DETECTOR)
+    found = scores("mine.py:MINE,mine.py:MINE:k=7")
+    assert found["mine", "k=3", "a"] == 3.0
+    assert found["mine", "k=7", "a"] == 7.0
+    with pytest.raises(InputError, match=r"mine has no parameter 'kk'\. Did you mean 'k'"):
+        scores("mine.py:MINE:kk=7")
+
+
+def test_a_changed_file_is_another_detector(tmp_path):
+    write(tmp_path, "my.py", FUNCTION)
+    first = get_detector("my.py:lowest")
+    assert get_detector("my.py:lowest").digest == first.digest
+    write(tmp_path, "my.py", FUNCTION.replace("min()", "max()"))
+    assert get_detector("my.py:lowest").digest != first.digest
+    assert scores("my.py:lowest")["my.lowest", "-", "a"] == -3.0
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("source", "asked", "message"),
     [
-        ("lose", "Did you mean 'loss'"),
-        ("min_kk", "Did you mean 'min_k'"),
-        ("surp:entopy=2", "Did you mean 'entropy'"),
-        ("min_k:k", "k has no value"),
-        ("min_k:k=0.1:k=0.2", "given twice"),
-        ("min_k:k=0", "greater than 0"),
-        ("min_k:k=1.5", "less than or equal to 1"),
-        ("min_k:k=much", "k:"),
-        ("surp:entropy=nan", "entropy:"),
-        ("loss:k=0.2", "no parameters"),
-        ("surp:selection=best", "percentile"),
-        (" , ", "no detector is named"),
+        ("score = 3", "my.py:score", "not a detector. Allowed: a Detector, or a function from"),
+        ("def score(): return 1", "my.py:score", "my.py:score: the function does not take one"),
+        ("def score(a, b): return 1", "my.py:score", "does not take one argument"),
+        (DETECTOR.replace('name="mine"', 'name="loss"'), "my.py:MINE", "'loss' is taken by a bui"),
+        (DETECTOR.replace('name="mine"', 'name="ppl"'), "my.py:MINE", "'ppl' is taken"),
+        (DETECTOR.replace('name="mine"', 'name="all"'), "my.py:MINE", "'all' is taken"),
+        (DETECTOR.replace('name="mine"', 'name="a,b:c"'), "my.py:MINE", "cannot name a detector"),
+        (
+            DETECTOR.replace('View("text")', 'View("uper")'),
+            "my.py:MINE",
+            "view that does not exist",
+        ),
+        (DETECTOR.replace('View("text")', "Reference"), "my.py:MINE", r"Write Reference\(\), not"),
+        (DETECTOR.replace('View("text")', "'text'"), "my.py:MINE", "an unknown need: 'text'"),
+        (DETECTOR.replace('(View("text"),)', "3"), "my.py:MINE", "its needs are a int"),
+        (DETECTOR.replace("each_example(score)", "None"), "my.py:MINE", "its score is no function"),
+        ("import nothing_of_the_kind", "my.py:score", "cannot be imported at my.py:1"),
     ],
 )
-def test_bad_input_says_what_is_wrong(given, message):
+def test_what_cannot_be_a_detector_says_why(tmp_path, source, asked, message):
+    write(tmp_path, "my.py", source)
     with pytest.raises(InputError, match=message):
-        parse_detectors(given)
+        parse_detectors(["loss", asked])
 
 
-def test_the_table_lists_every_detector_with_its_paper():
-    rows = detector_table()
-    assert [row.name for row in rows] == list(detector_names())
-    assert all(row.summary and row.source and row.needs for row in rows)
-    assert next(row for row in rows if row.name == "surp").parameters.startswith("entropy=2.0:k=40")
+def test_two_plugins_of_one_name_are_refused(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        write(tmp_path, f"{folder}/my.py", FUNCTION + f"\n# {folder}")
+    with pytest.raises(
+        InputError, match=r"two/my\.py:lowest: the name 'my\.lowest' is taken by one"
+    ):
+        parse_detectors("one/my.py:lowest,two/my.py:lowest")
+    assert len(parse_detectors("one/my.py:lowest,one/my.py:lowest")) == 1
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    install(
+        tmp_path,
+        "probe-kit",
+        modules={"probe.py": FUNCTION + DETECTOR, "broken_probe.py": "import no_such_module"},
+        entry_points={
+            "spikein.detectors": {
+                "probe": "probe:MINE",
+                "lowest": "probe:lowest",
+                "broken": "broken_probe:score",
+                "loss": "probe:lowest",
+            }
+        },
+        version="2.0",
+    )
+    yield
+    forget("probe", "broken_probe")
+
+
+def test_a_detector_of_a_package_goes_by_its_entry_points_name(package, tmp_path):
+    assert scores("probe:k=5,lowest")["probe", "k=5", "a"] == 5.0
+    assert get_detector("lowest").origin == "probe-kit 2.0"
+    assert get_detector("loss").origin == BUILT_IN
+    assert "probe" not in {one.name for one in parse_detectors("all")}
+    with pytest.raises(InputError, match=r"no detector is called 'prob'\. Did you mean 'probe'"):
+        get_detector("prob")
+    with pytest.raises(InputError, match=r"detector broken \(probe-kit 2\.0\).*no_such_module"):
+        get_detector("broken")
+    write(tmp_path, "my.py", DETECTOR.replace('name="mine"', 'name="probe"'))
+    with pytest.raises(InputError, match=r"'probe' is taken by a detector of probe-kit 2\.0"):
+        get_detector("my.py:MINE")
+
+
+def test_the_table_says_where_detectors_come_from_and_what_is_left_out(package, tmp_path):
+    write(tmp_path, "my.py", FUNCTION)
+    table = detector_table(["my.py:lowest"])
+    origins = {row.name: row.origin for row in table.rows}
+    assert origins["loss"] == BUILT_IN
+    assert origins["probe"] == origins["lowest"] == "probe-kit 2.0"
+    assert origins["my.lowest"] == "my.py:lowest"
+    assert len(table.warnings) == 2
+    said = " ".join(table.warnings)
+    assert "detector broken (probe-kit 2.0)" in said
+    assert "detector loss (probe-kit 2.0): the name is taken, by a built-in detector" in said
+
+
+def test_a_function_that_fails_names_its_file(tmp_path):
+    write(tmp_path, "my.py", "def score(example):\n    return 1 / 0\n")
+    evidence = evidence_of(random_statistics(3))
+    with pytest.raises(InputError, match=r"detector my\.score \(.*my\.py\): it stopped at my"):
+        score_rows(["a"], evidence, parse_detectors("my.py:score"))

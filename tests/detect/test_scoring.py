@@ -3,11 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from detect.evidence import Frequency, Reference, Shadows, Sides
-from detect.registry import parse_detectors, with_grids
+from detect.detector_settings import needs_of, parse_detectors, with_grids
+from detect.needs import Frequency, Reference, Shadows, Sides, View
 from detect.scoring import (
     SCHEMA,
-    needed_views,
     read_scores,
     runnable,
     score_rows,
@@ -55,8 +54,8 @@ def test_every_row_without_a_score_has_a_reason_and_no_other():
 
 
 def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
-    missing = [Reference(), Frequency(), Sides(), Shadows()]
-    kept, notes = runnable(parse_detectors("all"), missing, leave_out=True)
+    hints = {Reference(): "a", Frequency(): "Count some.", Sides(): "b", Shadows(): "Train some."}
+    kept, notes = runnable(parse_detectors("all"), hints.get, leave_out=True)
     assert [setting.name for setting in kept] == [
         "loss",
         "zlib",
@@ -67,12 +66,12 @@ def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
     ]
     assert len(notes) == 4
     assert "reference needs reference model" in notes[0]
-    with pytest.raises(InputError, match=r"dc_pdd needs token frequencies.*detect\.frequency"):
-        runnable(parse_detectors("loss,dc_pdd"), missing, leave_out=False)
-    with pytest.raises(InputError, match=r"lira needs shadow models.*twins.shadows"):
-        runnable(parse_detectors("loss,lira"), missing, leave_out=False)
+    with pytest.raises(InputError, match=r"dc_pdd needs token frequencies.*Count some\."):
+        runnable(parse_detectors("loss,dc_pdd"), hints.get, leave_out=False)
+    with pytest.raises(InputError, match=r"lira needs shadow models.*Train some\."):
+        runnable(parse_detectors("loss,lira"), hints.get, leave_out=False)
     with pytest.raises(InputError, match="no detector is left"):
-        runnable(parse_detectors("dc_pdd"), missing, leave_out=True)
+        runnable(parse_detectors("dc_pdd"), hints.get, leave_out=True)
 
 
 def test_evidence_that_lacks_a_need_is_refused():
@@ -80,6 +79,7 @@ def test_evidence_that_lacks_a_need_is_refused():
         score_rows(["a"], evidence_of(random_statistics(5)), parse_detectors("reference"))
 
 
-def test_views_are_collected_once():
-    assert needed_views(parse_detectors("loss,lowercase,min_k")) == ("text", "lowercase")
-    assert needed_views(parse_detectors("blind")) == ()
+def test_needs_are_collected_once():
+    found = needs_of(parse_detectors("loss,lowercase,reference,min_k"))
+    assert found == (View("text"), View("lowercase"), Reference())
+    assert needs_of(parse_detectors("blind")) == (Sides(),)

@@ -31,6 +31,7 @@ def test_bits_tell_what_equality_does_not():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_the_metrics_of_the_quickstart_are_equal_to_the_last_bit(quickstart_run: Path):
     before, now = pq.read_table(METRICS), pq.read_table(quickstart_run / "metrics.parquet")
     recorded, here = json.loads(RECORD.read_text(encoding="utf-8")), fingerprint()

@@ -98,7 +98,7 @@ def detect(
             metavar="LIST",
             help="[cyan]all[/], or names with parameters such as "
             "[cyan]min_k:k=0.2,zlib[/] or [cyan]surp:entropy=2.0:k=40[/] (listed by `spikein "
-            "detectors`).",
+            "detectors`); [cyan]FILE.py:NAME[/] for one of your own.",
             autocompletion=completion.detectors,
         ),
     ] = "all",
@@ -156,10 +156,13 @@ def detect(
 
       spikein detect --model my/model --examples my.csv --detectors min_k:k=0.2,zlib
 
+      spikein detect --model my/model --examples rows.jsonl --detectors loss,my_detector.py:score
+
       spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
     """
     from detect.policy import ScoringPolicy
-    from detect.score_file.score import DetectFileRequest, detect_file
+    from detect.score_file.request import DetectFileRequest
+    from detect.score_file.score import detect_file
 
     request = DetectFileRequest(
         model=model,

@@ -1,17 +1,36 @@
 """`spikein detectors`: the table of detectors."""
 
-from spikein.cli.output import Column, print_table
+from typing import Annotated
+
+import typer
+
+from spikein.cli.output import Column, print_table, warn
 
 
-def detectors() -> None:
+def detectors(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE.py:NAME]...",
+            help="Detectors of your own files, to be checked and listed, too.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
     """List the detectors, their parameters with the paper's values, and what they need.
 
-    [bold]Example[/]
+    Besides the built-in ones these are the detectors of installed packages (entry points of the
+    group [cyan]spikein.detectors[/]) and those of the files that are named.
+
+    [bold]Examples[/]
 
       spikein detectors
-    """
-    from detect.registry import detector_table
 
+      spikein detectors my_detector.py:score
+    """
+    from detect.detector_table import detector_table
+
+    table = detector_table(files or ())
     print_table(
         [
             Column("name", whole=True),
@@ -19,9 +38,12 @@ def detectors() -> None:
             Column("needs"),
             Column("what it measures"),
             Column("source"),
+            Column("from"),
         ],
         (
-            (row.name, row.parameters, row.needs, row.summary, row.source)
-            for row in detector_table()
+            (row.name, row.parameters, row.needs, row.summary, row.source, row.origin)
+            for row in table.rows
         ),
     )
+    for warning in table.warnings:
+        warn(warning)

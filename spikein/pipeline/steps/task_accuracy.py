@@ -19,9 +19,9 @@ from inject.source_digest import root
 from inject.stream.exposures import read_exposures, seen_copy_counts
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
-from spikein.pipeline.steps.detection import open_target
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record
+from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 
 _USED = {"replicates", "confidence", "zero_copies", "seed"}

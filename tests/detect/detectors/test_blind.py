@@ -85,7 +85,7 @@ def test_groups_stay_together_and_no_two_rows_score_each_other():
 
 
 def score(texts, members, **parameters):
-    detector = get_detector("blind")
+    detector = get_detector("blind").detector
     evidence = Evidence(texts=texts, statistics={}, members=members)
     (column,) = detector.score(evidence, [detector.parameters.model_validate(parameters)])
     return column.scores

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detect.detectors.min_k import MinKParameters, kept
+from detect.detector_settings import DetectorSetting, parse_detectors, with_grids
+from detect.detectors.min_k import MinKParameters, selected_count
 from detect.detectors.surp import SurpParameters, strictly_below
 from detect.evidence import Evidence
-from detect.registry import DetectorSetting, default_setting, get_detector, with_grids
+from detect.registry import get_detector
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import EMPTY_TEXT, unscored
 from tests.detect.evidence_samples import (
@@ -26,7 +27,7 @@ from tests.detect.evidence_samples import (
 
 def score(name: str, evidence: Evidence, **parameters):
     """The score of the first row."""
-    detector = get_detector(name)
+    detector = get_detector(name).detector
     (column,) = detector.score(evidence, [detector.parameters.model_validate(parameters)])
     return column.scores[0]
 
@@ -65,7 +66,7 @@ def test_lowercase_is_larger_for_a_text_whose_case_was_learnt():
         texts=["The River", "no capitals"],
         statistics={"text": [cased, cased], "lowercase": [lowered, cased]},
     )
-    detector = get_detector("lowercase")
+    detector = get_detector("lowercase").detector
     (column,) = detector.score(evidence, [detector.parameters()])
     assert [found.value for found in column.scores] == [3.0, 1.0]
     assert "1 of 2 texts" in column.notes[0]
@@ -100,10 +101,10 @@ def test_min_k_takes_the_least_likely_tokens_and_the_last_one_too():
 
 
 def test_floor_of_n_times_k_is_exact():
-    assert kept(100, MinKParameters(k=Decimal("0.29"))) == 29
-    assert kept(100, MinKParameters(k=Decimal("0.57"))) == 57
+    assert selected_count(100, MinKParameters(k=Decimal("0.29"))) == 29
+    assert selected_count(100, MinKParameters(k=Decimal("0.57"))) == 57
     assert all(
-        kept(n, MinKParameters(k=Decimal(percent) / 100)) == max(1, n * percent // 100)
+        selected_count(n, MinKParameters(k=Decimal(percent) / 100)) == max(1, n * percent // 100)
         for n in range(1, 300)
         for percent in range(1, 101)
     )
@@ -220,7 +221,7 @@ def test_dc_pdd_does_not_rank_by_raw_counts():
 
 def test_dc_pdd_smooths_tokens_never_counted_and_tells_the_capped_share():
     table = TokenFrequency(counts=np.array([0, 9]))
-    detector = get_detector("dc_pdd")
+    detector = get_detector("dc_pdd").detector
     evidence = evidence_of(statistics_of([-0.1, -12.0], ids=[0, 1]), frequency=table)
     (column,) = detector.score(evidence, [detector.parameters()])
     expected = (0.01 + math.exp(-12.0) * math.log(11 / 10)) / 2
@@ -258,8 +259,8 @@ def test_a_text_that_cannot_be_scored_has_a_reason_and_no_number(name):
 def test_a_grid_gives_what_its_settings_give_alone(name):
     rows = [random_statistics(size, seed=size) for size in (1, 2, 7, 40)]
     evidence = evidence_of(*rows, reference=rows[::-1], frequency=small_frequency())
-    settings = with_grids([default_setting(get_detector(name))])
-    detector = get_detector(name)
+    settings = with_grids([*parse_detectors(name)])
+    detector = get_detector(name).detector
     together = detector.score(evidence, [setting.parameters for setting in settings])
     for setting, column in zip(settings, together, strict=True):
         (alone,) = detector.score(evidence, [setting.parameters])
@@ -270,15 +271,15 @@ def test_a_grid_gives_what_its_settings_give_alone(name):
 
 def test_the_papers_grids_hold_their_defaults():
     for name in (*LIKELIHOOD, "blind"):
-        detector = get_detector(name)
-        default = default_setting(detector)
+        detector = get_detector(name).detector
+        default = parse_detectors(name)[0]
         grid = {
-            DetectorSetting(detector=detector, parameters=parameters).text
+            DetectorSetting(known=get_detector(name), parameters=parameters).text
             for parameters in detector.grid
         }
         assert not grid or default.text in grid
-    assert len(get_detector("surp").grid) == 200
-    assert [str(float(p.k)) for p in get_detector("min_k").grid][:2] == ["0.05", "0.1"]
+    assert len(get_detector("surp").detector.grid) == 200
+    assert [str(float(p.k)) for p in get_detector("min_k").detector.grid][:2] == ["0.05", "0.1"]
     assert SurpParameters().entropy == 2.0
 
 
@@ -287,6 +288,6 @@ def test_all_settings_over_a_thousand_examples_take_seconds():
     evidence = evidence_of(*rows, reference=rows, frequency=small_frequency())
     started = time.process_time()
     for name in LIKELIHOOD:
-        settings = with_grids([default_setting(get_detector(name))])
-        get_detector(name).score(evidence, [setting.parameters for setting in settings])
+        settings = with_grids([*parse_detectors(name)])
+        get_detector(name).detector.score(evidence, [setting.parameters for setting in settings])
     assert time.process_time() - started < 10

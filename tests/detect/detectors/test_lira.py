@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from detect.detector_settings import parse_detectors
 from detect.detectors.lira import FEWEST, likelihood_ratios
 from detect.evidence import ShadowModel
-from detect.registry import get_detector, parse_detectors
+from detect.registry import get_detector
 from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, unscored
 from inject.errors import InputError
@@ -87,7 +88,8 @@ def test_scores_are_of_the_mean_over_all_tokens_and_reasons_pass_through():
             ([[-2.0, -3.0], [-2.0, -2.0], None], [False, True, False]),
         ),
     )
-    (column,) = get_detector("lira").score(evidence, [get_detector("lira").parameters()])
+    lira = get_detector("lira").detector
+    (column,) = lira.score(evidence, [lira.parameters()])
     values = [found.value for found in column.scores]
     # Variance 1: half the difference of the squared distances.
     assert values[0] == pytest.approx((1.5**2 - 0.5**2) / 2)
@@ -112,5 +114,5 @@ def test_an_example_on_one_side_of_all_models_and_models_that_agree_have_a_reaso
 
 
 def test_without_shadow_models_it_is_refused():
-    with pytest.raises(InputError, match=r"lira needs shadow models.*twins\.shadows"):
+    with pytest.raises(InputError, match="lira needs shadow models"):
         score_rows(["a"], evidence_of(statistics_of([-1.0])), parse_detectors("lira"))

@@ -7,7 +7,9 @@ import torch
 from detect.engine.forward_pass import token_statistics
 from detect.engine.target import load_target
 from detect.policy import ScoringPolicy
-from detect.score_file.score import DetectFileRequest, detect_file, read_labelled
+from detect.score_file.labelled_rows import read_labelled
+from detect.score_file.request import DetectFileRequest
+from detect.score_file.score import detect_file
 from inject.errors import InputError
 from inject.examples.example import example_id
 from tests.conftest import make_texts
@@ -67,7 +69,7 @@ def test_every_detector_scores_a_file(tmp_path, examples, tiny_model_path, small
             policy=ScoringPolicy(long="truncate"),
             cache=tmp_path / "cache",
         ),
-        progress=lambda what, done, total: seen.add(what),
+        on_progress=lambda what, done, total: seen.add(what),
     )
     assert result.rows.labels == [False, True] * 6
     assert {row["detector"] for row in result.scores.to_pylist()} == {

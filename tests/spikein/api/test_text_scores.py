@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from detect.policy import ScoringPolicy
-from detect.score_file.score import DetectFileRequest, ScoringOptions, detect_file
+from detect.score_file.request import DetectFileRequest, ScoringOptions
+from detect.score_file.score import detect_file
 from inject.errors import InputError
 from spikein.api.text_scores import score_texts
 from tests.conftest import make_texts

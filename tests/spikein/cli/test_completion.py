@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from detect.registry import detector_table
+from detect.registry import detector_names
 from inject.shipped import EXPERIMENTS
 from spikein.cli import completion
 
@@ -46,8 +46,7 @@ def test_runs_are_offered_from_the_folder_of_runs(monkeypatch):
 
 
 def test_the_last_of_several_detectors_is_completed():
-    names = [row.name for row in detector_table()]
-    assert completion.detectors("") == ["all", *names]
+    assert completion.detectors("") == ["all", *detector_names()]
     assert completion.detectors("loss,zl") == ["loss,zlib"]
     assert completion.detectors("al") == ["all"]
     assert completion.detectors("loss,al") == []

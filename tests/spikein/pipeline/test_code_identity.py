@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from detect.registry import detector_code, detector_names, get_detector
+from detect.registry import detector_names, get_detector
 from inject.examples.datasets.registry import built_in_names, find_dataset
 from inject.source_digest import PACKAGES, UNDECIDING, Sources, read_source
 from spikein.executors import graph_run
@@ -55,7 +55,7 @@ def changed(found: list[Step], after: Sources) -> set[str]:
         ("detect.detectors.surp", "surp_scores", "scores"),
         ("detect.detectors.blind", "_score", "scores"),
         ("detect.engine.vocabulary_statistics", "chunk_sums", "statistics"),
-        ("detect.frequency", "count_ids", "frequency"),
+        ("detect.token_frequency", "count_ids", "frequency"),
         ("inject.examples.datasets.boolq", "boolq_rows", "examples corpus"),
         ("inject.examples.datasets.fiction.towns", "towns", "examples corpus"),
         ("inject.examples.template", "Template.render", "examples corpus accuracy"),
@@ -105,8 +105,9 @@ def test_a_detector_that_is_not_asked_for_decides_nothing(folder):
 
 @pytest.mark.parametrize("name", detector_names())
 def test_a_detectors_code_begins_where_the_registry_finds_it(name):
-    module, _, constant = detector_code(name).partition(":")
-    assert getattr(importlib.import_module(module), constant) is get_detector(name)
+    (begin,) = get_detector(name).code
+    module, _, constant = begin.partition(":")
+    assert getattr(importlib.import_module(module), constant) is get_detector(name).detector
 
 
 @pytest.mark.parametrize("name", built_in_names())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from detect.settings import DetectSettings
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import read_examples
@@ -20,7 +20,7 @@ from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Graph, Step
-from spikein.pipeline.steps.detection import open_target
+from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 from spikein.progress import Silent
 from spikein.runs.arms import open_run_corpus

@@ -2,8 +2,10 @@
 
 import zlib
 
+from detect.detector import Detector, one_score
 from detect.detectors.loss import mean_log_probability
-from detect.evidence import Detector, ExampleEvidence, View, one_score
+from detect.evidence import ExampleEvidence
+from detect.needs import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
@@ -24,5 +26,6 @@ DETECTOR = Detector(
     summary="mean log-probability over the size of the text compressed by zlib",
     source="Carlini et al. 2021",
     needs=(View(TEXT),),
+    order=20,
     score=one_score(_score),
 )

@@ -1,0 +1,202 @@
+"""A detector: what it declares, what it returns, and two short ways to write one.
+
+A detector names its needs (`detect.needs`); the union over all detectors asked for is met once.
+Scores: higher always means 'more likely a member'; where a detector cannot score it gives NaN and
+a reason.
+"""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import update_wrapper
+from typing import Any, NamedTuple
+
+from detect.evidence import Evidence, ExampleEvidence
+from detect.needs import NEEDS, Need, View
+from detect.views import TEXT, view_names
+from inject.errors import InputError, did_you_mean
+from inject.settings import Settings
+
+EMPTY_SELECTION = "empty selection"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+
+
+class Score(NamedTuple):
+    """One score, or NaN and why."""
+
+    value: float
+    reason: str | None = None
+
+
+class Column(NamedTuple):
+    """One setting's scores of all examples, and notes on them for people."""
+
+    scores: list[Score]
+    notes: tuple[str, ...] = ()
+
+
+class NoParameters(Settings):
+    """The detector has no parameters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detector:
+    """A detector: what it is, what it needs, and how it scores.
+
+    `score` returns one column for each of the settings given, so that a grid costs one pass.
+    """
+
+    name: str
+    """What users call it; in tables and in `scores.parquet`."""
+    summary: str
+    """What it measures, in one line."""
+    source: str = ""
+    """Paper and equation."""
+    needs: tuple[Need, ...]
+    """What it must be given (`detect.needs`)."""
+    aliases: tuple[str, ...] = ()
+    """Other names that users know it by."""
+    order: int = 100
+    """Its place in tables: small numbers first, equal ones by name."""
+    parameters: type[Settings] = NoParameters
+    """Its defaults are the paper's."""
+    grid: tuple[Settings, ...] = ()
+    """The settings to choose from on `tune`."""
+    libraries: tuple[str, ...] = ()
+    """Distributions whose version bears on the scores, such as `scikit-learn`."""
+    score: Callable[[Evidence, Sequence[Any]], list[Column]]
+
+
+Example = Callable[[ExampleEvidence, Sequence[Any]], list[Score]]
+Note = Callable[[Evidence, Any], str | None]
+
+
+def each_example(
+    score: Example, note: Note | None = None
+) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
+    """Return a detector's `score` from one that scores a single example under all settings.
+
+    Statistics of the text (`text` view) that hold nothing pass their reason on.
+    """
+
+    def score_all(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
+        rows = []
+        for example in evidence.examples():
+            text = example.statistics.get(TEXT)
+            if text is not None and not len(text):
+                rows.append([Score(math.nan, text.reason)] * len(settings))
+            else:
+                found = score(example, settings)
+                if not isinstance(found, list | tuple) or len(found) != len(settings):
+                    raise TypeError(
+                        f"{_in_words(found)} returned for {len(settings)} settings of one example"
+                    )
+                rows.append(list(found))
+        columns = []
+        for index, setting in enumerate(settings):
+            remark = note(evidence, setting) if note else None
+            columns.append(Column([row[index] for row in rows], (remark,) if remark else ()))
+        return columns
+
+    # `inspect` and error messages find the function that was written for the detector.
+    return update_wrapper(score_all, score)
+
+
+def one_score(
+    function: Callable[[ExampleEvidence], float | str], note: Note | None = None
+) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
+    """Return `score` of a detector without parameters; a text returned is a reason."""
+
+    def score(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
+        value = function(example)
+        found = Score(math.nan, value) if isinstance(value, str) else Score(value)
+        return [found] * len(settings)
+
+    return each_example(update_wrapper(score, function), note)
+
+
+def check_detector(detector: Detector, *, where: str) -> None:
+    """Refuse a detector that could not be run, before any work is done.
+
+    Raises:
+        InputError: a name that could not be written in an experiment file, an unknown need or view,
+            or a `score` that is no function.
+    """
+    if not _NAME.fullmatch(detector.name):
+        raise InputError(
+            f"{detector.name!r} cannot name a detector",
+            where=where,
+            allowed="letters, digits, '_', '.', '+' and '-'",
+        )
+    needs = detector.needs
+    if not isinstance(needs, tuple | list):
+        raise InputError(f"its needs are a {type(needs).__name__}", where=where, allowed="a tuple")
+    for need in needs:
+        if not isinstance(need, NEEDS):
+            given = need.__name__ if isinstance(need, type) else repr(need)
+            hint = ""
+            if isinstance(need, type) and need in NEEDS:
+                hint = f"Write {given}(), not {given}."
+            raise InputError(
+                f"it declares an unknown need: {given}.{did_you_mean(given, _need_names())}",
+                where=where,
+                allowed=", ".join(_need_names()),
+                hint=hint,
+            )
+        if isinstance(need, View) and need.name not in view_names():
+            raise InputError(
+                f"it needs a view that does not exist: {need.name!r}."
+                f"{did_you_mean(str(need.name), view_names())}",
+                where=where,
+                allowed=", ".join(view_names()),
+            )
+    if not callable(detector.score):
+        raise InputError("its score is no function", where=where)
+
+
+def detector_of(
+    function: Callable[[ExampleEvidence], float | str], name: str, *, where: str
+) -> Detector:
+    """Return the detector that a plain function is: from one example's evidence to a float.
+
+    It needs the `text` view and has no parameters; a text that it returns in place of a number is
+    the reason why there is none.
+
+    Raises:
+        InputError: it does not take one argument.
+    """
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        raise InputError(
+            "the function does not take one argument",
+            where=where,
+            allowed="a function from ExampleEvidence to a float",
+        ) from None
+    except ValueError:
+        pass  # Built-in functions have no signature to look at.
+    first = (inspect.getdoc(function) or "").strip().partition("\n")[0]
+    return Detector(
+        name=name,
+        summary=first or "a function without a docstring",
+        needs=(View(TEXT),),
+        score=one_score(function),
+    )
+
+
+def _need_names() -> list[str]:
+    return [need.__name__ for need in NEEDS]
+
+
+def _in_words(found: Any) -> str:
+    if found is None:
+        return "nothing"
+    return f"{len(found)} scores" if isinstance(found, list | tuple) else type(found).__name__
+
+
+def whole(count: int, share: Fraction) -> int:
+    """Return floor(count · share), exactly: 0.29 of 100 is 29."""
+    return math.floor(count * share)

@@ -1,0 +1,152 @@
+"""How a user writes which detectors run with which parameters.
+
+`min_k:k=0.2,surp:entropy=2.0:k=40` asks for two detectors with parameters, `all` for every built-in
+one with its paper's, `my_detector.py:score:k=3` for one of a file: the name ends at the first colon
+after it, and each `KEY=VALUE` behind a further colon is a parameter. A setting's canonical text
+lists its numbers in the order of their declaration (`entropy=2.0:k=40`) and its options only where
+they differ from the default; `-` where that leaves nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from pydantic import ValidationError
+
+from detect.detector import Detector
+from detect.needs import Need
+from detect.registry import ALL, KnownDetector, detector_names, get_detector
+from inject.errors import InputError, did_you_mean
+from inject.plugins import file_reference
+from inject.settings import Settings
+
+NO_PARAMETERS = "-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorSetting:
+    """A detector with one choice of its parameters."""
+
+    known: KnownDetector
+    parameters: Settings
+
+    @property
+    def detector(self) -> Detector:
+        """The detector."""
+        return self.known.detector
+
+    @property
+    def name(self) -> str:
+        """The detector's name."""
+        return self.detector.name
+
+    @property
+    def text(self) -> str:
+        """The canonical text of the parameters, such as `entropy=2.0:k=40`, or `-`."""
+        return setting_text(self.parameters)
+
+
+def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
+    """Return the settings that a user asked for, each once, in the order given.
+
+    Args:
+        given: `all`, `min_k:k=0.2,surp:entropy=2.0:k=40`, or a list of such parts.
+
+    Raises:
+        InputError: unknown detector or parameter, or a value that does not fit; nothing named; two
+            plug-ins with one name.
+    """
+    asked = _parts(given)
+    if not asked:
+        raise InputError(
+            "no detector is named", allowed=", ".join([ALL, *detector_names(), "FILE.py:NAME"])
+        )
+    settings: dict[tuple[str, str], DetectorSetting] = {}
+    origins: dict[str, KnownDetector] = {}
+    for part in asked:
+        names = detector_names() if part.lower() == ALL else (part,)
+        for name in names:
+            setting = _parse(name)
+            first = origins.setdefault(setting.name, setting.known)
+            if (first.digest, first.code) != (setting.known.digest, setting.known.code):
+                raise InputError(
+                    f"the name {setting.name!r} is taken by {first.origin}",
+                    where=setting.known.origin,
+                    hint="Give one Detector another `name`, or one file another name.",
+                )
+            settings.setdefault((setting.name, setting.text), setting)
+    return list(settings.values())
+
+
+def names_all(given: str | Iterable[str]) -> bool:
+    """Return whether `all` was asked for, so that detectors without their needs may be left out."""
+    return any(part.lower() == ALL for part in _parts(given))
+
+
+def with_grids(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
+    """Return the settings followed by the rest of each detector's grid, each once."""
+    found = {(setting.name, setting.text): setting for setting in settings}
+    for setting in settings:
+        for parameters in setting.detector.grid:
+            other = DetectorSetting(known=setting.known, parameters=parameters)
+            found.setdefault((other.name, other.text), other)
+    return list(found.values())
+
+
+def needs_of(settings: Sequence[DetectorSetting]) -> tuple[Need, ...]:
+    """Return the union of the detectors' needs, each once, in their order."""
+    return tuple(dict.fromkeys(need for one in settings for need in one.detector.needs))
+
+
+def plugin_digests(settings: Sequence[DetectorSetting]) -> dict[str, str]:
+    """Return the digest of each plug-in's source, by the detector's name."""
+    return {one.name: one.known.digest for one in settings if one.known.digest is not None}
+
+
+def setting_text(parameters: Settings) -> str:
+    """Return the canonical text of parameters (see the module's first lines)."""
+    parts = []
+    for name, field in type(parameters).model_fields.items():
+        value = getattr(parameters, name)
+        if isinstance(value, Decimal):
+            parts.append(f"{name}={value.normalize():f}")
+        elif isinstance(value, int | float) or value != field.default:
+            parts.append(f"{name}={value}")
+    return ":".join(parts) or NO_PARAMETERS
+
+
+def _parts(given: str | Iterable[str]) -> list[str]:
+    texts = [given] if isinstance(given, str) else list(given)
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+
+
+def _parse(part: str) -> DetectorSetting:
+    reference = file_reference(part)
+    if reference is None:
+        name, *pairs = part.split(":")
+    else:
+        name, pairs = str(reference), reference.rest.split(":") if reference.rest else []
+    known = get_detector(name)
+    detector = known.detector
+    fields = detector.parameters.model_fields
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, separator, value = (piece.strip() for piece in pair.partition("="))
+        if key not in fields:
+            raise InputError(
+                f"{detector.name} has no parameter {key!r}.{did_you_mean(key, fields)}",
+                where=part,
+                allowed=", ".join(fields) or "no parameters",
+            )
+        if not separator or not value:
+            raise InputError(f"{key} has no value", where=part, allowed=f"{key}=VALUE")
+        if key in values:
+            raise InputError(f"{key} is given twice", where=part)
+        values[key] = value
+    try:
+        return DetectorSetting(known=known, parameters=detector.parameters.model_validate(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(
+            f"{first['loc'][0]}: {first['msg']} (given {first['input']!r})", where=part
+        ) from error

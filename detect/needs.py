@@ -1,0 +1,98 @@
+"""What a detector may need, each kind declared here and nowhere else.
+
+Two providers say how a need is met: `spikein.pipeline.steps.evidence` by steps of an experiment,
+`detect.score_file.evidence` for a file of rows. A new kind of need is declared here, with the field
+of `Evidence` that holds it, and gets one entry in each provider.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from detect.evidence import Evidence
+
+
+class Need:
+    """Something that a detector must be given."""
+
+    asks_model: ClassVar[bool]
+    """Whether meeting it takes a pass of a model."""
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the evidence holds it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class View(Need):
+    """Token statistics of a view under the target."""
+
+    name: str
+    """One of `detect.views.view_names`."""
+    asks_model: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return f"view {self.name}"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the statistics of this view are there."""
+        return self.name in evidence.statistics
+
+
+@dataclass(frozen=True)
+class Reference(Need):
+    """Token statistics of the text under a reference model with its own tokenizer."""
+
+    asks_model: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return "reference model"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the reference model's statistics are there."""
+        return evidence.reference is not None
+
+
+@dataclass(frozen=True)
+class Frequency(Need):
+    """Token counts of a reference corpus under the target's tokenizer."""
+
+    asks_model: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return "token frequencies"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether token counts are there."""
+        return evidence.frequency is not None
+
+
+@dataclass(frozen=True)
+class Sides(Need):
+    """Which examples are members, and their groups; for detectors that are trained."""
+
+    asks_model: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return "labels"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether it is known who is a member."""
+        return evidence.members is not None
+
+
+@dataclass(frozen=True)
+class Shadows(Need):
+    """Token statistics of the text under shadow models, of which it is known who saw whom."""
+
+    asks_model: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return "shadow models"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether shadow models' statistics are there."""
+        return evidence.shadows is not None
+
+
+NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows)
+"""Every kind of need, in the order of messages."""

@@ -1,0 +1,53 @@
+"""What `spikein detect` and `spikein.score_texts` are asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from detect.policy import ScoringPolicy
+from detect.settings import CompileMode, Dtype
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringOptions:
+    """How a model is asked for scores."""
+
+    policy: ScoringPolicy = field(default_factory=ScoringPolicy)
+    """Start token, first token, long texts."""
+    batch_tokens: int | None = None
+    """Padded tokens in one batch; chosen for the device when None. No influence on the scores."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda:1` …"""
+    dtype: Dtype = "auto"
+    """Number format of the model; statistics are float32 in any case."""
+    compile: CompileMode = "auto"
+    """Whether the statistics of the vocabulary are compiled."""
+    revision: str | None = None
+    """Of the model, on the hub."""
+    trust_remote_code: bool = False
+    """Run code that comes with the model's repository."""
+    cache: Path | None = None
+    """Folder for counted frequencies; by default the user's cache folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringRequest(ScoringOptions):
+    """Which model scores, with which detectors, and what they are given."""
+
+    model: str
+    """A folder or a hub id."""
+    reference: str | None = None
+    """A model with its own tokenizer, for `reference`."""
+    frequency: str | None = None
+    """Any file, folder or glob of texts, for `dc_pdd`."""
+    detectors: str | Sequence[str] = "all"
+    """`all`, `min_k:k=0.2,zlib`, or a list of such parts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectFileRequest(ScoringRequest):
+    """What `spikein detect` was asked for."""
+
+    examples: str
+    """A file, folder or glob of rows: `text` or `input`, optional `id`, `label`, `group`."""
+    out: Path

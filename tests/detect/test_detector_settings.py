@@ -1,0 +1,57 @@
+import pytest
+
+from detect.detector_settings import names_all, parse_detectors, with_grids
+from detect.registry import ALL, detector_names
+from inject.errors import InputError
+
+
+def texts(given):
+    return [(setting.name, setting.text) for setting in parse_detectors(given)]
+
+
+def test_parameters_are_parsed_and_written_canonically():
+    assert texts("min_k:k=0.20,surp:k=40:entropy=2") == [
+        ("min_k", "k=0.2"),
+        ("surp", "entropy=2.0:k=40"),
+    ]
+    assert texts(["loss", "reference:variant=ratio", "surp:k=100:selection=count"]) == [
+        ("loss", "-"),
+        ("reference", "variant=ratio"),
+        ("surp", "entropy=2.0:k=100:selection=count"),
+    ]
+
+
+def test_a_canonical_text_parses_to_itself():
+    for setting in with_grids(parse_detectors(ALL)):
+        part = setting.name if setting.text == "-" else f"{setting.name}:{setting.text}"
+        assert texts(part) == [(setting.name, setting.text)]
+
+
+def test_all_names_every_detector_once():
+    assert tuple(name for name, _ in texts("all")) == detector_names()
+    assert texts("loss,all,loss")[0] == ("loss", "-")
+    assert len(texts("loss,all,loss")) == len(detector_names())
+    assert names_all("loss, ALL")
+    assert not names_all(["loss", "zlib"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("lose", "Did you mean 'loss'"),
+        ("min_kk", "Did you mean 'min_k'"),
+        ("surp:entopy=2", "Did you mean 'entropy'"),
+        ("min_k:k", "k has no value"),
+        ("min_k:k=0.1:k=0.2", "given twice"),
+        ("min_k:k=0", "greater than 0"),
+        ("min_k:k=1.5", "less than or equal to 1"),
+        ("min_k:k=much", "k:"),
+        ("surp:entropy=nan", "entropy:"),
+        ("loss:k=0.2", "no parameters"),
+        ("surp:selection=best", "percentile"),
+        (" , ", "no detector is named"),
+    ],
+)
+def test_bad_input_says_what_is_wrong(given, message):
+    with pytest.raises(InputError, match=message):
+        parse_detectors(given)

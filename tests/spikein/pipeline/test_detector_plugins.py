@@ -1,0 +1,149 @@
+"""Done when 3: a detector of the user's own, through a whole experiment and `spikein detect`, from
+a folder outside the repository; edited, it gives new scores, and unchanged the stored ones."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from detect.registry import detector_names
+from spikein.cli.main import app
+from spikein.config.load import read_experiment
+from spikein.pipeline.build_graph import build_graph
+from tests.conftest import make_texts
+from tests.detect.evidence_samples import scores_record
+from tests.spikein.tiny import write_tiny
+
+DETECTOR = '''
+"""The least likely token."""
+
+import helper
+
+
+def score(example):
+    return float(example.statistics["text"].log_probability.min()) * helper.SCALE
+'''
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """A folder of the user's: an experiment, a detector, and a module beside it."""
+    write_tiny(tmp_path)
+    text = (tmp_path / "tiny.yaml").read_text()
+    lines = [
+        "detect: {detectors: [loss, my_detector.py:score]}" if line.startswith("detect:") else line
+        for line in text.splitlines()
+    ]
+    (tmp_path / "tiny.yaml").write_text("\n".join(lines) + "\n")
+    (tmp_path / "my_detector.py").write_text(DETECTOR)
+    (tmp_path / "helper.py").write_text("SCALE = 1.0\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def steps(path: Path) -> dict[str, str]:
+    return {step.name: step.digest for step in build_graph(read_experiment(path)).graph.steps}
+
+
+def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    assert before.keys() == after.keys()
+    return {name.split()[0] for name in before if before[name] != after[name]}
+
+
+def test_a_plugins_source_is_part_of_the_scores_and_of_nothing_before_them(outside):
+    first = steps(outside / "tiny.yaml")
+    assert changed(first, steps(outside / "tiny.yaml")) == set()
+    (outside / "unrelated.py").write_text("SCALE = 3.0\n")
+    assert changed(first, steps(outside / "tiny.yaml")) == set()
+    (outside / "helper.py").write_text("SCALE = 2.0\n")
+    second = steps(outside / "tiny.yaml")
+    assert changed(first, second) == {"scores", "results"}
+    (outside / "my_detector.py").write_text(DETECTOR.replace("min", "max"))
+    assert changed(second, steps(outside / "tiny.yaml")) == {"scores", "results"}
+
+
+def test_every_built_in_detectors_source_is_part_of_its_scores(outside):
+    path = outside / "tiny.yaml"
+    text = path.read_text()
+    asked = [name for name in detector_names() if name != "lira"]
+    for name in asked:
+        path.write_text(text.replace("loss, my_detector.py:score", f"loss, {name}"))
+        (arm,) = build_graph(read_experiment(path)).nodes
+        # `blind` looks at no model, and is scored beside the base model.
+        step = arm.base_scores if name == "blind" else arm.scores
+        assert step is not None
+        assert f"detect.detectors.{name}:DETECTOR" in step.code
+
+
+def test_what_is_wrong_with_a_plugin_is_said_with_its_place_in_the_file(outside):
+    (outside / "my_detector.py").write_text("def scor(example):\n    return 1.0\n")
+    found = CliRunner().invoke(app, ["check", "tiny.yaml"])
+    assert found.exit_code == 2
+    said = " ".join(found.output.split())
+    assert "tiny.yaml" in said
+    assert "detect.detectors: my_detector.py:score: the file has no 'score'" in said
+    assert "Did you mean 'scor'?" in said
+
+
+def scored(folder: Path) -> dict[str, float]:
+    (path,) = (folder / "runs").glob("tiny/scores.parquet")
+    rows = pq.read_table(path).to_pylist()
+    return {
+        row["example_id"]: row["score"] for row in rows if row["detector"] == "my_detector.score"
+    }
+
+
+def artifacts(folder: Path) -> dict[str, int]:
+    return {
+        f"{path.parent.parent.name}/{path.parent.name}": path.stat().st_mtime_ns
+        for path in (folder / "store").glob("*/*/manifest.json")
+    }
+
+
+@pytest.mark.slow
+def test_a_whole_experiment_with_a_detector_of_the_users(outside):
+    def spikein(*arguments):
+        found = CliRunner().invoke(app, ["run", "tiny.yaml", "--store", "store", *arguments])
+        assert found.exit_code == 0, found.output
+
+    spikein()
+    first, stored = scored(outside), artifacts(outside)
+    assert len(first) == 48
+    assert all(score < 0 for score in first.values())
+    spikein()
+    assert artifacts(outside) == stored
+    (outside / "helper.py").write_text("SCALE = 2.0\n")
+    spikein()
+    second = scored(outside)
+    assert second == {name: 2 * score for name, score in first.items()}
+    new = artifacts(outside).keys() - stored.keys()
+    assert {name.split("/")[0] for name in new} == {"scores", "results"}
+
+
+@pytest.mark.slow
+def test_spikein_detect_with_a_detector_of_the_users(outside, tiny_model_path):
+    rows = [{"text": text, "label": row % 2} for row, text in enumerate(make_texts(24, words=9))]
+    (outside / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def scores() -> list[float]:
+        found = CliRunner().invoke(
+            app,
+            [
+                *("detect", "--model", str(tiny_model_path), "--examples", "rows.jsonl"),
+                *("--detectors", "loss,my_detector.py:score", "--out", "scores.parquet"),
+            ],
+        )
+        assert found.exit_code == 0, found.output
+        assert "my_detector.score" in found.output
+        table = pq.read_table("scores.parquet").to_pylist()
+        return [row["score"] for row in table if row["detector"] == "my_detector.score"]
+
+    first = scores()
+    digest = scores_record(Path("scores.parquet"))["plugins"]
+    assert len(first) == 24
+    assert scores() == first
+    (outside / "helper.py").write_text("SCALE = 3.0\n")
+    assert scores() == [3 * score for score in first]
+    assert scores_record(Path("scores.parquet"))["plugins"] != digest

@@ -35,6 +35,7 @@ UNDECIDING: Mapping[str, str] = {
     "inject.files": "writes a file whole or not at all",
     "inject.plugins.files": "loads plug-ins, which count by the digests of their sources",
     "inject.plugins.installed": "loads plug-ins, which count by the digests of their sources",
+    "inject.plugins.modules": "finds the modules of plug-ins when something is imported",
     "train.transformers_logging": "silences what libraries print",
     "train.loop.trackers": "copies the log to trackers",
     "train.mfu": "what the device could do; stands in the log alone",

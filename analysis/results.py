@@ -48,11 +48,6 @@ class Analysis:
     unscored: tuple[UnscoredRows, ...]
 
 
-def compute_metrics(arms: Sequence[Arm], settings: AnalysisSettings) -> pa.Table:
-    """Return the metrics table alone, see `Analysis.metrics`."""
-    return analyse(arms, settings).metrics
-
-
 def analyse(
     arms: Sequence[Arm],
     settings: AnalysisSettings,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from detect.token_frequency import TokenFrequency
     from detect.token_statistics import TokenStatistics
     from inject.corpus.background.document import Document, Skipped
+    from inject.corpus.background.source import Source
     from inject.errors import InputError, InputErrors, SpikeinError
     from inject.examples.datasets.source import Dataset, DatasetSource
     from inject.examples.example import Row
@@ -50,6 +51,7 @@ _MODULES = {
     "detect.token_frequency": ("TokenFrequency",),
     "detect.token_statistics": ("TokenStatistics",),
     "inject.corpus.background.document": ("Document", "Skipped"),
+    "inject.corpus.background.source": ("Source",),
     "inject.errors": ("InputError", "InputErrors", "SpikeinError"),
     "inject.examples.datasets.source": ("Dataset", "DatasetSource"),
     "inject.examples.example": ("Row",),
@@ -95,6 +97,7 @@ __all__ = [
     "Shadows",
     "Sides",
     "Skipped",
+    "Source",
     "SpikeinError",
     "TokenFrequency",
     "TokenStatistics",

@@ -5,20 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from analysis.arm import Arm, Cohort, Column, LoadedArm, axis_column, axis_names, cohorts, load_arm
-from analysis.selection.tuning import Choice, choose_settings
-from analysis.settings import AnalysisSettings
-
-
-def reported_scores(arms: Sequence[Arm], settings: AnalysisSettings) -> pa.Table:
-    """Return the scores of the default and the tuned settings, see `analysis.results.Analysis`."""
-    axes = axis_names(arms)
-    tables = []
-    for cohort, same in cohorts(arms).items():
-        loaded = [load_arm(arm) for arm in same]
-        picked = reported_columns(loaded, choose_settings(loaded, settings))
-        tables += [score_table(arm, cohort, picked) for arm in loaded]
-    return pa.concat_tables(tables) if tables else score_schema(axes).empty_table()
+from analysis.arm import Cohort, Column, LoadedArm, axis_column
+from analysis.selection.tuning import Choice
 
 
 def reported_columns(

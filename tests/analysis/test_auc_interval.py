@@ -9,10 +9,10 @@ import pytest
 from analysis.arm import Column, load_arm
 from analysis.auc_interval import auc_interval
 from analysis.auc_table import auc_table
-from analysis.metrics import auc
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
+from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
 
 FAST = AnalysisSettings(replicates=200)

@@ -3,9 +3,9 @@ import pyarrow as pa
 import pytest
 
 from analysis.auc_table import auc_table
-from analysis.metrics import auc
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
+from tests.analysis.oracles import auc
 
 FAST = AnalysisSettings(replicates=200)
 

@@ -14,7 +14,7 @@ from analysis.intervals import (
     placement_values,
     widen_at_limits,
 )
-from analysis.metrics import auc, tpr_at_fpr
+from tests.analysis.oracles import auc, tpr_at_fpr
 
 
 def weights_of(n_members, n_nonmembers, *, replicates=200, group_size=1, seed=0):

@@ -1,55 +1,45 @@
+"""AUC and TPR of the sample (column 0 of the replicates) against scikit-learn and definitions."""
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.metrics import roc_auc_score
 
-from analysis.metrics import allowed_false_positives, auc, roc, supports_rate, tpr_at_fpr, tpr_name
+from analysis.intervals import accepted_members, placement_values
+from analysis.metrics import supports_rate, tpr_name
+from tests.analysis.oracles import auc, tpr_at_fpr
 
 scores = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=30)
 rates = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.29, 0.5, 0.9])
 
 
+def placed(members: list[float], nonmembers: list[float]):
+    weights = np.ones((len(nonmembers), 1), dtype=np.float32)
+    return placement_values(np.array(members), np.array(nonmembers), weights)
+
+
 @given(scores, scores)
-def test_auc_agrees_with_scikit_learn_under_many_ties(members, nonmembers):
+def test_the_mean_placement_is_the_auc_of_scikit_learn_under_many_ties(members, nonmembers):
     truth = [1] * len(members) + [0] * len(nonmembers)
-    assert auc(members, nonmembers) == pytest.approx(roc_auc_score(truth, members + nonmembers))
-
-
-@given(scores, scores)
-def test_auc_counts_pairs(members, nonmembers):
-    pairs = [(m > n) + 0.5 * (m == n) for m in members for n in nonmembers]
-    assert auc(members, nonmembers) == pytest.approx(np.mean(pairs))
+    found = placed(members, nonmembers).below[:, 0].mean()
+    assert found == pytest.approx(roc_auc_score(truth, members + nonmembers))
+    assert found == pytest.approx(auc(members, nonmembers))
 
 
 @given(scores, scores, rates)
-def test_tpr_is_the_largest_over_all_thresholds(members, nonmembers, rate):
-    inside, outside = np.array(members), np.array(nonmembers)
-    best = 0.0
-    for threshold in [*members, *nonmembers, np.inf]:
-        if (outside >= threshold).sum() <= rate * len(outside) + 1e-9:
-            best = max(best, (inside >= threshold).mean())
-    assert tpr_at_fpr(members, nonmembers, rate) == pytest.approx(best)
+def test_accepted_members_are_those_of_the_best_threshold(members, nonmembers, rate):
+    accepted = accepted_members(placed(members, nonmembers), rate)
+    assert accepted[:, 0].mean() == pytest.approx(tpr_at_fpr(members, nonmembers, rate))
 
 
-@given(scores, scores)
-def test_roc_has_the_points_of_scikit_learn(members, nonmembers):
-    truth = [1] * len(members) + [0] * len(nonmembers)
-    false, true, _ = roc_curve(truth, members + nonmembers, drop_intermediate=False)
-    curve = roc(members, nonmembers)
-    np.testing.assert_allclose(curve.false_positive_rate, false)
-    np.testing.assert_allclose(curve.true_positive_rate, true)
-
-
-def test_an_empty_side_has_no_auc_and_no_tpr():
-    assert np.isnan(auc([], [1.0]))
-    assert np.isnan(auc([1.0], []))
-    assert np.isnan(tpr_at_fpr([], [1.0], 0.1))
-
-
-def test_allowed_false_positives_is_exact_where_floats_are_not():
-    assert allowed_false_positives(0.29, 100) == 29
-    assert allowed_false_positives(0.05, 199) == 9
+def test_the_allowed_false_positives_are_exact_where_floats_are_not():
+    # 0.29 * 100 is 28.999… in floats and means 29.
+    outside = np.arange(100.0)
+    assert accepted_members(placed([71.0, 70.0], list(outside)), 0.29)[:, 0].tolist() == [
+        True,
+        False,
+    ]
 
 
 def test_a_rate_needs_ten_over_it_nonmembers():

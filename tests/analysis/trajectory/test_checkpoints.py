@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from analysis.figures.trajectory import best_detectors, trajectory_figures
-from analysis.metrics import auc
 from analysis.page.trajectory import trajectory_view
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables
@@ -16,6 +15,7 @@ from detect.scoring import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from inject.examples.example import write_examples
 from inject.stream.exposures import ExposureSoFar
+from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_examples
 
 SETTINGS = AnalysisSettings(replicates=200, min_members=5)

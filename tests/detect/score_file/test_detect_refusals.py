@@ -13,7 +13,6 @@ import torch
 from typer.testing import CliRunner
 
 from analysis.auc_table import auc_table
-from analysis.metrics import tpr_at_fpr
 from detect.engine.target import load_target
 from detect.policy import ScoringPolicy
 from detect.score_file.labelled_rows import read_labelled
@@ -21,6 +20,7 @@ from detect.score_file.request import DetectFileRequest
 from detect.score_file.score import detect_file
 from inject.errors import InputError
 from spikein.cli.main import app
+from tests.analysis.oracles import tpr_at_fpr
 from tests.analysis.test_auc_table import FAST, scores_table
 from tests.conftest import make_texts
 

@@ -18,17 +18,25 @@ if TYPE_CHECKING:
     from detect.token_frequency import TokenFrequency
     from detect.token_statistics import TokenStatistics
     from inject.corpus.background.document import Document, Skipped
+    from inject.corpus.background.source import Source
     from inject.errors import InputError, InputErrors, SpikeinError
     from inject.examples.datasets.source import Dataset, DatasetSource
     from inject.examples.example import Row
+    from inject.reading.row_parsers import PlacedRow
+    from inject.reading.rows import files_identity, read_rows
     from inject.settings import Settings
     from spikein.api.finished_run import Run, load_run
     from spikein.api.plan import plan
     from spikein.api.results import PlanResult, PlanRow, RunResult
     from spikein.api.run import run
     from spikein.api.text_scores import ScoredTexts, score_texts
+    from spikein.config.load import CheckedExperiment
     from spikein.config.schema import Experiment
     from spikein.estimates.training import Hardware
+    from spikein.executors import Executor, GraphRun, RunReport, start_graph
+    from spikein.pipeline.graph import Graph, Step
+    from spikein.progress import Progress
+    from spikein.store.store import Store
 
     __version__: str
 
@@ -43,28 +51,79 @@ _MODULES = {
         "each_example",
         "one_score",
     ),
-    "detect.evidence": ("Evidence", "ExampleEvidence", "ShadowModel"),
-    "detect.needs": ("Frequency", "Need", "Reference", "Shadows", "Sides", "View"),
+    "detect.evidence": (
+        "Evidence",
+        "ExampleEvidence",
+        "ShadowModel",
+    ),
+    "detect.needs": (
+        "Frequency",
+        "Need",
+        "Reference",
+        "Shadows",
+        "Sides",
+        "View",
+    ),
     "detect.policy": ("ScoringPolicy",),
     "detect.score_file.request": ("ScoringOptions",),
     "detect.token_frequency": ("TokenFrequency",),
     "detect.token_statistics": ("TokenStatistics",),
-    "inject.corpus.background.document": ("Document", "Skipped"),
-    "inject.errors": ("InputError", "InputErrors", "SpikeinError"),
-    "inject.examples.datasets.source": ("Dataset", "DatasetSource"),
+    "inject.corpus.background.document": (
+        "Document",
+        "Skipped",
+    ),
+    "inject.corpus.background.source": ("Source",),
+    "inject.errors": (
+        "InputError",
+        "InputErrors",
+        "SpikeinError",
+    ),
+    "inject.examples.datasets.source": (
+        "Dataset",
+        "DatasetSource",
+    ),
     "inject.examples.example": ("Row",),
+    "inject.reading.row_parsers": ("PlacedRow",),
+    "inject.reading.rows": (
+        "files_identity",
+        "read_rows",
+    ),
     "inject.settings": ("Settings",),
-    "spikein.api.finished_run": ("Run", "load_run"),
+    "spikein.api.finished_run": (
+        "Run",
+        "load_run",
+    ),
     "spikein.api.plan": ("plan",),
-    "spikein.api.results": ("PlanResult", "PlanRow", "RunResult"),
+    "spikein.api.results": (
+        "PlanResult",
+        "PlanRow",
+        "RunResult",
+    ),
     "spikein.api.run": ("run",),
-    "spikein.api.text_scores": ("ScoredTexts", "score_texts"),
+    "spikein.api.text_scores": (
+        "ScoredTexts",
+        "score_texts",
+    ),
+    "spikein.config.load": ("CheckedExperiment",),
     "spikein.config.schema": ("Experiment",),
     "spikein.estimates.training": ("Hardware",),
+    "spikein.executors": (
+        "Executor",
+        "GraphRun",
+        "RunReport",
+        "start_graph",
+    ),
+    "spikein.pipeline.graph": (
+        "Graph",
+        "Step",
+    ),
+    "spikein.progress": ("Progress",),
+    "spikein.store.store": ("Store",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "CheckedExperiment",
     "Column",
     "Dataset",
     "DatasetSource",
@@ -73,18 +132,24 @@ __all__ = [
     "Estimate",
     "Evidence",
     "ExampleEvidence",
+    "Executor",
     "Experiment",
     "Frequency",
+    "Graph",
+    "GraphRun",
     "Hardware",
     "InputError",
     "InputErrors",
     "Need",
     "NoParameters",
+    "PlacedRow",
     "PlanResult",
     "PlanRow",
+    "Progress",
     "Reference",
     "Row",
     "Run",
+    "RunReport",
     "RunResult",
     "Score",
     "ScoredTexts",
@@ -95,18 +160,24 @@ __all__ = [
     "Shadows",
     "Sides",
     "Skipped",
+    "Source",
     "SpikeinError",
+    "Step",
+    "Store",
     "TokenFrequency",
     "TokenStatistics",
     "View",
     "__version__",
     "auc_interval",
     "each_example",
+    "files_identity",
     "load_run",
     "one_score",
     "plan",
+    "read_rows",
     "run",
     "score_texts",
+    "start_graph",
 ]
 
 

@@ -42,15 +42,15 @@ class Catalogue:
         Raises:
             InputError: when nothing of that name is shipped, or there is no such file.
         """
-        path = (folder or Path()) / Path(text).expanduser()
+        path = (folder or Path()) / _expanded(text)
         known = self.files()
         if is_name(text):
             if shipped := known.get(str(text)):
                 return shipped
-            if path.is_file():
+            if _may_exist(path) and path.is_file():
                 return path
             raise self._no_name(str(text), path, known)
-        if not path.exists():
+        if not _may_exist(path):
             raise self._no_file(path, known)
         return path
 
@@ -95,6 +95,21 @@ class Catalogue:
             allowed=", ".join(near) or None,
             hint=f"Names that spikein knows: {', '.join(known)}." if known else None,
         )
+
+
+def _expanded(text: str | Path) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
+def _may_exist(path: Path) -> bool:
+    """Return whether there is such a file, or nobody can know; then reading it says why."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
 
 
 def is_name(text: str | Path) -> bool:

@@ -20,9 +20,10 @@ from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
 from inject.examples.contaminant import Contaminant
 from inject.examples.datasets.registry import built_in_names, get_dataset
+from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.overlap.settings import OverlapSettings
-from inject.settings import Copies, Placement, PoolSettings
+from inject.plan.settings import Copies, Placement
 from spikein.config.schema import CorpusSettings, Experiment
 from train.execution import ExecutionSettings
 from train.settings import (

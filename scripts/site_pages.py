@@ -82,7 +82,8 @@ def notebook_page(notebook: dict[str, Any], name: str) -> str:
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            parts.append(source)
+            # A notebook leads to others; a page leads to their pages.
+            parts.append(source.replace(".ipynb)", ".md)"))
         elif cell["cell_type"] == "code" and source.strip():
             parts.append(f"```python\n{source.rstrip()}\n```")
             parts += [shown for shown in map(_output, cell["outputs"]) if shown]

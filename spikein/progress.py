@@ -34,7 +34,7 @@ class Progress(Protocol):
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
     ) -> None:
-        """A step has done `done` of `total` units; the total is None where nobody knows it."""
+        """A step has done `done` of `total` units; the total is None where it is not known."""
         ...
 
     def step_finished(

@@ -58,7 +58,11 @@ def absent_names(text: str) -> list[str]:
 
 # A how-to page names the files that it makes.
 MADE = {
-    "add-a-detector.md": {"detect/detectors/ending.py", "tests/detect/detectors/test_ending.py"}
+    "add-a-detector.md": {"detect/detectors/ending.py", "tests/detect/detectors/test_ending.py"},
+    "add-a-dataset.md": {
+        "inject/examples/datasets/proverbs.py",
+        "tests/inject/examples/datasets/test_proverbs.py",
+    },
 }
 
 
@@ -78,6 +82,25 @@ def test_a_name_that_is_not_there_would_be_found():
     assert absent_names(text) == [f"{here}::no_such_test", "tests/no_such_file.py::a"]
     text = "`inject/plan/`, `inject/ledger/`, a/inject/b, runs/inject/, `configs/none.yaml`"
     assert absent_names(text) == ["inject/ledger/", "configs/none.yaml"]
+
+
+def terms() -> set[str]:
+    """The anchors of the glossary's terms."""
+    text = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
+    return {term.lower().replace(" ", "-") for term in re.findall(r"^#### (.+)$", text, re.M)}
+
+
+def test_the_glossary_is_linked_from_the_pages_that_use_its_words():
+    used = {
+        page.name: set(re.findall(r"glossary\.md#([\w-]+)\)", page.read_text(encoding="utf-8")))
+        for page in pages()
+    }
+    apart = {"CONTRIBUTING.md", "api.md", "benchmarks.md", "log.md", "glossary.md"}
+    assert [name for name, found in used.items() if not found and name not in apart] == []
+    assert set().union(*used.values()) <= terms()
+    asked = "arm cohort twin copy exposure pool side split member non-member canary anchor window"
+    asked += " placement setting need view artifact step store run-folder"
+    assert set(asked.split()) <= terms()
 
 
 def test_the_rooms_of_the_architecture_page_are_those_of_the_code():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import spikein
 from scripts.site_pages import linked, notebook_page
 from tests.how_to import copy_repository
 
@@ -91,6 +92,16 @@ def test_what_comes_from_elsewhere_would_be_found():
 
 
 @pytest.mark.slow
+def test_the_api_page_has_every_public_name_with_its_docstring(site: Path):
+    page = (site / "api.html").read_text(encoding="utf-8")
+    for name in set(spikein.__all__) - {"__version__"}:
+        assert f'id="spikein.{name}"' in page, name
+    # A docstring that is not understood is shown as it stands.
+    assert "Args:" not in page
+    assert "```" not in page
+
+
+@pytest.mark.slow
 def test_the_search_knows_every_page(site: Path):
     index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
     entries = json.loads(index.removeprefix("var __index = "))["docs"]
@@ -142,7 +153,7 @@ def test_a_notebook_becomes_a_page_that_runs_nothing():
     page = notebook_page(
         {
             "cells": [
-                {"cell_type": "markdown", "source": ["# Title\n", "Words"]},
+                {"cell_type": "markdown", "source": ["# Title\n", "Words, [two](two.ipynb)"]},
                 {
                     "cell_type": "code",
                     "source": "1 + 1",
@@ -164,7 +175,9 @@ def test_a_notebook_becomes_a_page_that_runs_nothing():
         },
         "one.ipynb",
     )
-    assert page.startswith("# Title\nWords\n\n*This page is a notebook: [download it](one.ipynb).*")
+    assert page.startswith(
+        "# Title\nWords, [two](two.md)\n\n*This page is a notebook: [download it](one.ipynb).*"
+    )
     assert "```python\n1 + 1\n```" in page
     assert "&lt;b&gt;2&lt;/b&gt;" in page
     assert "a &amp; b" in page

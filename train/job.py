@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import members, read_examples
 from inject.files import write_text
@@ -119,6 +119,7 @@ def run(
         Preempted: SIGTERM came, and a checkpoint was written.
     """
     from train.loop.training_loop import train
+    from train.loop.training_run import TrainingData, TrainingRun
     from train.window_inputs import window_inputs
 
     clean = Corpus.open(
@@ -131,23 +132,23 @@ def run(
         tokens = job.last_tokens or clean.n_tokens
         stretch = SourceSlice(clean, clean.n_tokens - tokens, clean.n_tokens)
         view = clean_view(stretch, tokens=tokens, context=job.train.context)
-        ledger = ExposureRecorder(view, [], {})
+        recorder = ExposureRecorder(view, [], {})
         further = window_inputs(view, masks=None, separate=job.train.separate_documents)
     else:
-        view, ledger, further = _spiked_stream(job, clean, tokenizer)
+        view, recorder, further = _spiked_stream(job, clean, tokenizer)
     return train(
         Path(job.out),
         model=_model(job, clean),
         tokenizer=tokenizer,
-        view=view,
-        ledger=ledger,
-        settings=job.train,
-        seed=job.seed,
-        execution=job.execution,
-        further=further,
+        data=TrainingData(view=view, recorder=recorder, further=further),
+        run=TrainingRun(
+            settings=job.train,
+            seed=job.seed,
+            execution=job.execution,
+            unfinished=Path(job.unfinished),
+            identity=job.identity,
+        ),
         progress=progress,
-        unfinished=Path(job.unfinished),
-        identity=job.identity,
         notice=notice,
     )
 

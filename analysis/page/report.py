@@ -58,7 +58,7 @@ class Report:
     accuracy_gains: Sequence[AccuracyGainTable] = ()
     """What the benchmark scores gained; empty where no dataset has closed answers."""
     trajectory: TrajectoryView | None = None
-    """Detection along training; None where no model was kept along the way."""
+    """Detection along training; None where no checkpoint was kept."""
     figures: Sequence[ReportFigure] = ()
     cost: Sequence[CostRow] = ()
     provenance: Sequence[Fact] = ()

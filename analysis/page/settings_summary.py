@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from analysis.page.report import Fact
 from inject.examples.contaminant import Contaminant
 from inject.examples.twin_membership import Twins
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
 from train.models.shapes import load_shape, parameter_count
 from train.settings import BaseSettings, ModelSettings, TokenizerTraining, TrainSettings

@@ -1,31 +1,32 @@
-"""The clean corpus: documents as one stream of tokens, each followed by the end token.
+"""Building the clean corpus: documents become one stream of tokens.
 
-A corpus folder holds the token shards (`inject.corpus.tokens`), `docs.npy` (int64 document starts),
-`tokenizer/` and `corpus.json` (the facts). An imported one can refer to files of somebody else
-instead (`inject.corpus.imported_files`), and leave stretches of them out
-(`inject.corpus.excluded`). It is exactly as long as asked for, the last document cut; a shorter
-corpus from the same documents is a prefix of a longer one. Cost: that of tokenising; a few shards
-of text in memory.
+Each document is followed by the end token. The corpus is exactly as long as asked for, the last
+document cut; a shorter corpus from the same documents is a prefix of a longer one.
+`inject.corpus.corpus` reads what is written here. Cost: that of tokenising; a few shards of text
+in memory.
 """
 
 import hashlib
-import json
 import os
 import shutil
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import MixtureReport
-from inject.corpus.excluded import Reader, SkippingReader, read_excluded
-from inject.corpus.imported_files import check_outside, shard_files
+from inject.corpus.corpus import (
+    STARTS_FILE,
+    TOKENIZER_FOLDER,
+    CorpusFacts,
+    SourceShare,
+    write_facts,
+)
 from inject.corpus.parallel_tokenisation import (
     TokenisedChunk,
     chunk_bytes,
@@ -33,53 +34,24 @@ from inject.corpus.parallel_tokenisation import (
     tokenise_documents,
 )
 from inject.corpus.tokenised_chunks import ChunkFacts, ChunkFiles
-from inject.corpus.tokenizer import end_token_id, load_tokenizer, vocabulary_size
-from inject.corpus.tokens import Shard, TokenReader, check_shard, token_dtype
+from inject.corpus.tokenizer import end_token_id, vocabulary_size
+from inject.corpus.tokens import Shard, token_dtype
 from inject.errors import InputError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-FACTS_FILE = "corpus.json"
-STARTS_FILE = "docs.npy"
-TOKENIZER_FOLDER = "tokenizer"
-
-
-@dataclass(kw_only=True)
-class SourceShare:
-    """What one source of the mixture gave to the corpus."""
-
-    source: int
-    """Its position in the mixture."""
-    documents: int = 0
-    tokens: int = 0
-    """End tokens included."""
-    bytes: int = 0
-    """UTF-8 bytes of the documents; one that was cut counts whole."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class CorpusFacts:
-    """The content of `corpus.json`."""
+class BuildOptions:
+    """How a corpus is built; none of it changes the corpus, but for the size of its files."""
 
-    tokens: int
-    documents: int
-    vocabulary: int
-    dtype: str
-    """`<u2` or `<u4`, little-endian."""
-    end_token: int
-    shards: tuple[Shard, ...]
-    shares: tuple[SourceShare, ...]
-    """By source, what is in this corpus."""
-    mixture: tuple[dict[str, Any], ...]
-    """By source, what was drawn: a little more than the corpus holds, with what was dropped."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
-        return {
-            **asdict(self),
-            "shards": [shard._asdict() for shard in self.shards],
-        }
+    processes: int | None = None
+    """How many processes tokenise; None: one a core where the corpus is large enough."""
+    unfinished: Path | None = None
+    """A folder on the same disk that survives a kill, for finished shards; None: there is none."""
+    shard_bytes: int | None = None
+    """UTF-8 bytes of text in a shard; None: a size that fits the length of the corpus."""
 
 
 def build_corpus(
@@ -88,11 +60,9 @@ def build_corpus(
     documents: Iterator[Document],
     tokenizer: "PreTrainedTokenizerBase",
     tokens: int,
-    progress: Callable[[int], None] | None = None,
     mixture: MixtureReport | None = None,
-    processes: int | None = None,
-    unfinished: Path | None = None,
-    size: int | None = None,
+    on_progress: Callable[[int], None] | None = None,
+    options: BuildOptions | None = None,
 ) -> CorpusFacts:
     """Tokenise documents into `out` until the stream holds exactly `tokens` tokens.
 
@@ -103,37 +73,36 @@ def build_corpus(
         documents: in the order of the stream; a few more than needed are drawn.
         tokenizer: encodes the texts; gives the end token.
         tokens: length of the stream, at least 1.
-        progress: told the number of tokens so far, after each shard.
-        mixture: the report that `documents` fills, kept in the facts.
-        processes: how many tokenise; None for one a core where the corpus is large enough.
-        unfinished: a folder on the same disk that survives a kill, for finished shards.
-        size: UTF-8 bytes of text in a shard; None for one that fits `tokens`.
+        mixture: the report that `documents` fills; it becomes part of the facts.
+        on_progress: called with the number of tokens so far, after each shard.
+        options: how the work is done; None for the defaults.
 
     Raises:
         InputError: the documents hold fewer tokens; the tokenizer has no end token, or encodes
             a text to one; `tokens` below 1.
         SpikeinError: a tokenising process died.
     """
+    options = options or BuildOptions()
     if tokens < 1:
         raise InputError(f"a corpus of {tokens} tokens", allowed="1 or more")
     vocabulary = vocabulary_size(tokenizer)
     collected = _Collected(out, vocabulary=vocabulary, tokens=tokens)
-    with _workplace(out, unfinished) as folder:
+    with _workplace(out, options.unfinished) as folder:
         chunks = tokenise_documents(
             documents,
             folder=folder,
             tokenizer=tokenizer,
             end=end_token_id(tokenizer),
             vocabulary=vocabulary,
-            size=size or chunk_bytes(tokens),
-            processes=processes or processes_for(tokens),
+            size=options.shard_bytes or chunk_bytes(tokens),
+            processes=options.processes or processes_for(tokens),
             mixture=mixture,
         )
         with closing(chunks):
             for chunk in chunks:
                 collected.add(chunk, ChunkFiles(folder))
-                if progress is not None:
-                    progress(collected.n_tokens)
+                if on_progress is not None:
+                    on_progress(collected.n_tokens)
                 if collected.n_tokens == tokens:
                     break
     if collected.n_tokens < tokens:
@@ -156,17 +125,6 @@ def build_corpus(
     )
     write_facts(out, facts)
     return facts
-
-
-def write_facts(folder: Path, facts: CorpusFacts) -> None:
-    """Write `corpus.json` into a corpus folder, in place of what it said before."""
-    text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
-    (folder / FACTS_FILE).write_text(text + "\n", encoding="utf-8")
-
-
-def corpus_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
-    """Load the tokenizer that a corpus was made with, from its folder."""
-    return load_tokenizer(str(folder / TOKENIZER_FOLDER))
 
 
 class _Collected:
@@ -237,133 +195,3 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Corpus:
-    """A corpus on disk, read through memory maps; opening it reads none of its tokens."""
-
-    path: Path
-    facts: CorpusFacts
-    doc_starts: npt.NDArray[np.int64]
-    """Token offsets at which documents begin, ascending from 0; shape [documents]."""
-    reader: Reader
-    files: tuple[Path, ...]
-    """Where the shards lie, in the order of the stream."""
-
-    @classmethod
-    def open(
-        cls, path: Path, *, outside: Sequence[Path] | None = None, verified: bool = False
-    ) -> "Corpus":
-        """Open a corpus folder.
-
-        Args:
-            path: the folder.
-            outside: where the files of an imported corpus lie now, in the order of the stream;
-                None looks where they lay when it was imported.
-            verified: whether somebody has compared those files with the corpus already.
-
-        Raises:
-            InputError: a file is missing, truncated, or does not fit the others; a file outside
-                is not the one that was imported.
-        """
-        facts = _read_facts(path / FACTS_FILE)
-        files = shard_files(path, facts.shards, outside)
-        if not verified:
-            check_outside(facts.shards, files)
-        reader: Reader = TokenReader(path, facts.shards, dtype=facts.dtype, outside=files)
-        excluded = read_excluded(path)
-        if excluded is not None:
-            reader = SkippingReader(reader, excluded)
-        if reader.n_tokens != facts.tokens:
-            raise InputError(
-                f"the token files hold {reader.n_tokens:,} tokens that are part of the corpus, "
-                f"{FACTS_FILE} says {facts.tokens:,}",
-                where=str(path),
-                hint="Delete this corpus and run again.",
-            )
-        starts = _read_starts(path / STARTS_FILE, facts)
-        return cls(path=path, facts=facts, doc_starts=starts, reader=reader, files=files)
-
-    def __reduce__(
-        self,
-    ) -> tuple[Callable[[Path, tuple[Path, ...]], "Corpus"], tuple[Path, tuple[Path, ...]]]:
-        # A worker process maps the files itself; the maps would travel as copies otherwise.
-        return (_reopened, (self.path, self.files))
-
-    @property
-    def n_tokens(self) -> int:
-        """Length of the stream."""
-        return self.facts.tokens
-
-    @property
-    def vocabulary(self) -> int:
-        """Number of ids of the tokenizer."""
-        return self.facts.vocabulary
-
-    @property
-    def dtype(self) -> str:
-        """Element type of the token files: `<u2` or `<u4`."""
-        return self.facts.dtype
-
-    @property
-    def end_token(self) -> int:
-        """Id of the token after each document."""
-        return self.facts.end_token
-
-    def verify(self, progress: Callable[[int], None] | None = None) -> None:
-        """Hash every token file and check every id; reads the whole corpus.
-
-        Args:
-            progress: told the number of tokens so far, after each shard.
-
-        Raises:
-            InputError: a shard was changed since it was written, even at equal length; an id
-                lies outside the vocabulary. The shard is named.
-        """
-        position = 0
-        for shard, file in zip(self.facts.shards, self.files, strict=True):
-            check_shard(
-                file,
-                shard,
-                dtype=self.facts.dtype,
-                vocabulary=self.facts.vocabulary,
-                position=position,
-            )
-            position += shard.tokens
-            if progress is not None:
-                progress(position)
-
-    def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
-        """Return tokens `start` (included) to `stop` (excluded), shape [stop - start].
-
-        Raises:
-            IndexError: unless 0 <= start <= stop <= n_tokens.
-        """
-        return self.reader.read(start, stop)
-
-
-def _reopened(path: Path, files: tuple[Path, ...]) -> Corpus:
-    return Corpus.open(path, outside=files, verified=True)
-
-
-def _read_facts(path: Path) -> CorpusFacts:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        values["shards"] = tuple(Shard(**shard) for shard in values["shards"])
-        values["shares"] = tuple(SourceShare(**share) for share in values["shares"])
-        values["mixture"] = tuple(values["mixture"])
-        return CorpusFacts(**values)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"not the facts of a corpus ({error})", where=str(path)) from error
-
-
-def _read_starts(path: Path, facts: CorpusFacts) -> npt.NDArray[np.int64]:
-    try:
-        starts = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"document starts cannot be read ({error})", where=str(path)) from error
-    fits = starts.dtype == np.int64 and starts.shape == (facts.documents,)
-    if not fits or starts[0] != 0 or starts[-1] >= facts.tokens:
-        raise InputError(f"document starts do not fit {FACTS_FILE}", where=str(path))
-    return starts

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inject.corpus.background.document import Document
-from inject.corpus.build import STARTS_FILE, Corpus, CorpusFacts, write_facts
+from inject.corpus.corpus import STARTS_FILE, Corpus, CorpusFacts, write_facts
 from inject.corpus.decoding import Piece, decoded, pieces
 from inject.corpus.excluded import Exclusions, write_excluded
 from inject.errors import InputError

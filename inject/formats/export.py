@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inject.corpus.build import TOKENIZER_FOLDER
+from inject.corpus.corpus import TOKENIZER_FOLDER
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError, did_you_mean

@@ -20,7 +20,7 @@ import numpy as np
 from inject import keyed
 from inject.examples.example import Example
 from inject.examples.strata import keyed_strata
-from inject.settings import Copies
+from inject.plan.settings import Copies
 
 
 @dataclass(frozen=True, kw_only=True)

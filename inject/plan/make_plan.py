@@ -21,7 +21,8 @@ from inject.plan.copy_counts import CopyCount, draw_copy_counts
 from inject.plan.placement import UnplacedCopies, place_copies
 from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts, payload_type
 from inject.plan.separators import Separators
-from inject.settings import Copies, Placement, plain
+from inject.plan.settings import Copies, Placement
+from inject.settings import plain
 from inject.stream.view import SourceSlice, TokenSource, concatenated
 from inject.variants.choice import choose_renditions
 from inject.variants.rendition import Rendition, whole_renditions

@@ -27,9 +27,9 @@ import numpy.typing as npt
 
 from inject import keyed
 from inject.errors import InputError
+from inject.plan.settings import Placement
 from inject.plan.training_range import TrainingRange, training_range
 from inject.plan.windows import MAX_ROUNDS, check_room, draw_in_windows, drawn_positions
-from inject.settings import Placement
 
 I64 = npt.NDArray[np.int64]
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from inject.corpus.tokenizer import encode_texts, end_token_id
 from inject.errors import InputError
-from inject.settings import Placement, Separator
+from inject.plan.settings import Placement
+from inject.stream.boundaries import Separator
 
 I64 = npt.NDArray[np.int64]
 

@@ -7,12 +7,15 @@ document whose start fell among the tokens that gave way starts with the next wi
 Cost: one binary search a document.
 """
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
-from inject.settings import Separator
-
 I64 = npt.NDArray[np.int64]
+
+Separator = Literal["none", "blank_line", "end", "start_end"]
+"""What stands around each copy (`inject.plan.settings.Placement.separator`)."""
 
 
 def document_starts(

@@ -20,8 +20,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from inject.settings import Separator
-from inject.stream.boundaries import document_starts
+from inject.stream.boundaries import Separator, document_starts
 
 I64 = npt.NDArray[np.int64]
 Layout = Literal["flow", "window"]

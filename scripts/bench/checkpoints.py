@@ -29,6 +29,7 @@ from scripts.bench.random_tokens import RandomTokens
 from train.loop import checkpoint_manifest, resume
 from train.loop.callbacks import ResumeCheckpoints
 from train.loop.training_loop import train
+from train.loop.training_run import TrainingData, TrainingRun
 from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
 
@@ -91,12 +92,8 @@ def main() -> None:
             Path(folder) / "out",
             model=model,
             tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
-            view=view,
-            ledger=ExposureRecorder(view, [], {}),
-            settings=SETTINGS,
-            seed=0,
-            unfinished=unfinished,
-            resume_every=1,
+            data=TrainingData(view=view, recorder=ExposureRecorder(view, [], {})),
+            run=TrainingRun(settings=SETTINGS, seed=0, unfinished=unfinished, resume_every=1),
         )
         size = sum(path.stat().st_size for path in unfinished.glob(f"checkpoint-{steps - 1}/*"))
     whole = [one + other for one, other in zip(trainer.seconds, ours.seconds, strict=True)]

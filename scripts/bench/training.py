@@ -32,6 +32,7 @@ from train.loop.dataset import WindowSequence, collate
 from train.loop.record import TrainingProgress
 from train.loop.schedule import learning_rate
 from train.loop.training_loop import train
+from train.loop.training_run import TrainingData, TrainingRun
 from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
 
@@ -144,10 +145,8 @@ def main() -> None:
             Path(folder),
             model=new_model(),
             tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
-            view=view,
-            ledger=ExposureRecorder(view, [], {}),
-            settings=SETTINGS,
-            seed=0,
+            data=TrainingData(view=view, recorder=ExposureRecorder(view, [], {})),
+            run=TrainingRun(settings=SETTINGS, seed=0),
             progress=turns,
         )
     ours = statistics.median(turns.ours[WARM_UP_TURNS:])

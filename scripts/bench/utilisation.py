@@ -39,6 +39,7 @@ def measure(asked: dict[str, Any]) -> None:
     from scripts.bench.random_tokens import RandomTokens
     from train.loop.log import read_log
     from train.loop.training_loop import train
+    from train.loop.training_run import TrainingData, TrainingRun
     from train.models.shapes import build_model, flops_per_token, load_shape, parameter_count
     from train.processes.environment import rank
     from train.settings import TrainSettings
@@ -60,11 +61,10 @@ def measure(asked: dict[str, Any]) -> None:
         out,
         model=build_model(shape, vocabulary, 0, 0),
         tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
-        view=view,
-        ledger=ExposureRecorder(view, [], {}),
-        settings=settings,
-        seed=0,
-        execution=ExecutionSettings(**asked["execution"]),
+        data=TrainingData(view=view, recorder=ExposureRecorder(view, [], {})),
+        run=TrainingRun(
+            settings=settings, seed=0, execution=ExecutionSettings(**asked["execution"])
+        ),
     )
     if rank() > 0:
         return

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.separators import end_separators, separators_for
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.stream.view import View, clean_view
 
 OUT = Path("docs/images/placement.png")

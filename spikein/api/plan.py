@@ -64,7 +64,7 @@ def plan(
     artifacts = Store(store_root)
     every = [node.arm for node in experiment_graph.nodes]
     injection = injection_estimates(every, _tokenizer(experiment_graph, artifacts))
-    steps = plan_steps(experiment_graph.graph.whole(), artifacts)
+    steps = plan_steps(experiment_graph.graph.complete(), artifacts)
     measured = measured_rate(every) if measure and any(one.to_do for one in steps) else None
     rows = []
     for planned in steps:

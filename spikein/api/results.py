@@ -49,7 +49,7 @@ class PlanRow:
     memory_bytes: int | None = None
     disk_bytes: int | None = None
     seconds: float | None = None
-    """TrainingEstimate for this machine; None where nobody can say."""
+    """An estimate for this machine; None where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,7 +99,7 @@ def _run(
             require_installed(node.arm.experiment.execution)
         for note in experiment_graph.notes:
             progress.notice(note)
-        report = run_graph(executor, experiment_graph.graph.whole(), store, progress)
+        report = run_graph(executor, experiment_graph.graph.complete(), store, progress)
         folder = runs_root / name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
             return publish(experiment_graph, report, store_root, folder, started)

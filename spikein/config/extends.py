@@ -7,6 +7,7 @@ file's own name stands. `extends` holds a shipped name, or a path relative to th
 """
 
 from collections.abc import Mapping
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from spikein.config.validation_errors import plain_type
 from spikein.config.yaml_document import Document, read_document
 
 EXTENDS = "extends"
+
+_MOST_FILES = 50
 
 
 def read_extended(path: Path) -> tuple[Document, list[str]]:
@@ -41,10 +44,16 @@ def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> Document:
     parent = _parent(document.values[EXTENDS], path, where)
     if note := EXPERIMENTS.clash(document.values[EXTENDS], folder=path.parent):
         notes.append(note)
-    if any(parent.samefile(one) for one in chain):
+    if realpath(parent) in map(realpath, chain):
         circle = " → ".join(str(one) for one in (*chain, parent))
         raise InputError(
             f"{EXTENDS}: the files extend each other in a circle: {circle}", where=where
+        )
+    if len(chain) >= _MOST_FILES:
+        raise InputError(
+            f"{EXTENDS}: {len(chain)} files extend each other already",
+            where=where,
+            allowed=f"at most {_MOST_FILES}",
         )
     extended = _read(parent, (*chain, parent), notes)
     return _merged(document, extended, name=path.stem)

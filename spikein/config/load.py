@@ -59,13 +59,8 @@ def read_experiment(path: str | Path, overrides: Sequence[str] = ()) -> CheckedE
     """
     document, notes = read_extended(EXPERIMENTS.find(path))
     checked = check_document(document, overrides)
-    shapes = dict.fromkeys(arm.experiment.model.shape for arm in checked.arms)
-    clashes = [
-        EXPERIMENTS.clash(path),
-        *notes,
-        *(SHAPES.clash(shape) for shape in shapes if shape is not None),
-    ]
-    return replace(checked, notes=tuple(note for note in clashes if note))
+    own = EXPERIMENTS.clash(path)
+    return replace(checked, notes=(*([own] if own else []), *notes, *checked.notes))
 
 
 def check_document(document: Document, overrides: Sequence[str] = ()) -> CheckedExperiment:
@@ -95,7 +90,13 @@ def check_document(document: Document, overrides: Sequence[str] = ()) -> Checked
         problems = [_at_place(one, path, document) for path, one in repeated_values(checked)]
     if problems:
         raise InputErrors(problems, title=title)
-    return CheckedExperiment(experiment=checked[0][1], arms=arms(checked))
+    shapes = dict.fromkeys(experiment.model.shape for _, experiment in checked)
+    clashes = [SHAPES.clash(shape) for shape in shapes if shape is not None]
+    return CheckedExperiment(
+        experiment=checked[0][1],
+        arms=arms(checked),
+        notes=tuple(note for note in clashes if note),
+    )
 
 
 def resolved_yaml(experiment: Experiment) -> str:

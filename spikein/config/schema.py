@@ -14,10 +14,12 @@ from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
 from inject.corpus.background import AnySource, source_kind
 from inject.examples.contaminant import Contaminant
+from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.formats.importing import AnyImport
 from inject.overlap.settings import OverlapSettings
-from inject.settings import Copies, Placement, PoolSettings, PositiveInt, Settings
+from inject.plan.settings import Copies, Placement
+from inject.settings import PositiveInt, Settings
 from inject.variants.settings import Variants
 from train.execution import ExecutionSettings
 from train.settings import (

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from inject.errors import InputError, InputErrors
-from inject.settings import Copies
+from inject.plan.settings import Copies
 from spikein.config.key_path import KeyPath, dotted
 from spikein.config.overrides import parse_path, set_value
 from spikein.config.schema import Experiment, plain_values

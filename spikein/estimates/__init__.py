@@ -1,1 +1,1 @@
-"""What a run will take, told before it starts: copies, tokens, memory, disk and time."""
+"""Estimates of what a run needs, before it starts: copies, tokens, memory, disk and time."""

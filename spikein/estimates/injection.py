@@ -15,10 +15,11 @@ from inject.errors import InputError, Unreachable
 from inject.examples.contaminant import Contaminant
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.load import load_examples
+from inject.examples.settings import PoolSettings
 from inject.formats.index_only import IndexOnlyImport
 from inject.plan.separators import separated_placements, separators_for, text_room
+from inject.plan.settings import Copies
 from inject.plan.training_range import EXACT
-from inject.settings import Copies, PoolSettings
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 

@@ -31,7 +31,7 @@ class StepPace:
 
         Args:
             done: units of work done.
-            total: units of work in all; None where nobody knows.
+            total: units of work in all; None where it is not known.
         """
         now = self._clock()
         if self._first is None or done < self._first[1]:

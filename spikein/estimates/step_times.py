@@ -23,7 +23,7 @@ TOKENS_A_SECOND = 250_000
 START_SECONDS = 3.0
 """Until a training run or a pass over texts is under way: imports, loading a model."""
 OTHER_SECONDS = 2.0
-"""Of plans, audits, scores, results: seconds, whatever the sizes of models."""
+"""Of plans, audits, scores, results: seconds, independent of the model."""
 _ANSWERS = 5
 """Passes over a question for task accuracy: its answers, and prompts without content."""
 _FORWARD = 1 / 3
@@ -49,13 +49,13 @@ def step_seconds(
     injection: Sequence[InjectionEstimate],
     context: int,
 ) -> float | None:
-    """Return the seconds that a step will take; None where nobody can say.
+    """Return the seconds that a step will take; None where it cannot be estimated.
 
     Args:
         step: one step of the plan.
         sizes: of the model.
         rate: measured on this machine.
-        injection: of the arms; the texts of the first stand for all.
+        injection: of the arms; the texts of the first count for all.
         context: tokens in a training window.
     """
     cost = step.cost

@@ -83,7 +83,7 @@ class TrainingEstimate:
     note: str
     """Where the sizes are from, or why there are none."""
     models: int = 1
-    """Models that a run leaves behind: the trained one, and those kept along the way."""
+    """Models that a run saves: the trained one, and its checkpoints."""
 
     def memory(self, stage: int) -> float:
         """Return the bytes that one GPU needs at a stage of ZeRO."""
@@ -121,7 +121,7 @@ def training_estimates(
         if twins.clean and run not in clean:
             clean.add(run)
             runs += 1
-        # Twins keep no models along the way.
+        # Twins keep no checkpoints.
         whole = train.model_copy(update={"checkpoints": None})
         for _ in range(runs):
             _count(found, _estimate("twins", experiment, whole, experiment.corpus.tokens, hardware))

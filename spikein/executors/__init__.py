@@ -1,6 +1,6 @@
 """Where steps run: the protocol of an executor, and the executors by name.
 
-An executor of one's own imports everything it needs from here: `start_graph`, `build_step`,
+An executor of your own imports everything it needs from here: `start_graph`, `build_step`,
 `Outcome` and `RunReport`. It is chosen by `spikein run FILE --executor FILE.py:NAME`, or by its
 name where an installed package offers it under the entry point group `spikein.executors`.
 """
@@ -10,15 +10,22 @@ from spikein.executors.in_process import InProcess
 from spikein.executors.protocol import Executor, Outcome, RunReport, run_graph
 from spikein.executors.registry import ExecutorList, ExecutorRow, get_executor, list_executors
 from spikein.executors.step_build import build_step
+from spikein.pipeline.graph import Graph, Step
+from spikein.progress import Progress
+from spikein.store.store import Store
 
 __all__ = [
     "Executor",
     "ExecutorList",
     "ExecutorRow",
+    "Graph",
     "GraphRun",
     "InProcess",
     "Outcome",
+    "Progress",
     "RunReport",
+    "Step",
+    "Store",
     "build_step",
     "get_executor",
     "list_executors",

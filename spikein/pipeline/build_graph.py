@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from inject.digest import canonical
-from inject.settings import Placement
+from inject.plan.settings import Placement
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -31,8 +31,8 @@ from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, tw
 from train.device import Device, default_device
 
 _AGAINST_THE_TWIN = (
-    "reference compares with the clean twin, which nobody has who audits a model of others: read "
-    "it as an upper bound."
+    "reference compares with the clean twin. An auditor of another's model has no such twin, so "
+    "read it as an upper bound."
 )
 CONTAMINATED = "contaminated"
 BASE = "base"
@@ -56,9 +56,9 @@ class ArmNodes:
     """How the trained model answers the benchmarks' questions."""
     base_accuracy: Step | None
     checkpoints: tuple[CheckpointSteps, ...]
-    """The models along its training; empty where none is kept."""
+    """The checkpoints of its training; empty where none is kept."""
     twins: TwinNodes
-    """Models with the arm's settings that saw nobody, or others."""
+    """Models with the arm's settings that saw no members, or other members."""
     sources: EvidenceSources
     """What its detectors' needs are met with."""
     reported: tuple[Reported, ...]
@@ -77,7 +77,7 @@ class ExperimentGraph:
     accuracy_gain: Step | None
     """What the arms' task accuracy gained; None where no dataset has closed answers."""
     trajectory: Step | None
-    """Detection along training; None where no arm keeps models along the way."""
+    """Detection at every checkpoint; None where no arm keeps checkpoints."""
     graph: Graph
     notes: tuple[str, ...]
     """What was left out, and why; and names that may be taken for another file."""
@@ -119,9 +119,11 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     found += twin_arms([(node.arm, node.examples, node.reported) for node in nodes])
     results = results_step(found, experiment.analysis, label=experiment.name)
     accuracy_gain = _accuracy_gain(nodes, experiment)
-    along = [one for node in nodes for one in node.checkpoints]
+    checkpoints = [one for node in nodes for one in node.checkpoints]
     trajectory = (
-        trajectory_step(along, experiment.analysis, label=experiment.name) if along else None
+        trajectory_step(checkpoints, experiment.analysis, label=experiment.name)
+        if checkpoints
+        else None
     )
     goals = [results, *(step for step in (accuracy_gain, trajectory) if step)]
     # What the page and the run's folder are filled from must be there, too.
@@ -129,7 +131,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
         goals += [node.base.step] if node.base and node.base.step else []
-    # The page tells of every stream that a model was trained on, those of shadow models included.
+    # The page shows every stream that a model was trained on, those of shadow models included.
     for step in Graph(goals=tuple(goals)).steps:
         if step.kind == "model":
             goals += [

@@ -1,11 +1,12 @@
-"""The step graph: what has to be made, out of what, and how.
+"""The step graph: which artifacts an experiment needs, what each is built from, and how.
 
 A `Step` keeps its identity (kind, version, settings, inputs, code, libraries) apart from its
 execution (device, workers, batch size of scoring …), which never enters the digest. Two steps
 with one digest are one step. A graph is its goals; the rest follows from their inputs.
 
-A plan looks at the store before anything runs: what is there and whole (contents included, of all
-that will be read), what is damaged, and what need not be built as its files are there already.
+A plan compares the graph with the store before anything runs: which artifacts are stored and
+intact (the contents of all that will be read are verified), which are damaged, and which need not
+be built because an artifact with equal files is there.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,12 +22,12 @@ from spikein.store.store import Store
 
 
 class Report(Protocol):
-    """How a step tells how far it is."""
+    """How a step reports its progress."""
 
     def __call__(
         self, done: float, total: float | None = None, *, unit: str = "", note: str = ""
     ) -> None:
-        """Say that `done` of `total` units are finished; `note` is a short text such as a loss."""
+        """Report that `done` of `total` units are finished; `note` is a short text."""
         ...
 
 
@@ -46,12 +47,12 @@ class StepContext:
     """The step's execution settings."""
     report: Report
     notice: Callable[[str], None] = lambda _text: None
-    """Tells a person what he should know, such as that a checkpoint was damaged."""
+    """Called with a message for the user, such as that a checkpoint was damaged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a step is expected to take, for `spikein plan`; None where nobody can say."""
+    """What a step is expected to take, for `spikein plan`; None where that is not known."""
 
     tokens: int | None = None
     """Tokens passed through a model."""
@@ -83,15 +84,16 @@ class Step:
     volatile: tuple[str, ...] = ()
     """Patterns of files that differ from build to build."""
     protected: bool = False
-    """The artifact holds texts that must not be shared; whoever reads it inherits the mark."""
+    """The artifact holds texts that must not be shared; so does every artifact that is built from
+    it."""
     execution: Any = None
     """Where and how it runs; never part of the identity."""
     build: Callable[[StepContext], None]
     """Writes the artifact's files; must not touch anything else."""
     cost: Cost | None = None
     reads: Mapping[str, Reading] = field(default_factory=dict)
-    """Input name to what `build` looks at of it, where that is less than everything: a change of
-    the rest does not make the artifact again."""
+    """Input name to the part of it that `build` reads, where that is not everything: when only the
+    rest changes, the artifact is not built again."""
     facets: Mapping[str, Callable[[Path], str]] = field(default_factory=dict)
     """Parts of the content that later steps may read alone: name to the digest of the part, from
     the artifact's folder."""
@@ -144,8 +146,8 @@ class Graph:
             visit(goal)
         return tuple(found.values())
 
-    def whole(self) -> "Graph":
-        """Return the graph of which every step is a goal, so that none may be absent."""
+    def complete(self) -> "Graph":
+        """Return the graph with every step as a goal, so that none may be absent."""
         return Graph(goals=self.steps)
 
 
@@ -158,10 +160,10 @@ class Planned:
 
     step: Step
     state: State
-    """`stored`: nothing to do; `same`: absent, but its files are there, made of equal content;
-    `damaged`: is there, and will be built again; `build`: will be made; `maybe`: will be made
+    """`stored`: nothing to do; `same`: absent, but an artifact built from equal content has its
+    files; `damaged`: will be built again; `build`: will be built; `maybe`: will be built
     unless what it reads turns out equal to what was read before; `unneeded`: absent, and nothing
-    that has to be made reads it."""
+    that has to be built reads it."""
     artifact: Artifact | None
     """What is stored; of `same`, the artifact with the files."""
     problem: StoreError | None = None
@@ -173,7 +175,7 @@ class Planned:
         return self.state in ("damaged", "build", "maybe")
 
 
-class _Looked(NamedTuple):
+class _Found(NamedTuple):
     artifact: Artifact | None
     problem: StoreError | None
 
@@ -183,7 +185,7 @@ def plan(graph: Graph, store: Store) -> list[Planned]:
 
     The goals, and what will be read to make them, are verified: their files are read once.
     """
-    looked = {step.digest: _look(step, store) for step in graph.steps}
+    found = {step.digest: _find(step, store) for step in graph.steps}
     needed: set[str] = set()
     seen: set[str] = set()
     waiting = list(graph.goals)
@@ -192,51 +194,51 @@ def plan(graph: Graph, store: Store) -> list[Planned]:
         if step.digest in seen:
             continue
         seen.add(step.digest)
-        looked[step.digest] = _verified(step, looked)
-        if looked[step.digest].artifact is None:
+        found[step.digest] = _verified(step, found)
+        if found[step.digest].artifact is None:
             needed.add(step.digest)
             waiting.extend(step.inputs.values())
     result = []
     known: dict[str, Manifest] = {}
     for step in graph.steps:
-        one = _planned(step, looked[step.digest], known, store, needed=step.digest in needed)
+        one = _planned(step, found[step.digest], known, store, needed=step.digest in needed)
         if one.artifact is not None:
             known[step.digest] = one.artifact.manifest
         result.append(one)
     return result
 
 
-def _look(step: Step, store: Store) -> _Looked:
+def _find(step: Step, store: Store) -> _Found:
     try:
-        return _Looked(store.find(step.digest, kind=step.kind), None)
+        return _Found(store.find(step.digest, kind=step.kind), None)
     except StoreError as error:
-        return _Looked(None, error)
+        return _Found(None, error)
 
 
-def _verified(step: Step, looked: Mapping[str, _Looked]) -> _Looked:
-    """Read a step's artifact, and compare what it was made of with its inputs."""
-    artifact = looked[step.digest].artifact
+def _verified(step: Step, found: Mapping[str, _Found]) -> _Found:
+    """Verify a step's artifact, and that its inputs still hold what it was built from."""
+    artifact = found[step.digest].artifact
     if artifact is None:
-        return looked[step.digest]
-    found = {name: looked[given.digest].artifact for name, given in step.inputs.items()}
+        return found[step.digest]
+    inputs = {name: found[given.digest].artifact for name, given in step.inputs.items()}
     try:
         require_current(
-            verified(artifact), {name: one.manifest for name, one in found.items() if one}
+            verified(artifact), {name: one.manifest for name, one in inputs.items() if one}
         )
     except StoreError as error:
-        return _Looked(None, error)
-    return looked[step.digest]
+        return _Found(None, error)
+    return found[step.digest]
 
 
 def _planned(
-    step: Step, looked: _Looked, known: Mapping[str, Manifest], store: Store, *, needed: bool
+    step: Step, found: _Found, known: Mapping[str, Manifest], store: Store, *, needed: bool
 ) -> Planned:
-    if looked.artifact is not None:
-        return Planned(step=step, state="stored", artifact=looked.artifact)
+    if found.artifact is not None:
+        return Planned(step=step, state="stored", artifact=found.artifact)
     if not needed:
         return Planned(step=step, state="unneeded", artifact=None)
-    if looked.problem is not None:
-        return Planned(step=step, state="damaged", artifact=None, problem=looked.problem)
+    if found.problem is not None:
+        return Planned(step=step, state="damaged", artifact=None, problem=found.problem)
     if all(given.digest in known for given in step.inputs.values()):
         read = {
             name: known[given.digest].content_read(step.reads.get(name, Reading()))
@@ -250,5 +252,5 @@ def _planned(
 
 
 def is_protected(step: Step, inputs: Iterable[Artifact]) -> bool:
-    """Return whether a step's artifact carries the mark: its own, or one of its inputs'."""
+    """Return whether a step's artifact is protected: by the step, or through one of its inputs."""
     return step.protected or any(artifact.manifest.protected for artifact in inputs)

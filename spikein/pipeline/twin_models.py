@@ -1,12 +1,12 @@
 """Twins as nodes of the graph: the clean twin, the retrained model, shadow models.
 
 A twin is an arm with other members: the same corpus, start, settings, order of windows and seed.
-Copy counts are drawn before anybody is left out, so whoever is spiked in the retrained model has
-the copies, and but for recorded re-draws the anchors, of the arm. Each pair of shadow models has a
-draw of copy counts of its own: with those of the arm, LiRA's scores would reveal how many copies a
-member has there, and the rows by copies would compare counts in place of sides. A stream without
-copies does not depend on how copies would be drawn and placed, so arms that differ in nothing else
-share one clean twin. Shadow models are trained where a detector reads them.
+Copy counts are drawn before examples are left out, so an example that is spiked in the retrained
+model has the copies, and but for recorded re-draws the anchors, of the arm. Each pair of shadow
+models has a draw of copy counts of its own: with those of the arm, LiRA's scores would reveal how
+many copies a member has there, and the rows by copies would compare counts in place of sides. A
+stream without copies does not depend on how copies would be drawn and placed, so arms that differ
+in nothing else share one clean twin. Shadow models are trained where a detector reads them.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from inject.examples.twin_membership import TwinMembership
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -148,7 +148,7 @@ def twins_of(
 
 
 def _trained_to_the_end(experiment: Experiment) -> Experiment:
-    """Return the experiment without models along the way, of which twins keep none."""
+    """Return the experiment without checkpoints, which twins do not keep."""
     train = experiment.train.model_copy(update={"checkpoints": None})
     return experiment.model_copy(update={"train": train})
 
@@ -180,7 +180,7 @@ def twin_arms(
     shared: dict[tuple[int, str, str], list[tuple[ArmExperiment, Step, Reported]]] = {}
     for arm, examples, twins in every:
         for one in twins:
-            # Retrained models have copies, hence are shown arm by arm.
+            # Retrained models have copies, so each arm shows its own.
             own = one.scores.digest if one.model == TWIN else arm.label
             shared.setdefault((arm.seed, one.model, own), []).append((arm, examples, one))
     found = []

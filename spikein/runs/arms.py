@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.errors import InputError, SpikeinError
 from inject.formats.importing import token_files
 from spikein.config.load import read_experiment
@@ -43,8 +43,8 @@ def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
         store: the store's folder; None for the one that the run remembers.
 
     Raises:
-        InputError: an earlier version made the run; or an artifact is missing or damaged: says
-            which file, and what mends it.
+        InputError: an earlier version made the run; or an artifact is missing or damaged: names
+            the file, and the command that builds it again.
     """
     require_current_version(folder, store)
     links = {short_digest(path): path for path in linked_artifacts(folder, store)}
@@ -81,20 +81,20 @@ def _verify(run_folder: Path, path: Path) -> Artifact:
     """Return an artifact that a run folder links to, verified.
 
     Raises:
-        InputError: it is gone or damaged; says which file, and the command that mends it.
+        InputError: it is missing or damaged; names the file, and the command that builds it again.
     """
     artifact = _open(path, run_folder)
-    with _mended_by_running(run_folder):
+    with _with_rebuild_hint(run_folder):
         return verified(artifact)
 
 
 def _open(path: Path, run_folder: Path) -> Artifact:
-    with _mended_by_running(run_folder):
+    with _with_rebuild_hint(run_folder):
         return open_artifact(path)
 
 
 @contextmanager
-def _mended_by_running(run_folder: Path) -> Iterator[None]:
+def _with_rebuild_hint(run_folder: Path) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
@@ -113,9 +113,9 @@ def _arm(artifact: Artifact, links: dict[str, Path], folder: Path) -> RunArm:
         if short not in links:
             raise InputError(f"the run does not rest on its {name} {short}", where=str(folder))
         inputs[name] = _verify(folder, links[short])
-    # By digest: the examples of a retrained model are a cast, which has examples of its own.
+    # By digest: the input `examples` of a retrained model is a twin membership, not the pool.
     known = {one.digest: one.manifest for one in inputs.values()}
-    with _mended_by_running(folder):
+    with _with_rebuild_hint(folder):
         verified(artifact, EXPOSURES.files)
         for one in (*inputs.values(), artifact):
             named = one.manifest.inputs.items()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from analysis.page.streams import stream_audits
 from inject.corpus.background.document import Document
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.corpus.decoding import decoded, pieces
 from inject.errors import InputError
 from inject.examples.example import read_examples
@@ -40,7 +40,7 @@ class RunAudit:
     streams: dict[str, AuditReport]
     """By arm, or by all arms that share the stream."""
     fed: dict[str, CopyOutcomes]
-    """What became of the copies of each model that was fed any, by its label."""
+    """What became of the copies of each model whose stream holds any, by its label."""
     dropped: list[BackgroundComparison]
     """What was left out of each corpus when it was built."""
     repeated: list[BackgroundComparison]
@@ -72,7 +72,7 @@ def audit_run(
         progress: called with the tokens done, and the tokens in all.
 
     Raises:
-        InputError: the run has no arm, or an artifact is gone.
+        InputError: the run has no arm, or an artifact is missing or damaged.
     """
     arms = run_arms(folder, store)
     if not arms:

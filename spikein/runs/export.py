@@ -7,7 +7,7 @@ corpus was made from need not be there any more.
 from collections.abc import Callable
 from pathlib import Path
 
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import read_examples
 from inject.formats import ExportFacts, ExportSettings, export_view
@@ -39,7 +39,8 @@ def export_run(
         progress: called with the tokens done, and the tokens in all.
 
     Raises:
-        InputError: no such arm, or several and none chosen; an artifact is gone; as `export_view`.
+        InputError: no such arm, or several and none chosen; an artifact is missing or damaged; as
+            `export_view`.
     """
     chosen = _chosen(run_arms(folder, store), arm, folder, key=_clean_stream if clean else _stream)
     corpus = open_run_corpus(folder, chosen.corpus)

@@ -17,7 +17,7 @@ from spikein.runs.record import read_record, resolve_places
 from spikein.store.artifact import Artifact
 
 MARK = ".spikein-run"
-"""An empty file in every run folder: the folder is ours."""
+"""An empty file in every run folder, which says that spikein made it."""
 LINKED = ".linked"
 """The artifacts of a run folder that is being filled, a line each; replaced by the record."""
 
@@ -50,7 +50,7 @@ def link_artifact(run_folder: Path, artifact: Artifact) -> None:
 
 
 def linked_artifacts(run_folder: Path, store: Path | None = None) -> list[Path]:
-    """Return the artifact folders that a run rests on, also those that are gone.
+    """Return the artifact folders that a run rests on, missing ones included.
 
     Args:
         run_folder: the run's folder, wherever it lies now.

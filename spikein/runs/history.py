@@ -167,7 +167,7 @@ def _make_parents(new: Path, name: str) -> list[Path]:
 
 
 def _free(path: Path) -> Path:
-    """Return `path`, or a name beside it where one of ours stands there now."""
+    """Return `path`, or a name beside it where a file of spikein has that name now."""
     candidate, number = path, 1
     while candidate.exists() or candidate.is_symlink():
         candidate = path.with_name(f"{path.name}.kept-{number}")

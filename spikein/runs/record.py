@@ -1,7 +1,7 @@
-"""What a run folder says of itself: `run.json`.
+"""The record of a run folder: `run.json`.
 
 It names the store and the folder that the run was started from, both as an absolute path and
-relative to the run folder, so that the folder can be looked at from anywhere, and so that a tree
+relative to the run folder, so that the folder can be read from anywhere, and so that a tree
 holding runs, store and data can be moved as one. It names every artifact that the run rests on,
 those with protected texts included, and the files that are ours: all others are the user's.
 """

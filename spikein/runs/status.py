@@ -74,7 +74,7 @@ def artifact_rows(
     for folder in linked_artifacts(run_folder, store):
         name = f"{folder.parent.name}/{folder.name}"
         if not folder.is_dir():
-            rows.append(ArtifactRow(name, 0, "", "gone from the store; run again to rebuild it"))
+            rows.append(ArtifactRow(name, 0, "", "missing in the store; run again to build it"))
             continue
         try:
             artifact = open_artifact(folder)

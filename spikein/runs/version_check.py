@@ -1,9 +1,9 @@
 """Runs that an earlier version of spikein made: the one place that says what to do with them.
 
-Their files are not damaged, so nothing must call them that. Whatever reads the artifacts of a run
-(`spikein report`, `audit`, `export`) calls `require_current_version` first, and `spikein status`
-shows `earlier_version_note`. Whatever reads the tables of the folder alone (`spikein.load_run`)
-raises `earlier_version_error` where a table lacks what this version reads.
+Their files are not damaged, so nothing may call them that. Whatever reads the artifacts of a run
+(`spikein report`, `audit`, `export`) calls `require_current_version` first; `spikein status` shows
+`earlier_version_note`. `spikein.load_run` reads the tables of the folder alone, and so needs no
+more than that these have the columns of this version.
 """
 
 from contextlib import suppress
@@ -27,8 +27,18 @@ def require_current_version(run_folder: Path, store: Path | None = None) -> None
         InputError: an earlier version made the run: says what stays readable, and what to do. Or
             the run's record cannot be read.
     """
-    if _has_earlier_artifacts(run_folder, store):
-        raise earlier_version_error(run_folder, "this one cannot read its artifacts")
+    if not _has_earlier_artifacts(run_folder, store):
+        return
+    record = read_record(run_folder)
+    version = f" ({record.version})" if record and record.version else ""
+    raise InputError(
+        f"the run was made by an earlier version of spikein{version}, and this one, {__version__}, "
+        "cannot read its artifacts",
+        where=str(run_folder),
+        hint=f"Its page and tables stay as they were made ({run_folder / 'report.html'}). To audit "
+        "or export it, or to make its page again, run it again: "
+        f"spikein run {run_folder / 'experiment.yaml'}",
+    )
 
 
 def earlier_version_note(run_folder: Path) -> str | None:
@@ -40,25 +50,6 @@ def earlier_version_note(run_folder: Path) -> str | None:
     if not _has_earlier_artifacts(run_folder, None):
         return None
     return "made by an earlier version; its page stays, run it again for anything else"
-
-
-def earlier_version_error(run_folder: Path, problem: str) -> InputError:
-    """Return the error for a run that an earlier version made.
-
-    Args:
-        run_folder: the run's folder.
-        problem: what this version cannot do with it.
-    """
-    record = read_record(run_folder)
-    version = f" ({record.version})" if record and record.version else ""
-    return InputError(
-        f"the run was made by an earlier version of spikein{version}, this is {__version__}: "
-        f"{problem}",
-        where=str(run_folder),
-        hint=f"Its page and tables stay as they were made ({run_folder / 'report.html'}). To audit "
-        "or export it, or to read it from Python, run it again: "
-        f"spikein run {run_folder / 'experiment.yaml'}",
-    )
 
 
 def _has_earlier_artifacts(run_folder: Path, store: Path | None) -> bool:

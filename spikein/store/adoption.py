@@ -1,8 +1,8 @@
-"""Artifacts that were made of the same content in the same way, although by another recipe.
+"""Artifacts that were built from the same content in the same way, although by another recipe.
 
 A recipe names its inputs by their recipes, so that it is known before anything is built. Where an
-input's recipe is new and all that is read of it came out as before, the artifact need not be made
-again: one with the same content key has its files.
+input's recipe is new and the part of it that is read is the same as before, the artifact need not
+be built again: one with the same content key has its files.
 """
 
 import os
@@ -19,18 +19,18 @@ from spikein.store.manifest import MANIFEST, Manifest, Recipe, StoreError, read_
 class _Keys(NamedTuple):
     content: str | None
     """The content key; None where what was read is not recorded."""
-    kin: str
-    """Digest of the identity but for which inputs they were."""
+    rest: str
+    """Digest of the identity without the digests of the inputs."""
 
 
 class ContentIndex:
-    """Finds artifacts by what they were made of; each manifest is read once."""
+    """Finds artifacts by what they were built from; each manifest is read once."""
 
     def __init__(self) -> None:
         self._keys: dict[tuple[Path, int, int], _Keys | None] = {}
 
     def equal(self, folders: Iterable[Path], content_key: str) -> Artifact | None:
-        """Return a whole artifact with this content key, or None."""
+        """Return an intact artifact with this content key, or None."""
         for folder, keys in self._known(folders):
             if keys.content == content_key:
                 try:
@@ -40,10 +40,10 @@ class ContentIndex:
         return None
 
     def could_reuse(self, folders: Iterable[Path], recipe: Recipe) -> bool:
-        """Return whether one differs from the recipe in nothing but what its inputs are."""
-        wanted = _kin(recipe.identity())
+        """Return whether one differs from the recipe in nothing but its inputs."""
+        wanted = _without_inputs(recipe.identity())
         return any(
-            keys.kin == wanted and keys.content is not None for _, keys in self._known(folders)
+            keys.rest == wanted and keys.content is not None for _, keys in self._known(folders)
         )
 
     def _known(self, folders: Iterable[Path]) -> Iterator[tuple[Path, _Keys]]:
@@ -76,9 +76,9 @@ def link_files(source: Artifact, folder: Path) -> None:
 
 
 def _keys(manifest: Manifest) -> _Keys:
-    return _Keys(manifest.content_key, _kin(dict(manifest.identity)))
+    return _Keys(manifest.content_key, _without_inputs(dict(manifest.identity)))
 
 
-def _kin(identity: dict[str, object]) -> str:
+def _without_inputs(identity: dict[str, object]) -> str:
     inputs = identity.get("inputs")
     return digest({**identity, "inputs": sorted(inputs) if isinstance(inputs, dict) else []})

@@ -1,7 +1,7 @@
-"""One finished artifact, and how it is opened: by a look at its folder, and verified to be read.
+"""One finished artifact, and how it is opened: its manifest and listing checked, then verified.
 
-Whoever reads what an artifact holds asks for `verified`: steps get their inputs so, and so do the
-commands that read a finished run.
+Code that reads the files of an artifact calls `verified` first: so do the steps for their inputs,
+and the commands for the artifacts of a finished run.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,9 +30,9 @@ class Artifact:
 
 
 def open_artifact(folder: Path) -> Artifact:
-    """Open an artifact by its folder; its manifest is checked, and its files by a look at them.
+    """Open an artifact by its folder; its manifest and its listing of files are checked.
 
-    Whoever reads what they hold asks for `verified` as well.
+    Call `verified` before reading what the files hold.
 
     Raises:
         StoreError: when it is damaged, naming the file.
@@ -43,9 +43,9 @@ def open_artifact(folder: Path) -> Artifact:
 
 
 def verified(artifact: Artifact, files: Iterable[str] = ("*",)) -> Artifact:
-    """Return an artifact whose files hold what was built, as a look and their hashes tell.
+    """Return an artifact after checking that its files hold what was built.
 
-    Everybody who reads an artifact goes through here; within one process a file is hashed once.
+    Every reading of an artifact comes after this; within one process a file is hashed once.
 
     Args:
         artifact: an open artifact.
@@ -60,7 +60,7 @@ def verified(artifact: Artifact, files: Iterable[str] = ("*",)) -> Artifact:
 
 
 def require_current(artifact: Artifact, inputs: Mapping[str, Manifest]) -> None:
-    """Compare what an artifact was made of with what its inputs hold.
+    """Check that the inputs of an artifact still hold what it was built from.
 
     Raises:
         StoreError: naming the input whose content is no longer that.

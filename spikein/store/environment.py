@@ -1,4 +1,4 @@
-"""Where an artifact was made: which code, and what kind of machine. Never a host's or user's name.
+"""What built an artifact: the code, and the kind of machine. Never a host's or user's name.
 
 Kept in manifests beside the times, shown by the page; no identity depends on it. Cost: two calls of
 git a process, some 20 ms.
@@ -20,7 +20,7 @@ _PATIENCE = 10.0
 
 
 def environment() -> dict[str, str]:
-    """Return what made an artifact in this process, for its manifest."""
+    """Return what builds artifacts in this process, for their manifests."""
     return {CODE: code_version(), MACHINE: machine_kind()}
 
 

@@ -1,4 +1,4 @@
-"""The store's dealings with the file system: flushing, deleting, and disks that are full.
+"""The store and the file system: flushing, deleting, and disks that are full.
 
 Artifacts are read-only, folders included, so that deleting one needs its permissions first.
 """
@@ -26,7 +26,7 @@ def free_space(path: Path) -> str:
     return human_bytes(shutil.disk_usage(path).free)
 
 
-def settle(folder: Path, manifest: Manifest) -> None:
+def finish_artifact(folder: Path, manifest: Manifest) -> None:
     """Flush every file of an artifact, write the manifest last, make everything read-only."""
     for name in manifest.files:
         fsync(folder / name)

@@ -1,4 +1,4 @@
-"""Whether the folders for artifacts and runs can be used, told before any work.
+"""Whether the folders for artifacts and runs can be used, checked before any work.
 
 A wrong folder is an `InputError` that names the option to change. Writing is tried, not guessed
 from permissions: a probe of 64 kB finds read-only and full disks, too.
@@ -67,7 +67,7 @@ def check_writable(folder: Path, option: str) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise _told(error, folder, f"Give another folder by {option}.") from error
+        raise _write_error(error, folder, f"Give another folder by {option}.") from error
     finally:
         with suppress(OSError):
             (probe / "file").unlink(missing_ok=True)
@@ -89,7 +89,7 @@ def writing(folder: Path, hint: str, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         if disk_full(error) or (read_only(error) and _below(error, folder)):
-            raise _told(error, folder, hint, what) from error
+            raise _write_error(error, folder, hint, what) from error
         raise
 
 
@@ -103,7 +103,7 @@ def _below(error: Exception, folder: Path) -> bool:
     return name is None or Path(os.fsdecode(name)).is_relative_to(folder)
 
 
-def _told(error: Exception, folder: Path, hint: str, what: str = "") -> InputError:
+def _write_error(error: Exception, folder: Path, hint: str, what: str = "") -> InputError:
     doing = f" while writing {what}" if what else ""
     if disk_full(error):
         return InputError(

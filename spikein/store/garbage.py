@@ -50,13 +50,13 @@ def collect(
     dry_run: bool = False,
     shown: Collection | None = None,
 ) -> Collection:
-    """Remove every artifact that is neither in `keep` nor an input of what is kept.
+    """Remove every artifact that is neither in `keep` nor an input of one that is.
 
     Args:
         store: the store to clean.
         keep: digests, full or their first 12 digits. A function that returns them is called
-            when nobody uses the store and nobody can begin to, so that a run published a moment
-            before loses nothing.
+            when no process uses the store or can begin to, so that a run that was published a
+            moment before loses nothing.
         dry_run: find, but remove nothing.
         shown: remove nothing that was not found then.
 
@@ -82,9 +82,9 @@ def collect(
 
 
 def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
-    """Hash every artifact again; remove what differs from its manifest, or was made of such.
+    """Hash every artifact again; remove those that are damaged, and those built from damaged ones.
 
-    An artifact whose inputs hold something else than it was made of goes, too. Every kind is
+    An artifact whose inputs no longer hold what it was built from goes, too. Every kind is
     treated alike, and the next run of an experiment builds again whatever it lacks.
 
     Raises:
@@ -97,7 +97,7 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
         for folder in store.artifacts():
             try:
                 artifact = Artifact(path=folder, manifest=read_manifest(folder))
-                # What the manifest says holds for what was made of it, whatever the files hold.
+                # Later artifacts were built from what the manifest says, even if the files changed.
                 manifests[artifact.digest] = artifact.manifest
                 store.verify(artifact)
                 whole[folder] = artifact
@@ -127,15 +127,15 @@ def _collect(
     try:
         with store.collecting_lock().acquire(timeout=0):
             if users := store.users():
-                raise busy(store, users)
+                raise store_in_use(store, users)
             garbage, kept = find()
             removed = [one for one in garbage if _remove(store, one.path)]
     except Timeout:
-        raise busy(store, []) from None
+        raise store_in_use(store, []) from None
     return Collection(removed=tuple(removed), kept=kept, dry_run=False)
 
 
-def busy(store: Store, users: list[Path]) -> StoreError:
+def store_in_use(store: Store, users: list[Path]) -> StoreError:
     """Return the error that says which processes use the store.
 
     Args:
@@ -185,7 +185,7 @@ def _add_inputs(needed: set[str], opened: dict[str, Artifact | None]) -> None:
 
 
 def _leftovers(store: Store) -> list[Garbage]:
-    # Nobody uses the store, so whoever was building these is dead.
+    # No process uses the store, so the builders of these are dead.
     half_built = [*store.root.glob("*/.*.tmp"), *store.root.glob(".unfinished/*")]
     return [
         _garbage(folder, "left by a run that died")

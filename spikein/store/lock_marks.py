@@ -1,7 +1,7 @@
 """Who holds a lock of the store: host, process and start, written into the lock file.
 
 The lock itself is the operating system's (`flock`), which lets go when its process dies; a mark
-only tells people who it is. Only a mark of another host cannot be judged by its lock alone, since
+only says who it is. Only a mark of another host cannot be judged by its lock alone, since
 some shared file systems keep locks on one host: it counts as alive, and is named.
 """
 
@@ -113,7 +113,7 @@ def _process_start() -> float:
 
 
 _IMPORTED = time.time()
-"""Where the system does not tell: the start of the first step, give or take a second."""
+"""Where the system does not say: the start of the first step, give or take a second."""
 
 
 def _utc(seconds: float) -> str:

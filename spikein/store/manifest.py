@@ -4,7 +4,7 @@ A recipe's digest is the artifact's identity: kind, version of the step, setting
 their digests, the code that makes it, and the libraries that bear on the content. Where and how
 it ran never enters. The manifest adds what came out (every file with its digests and size, one
 content digest, digests of named parts) and what was read: for each input the digest of the content
-that the step looked at. It ends with a seal over itself, so that a changed byte of it is found as
+that the step read. It ends with a seal over itself, so that a changed byte of it is found as
 in any other file.
 """
 
@@ -48,7 +48,7 @@ class FileRecord(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a step looks at of one of its inputs."""
+    """What a step reads of one of its inputs."""
 
     facet: str | None = None
     """A part that the input's step names in `Step.facets`; None for its files."""
@@ -57,7 +57,7 @@ class Reading(NamedTuple):
 
 
 class ContentRead(NamedTuple):
-    """What a step looked at of one of its inputs, and what that was."""
+    """What a step read of one of its inputs, with its digest."""
 
     digest: str
     facet: str | None
@@ -65,7 +65,7 @@ class ContentRead(NamedTuple):
 
     @property
     def reading(self) -> Reading:
-        """What was looked at."""
+        """What was read."""
         return Reading(self.facet, self.files)
 
 
@@ -145,11 +145,11 @@ class Manifest:
 
     @property
     def earlier(self) -> bool:
-        """Whether an earlier version wrote it: its files may be in forms of that time."""
+        """Whether an earlier version wrote it, whose files may have another form."""
         return self.content_key is None
 
     def read_digest(self, reading: Reading) -> str:
-        """Return the digest of what a step would look at of this artifact."""
+        """Return the digest of what a step would read of this artifact."""
         if reading.facet in self.facets:
             return self.facets[str(reading.facet)]
         if "*" in reading.files:
@@ -157,12 +157,12 @@ class Manifest:
         return content_digest(matching(self.files, reading.files), self.volatile)
 
     def content_read(self, reading: Reading) -> ContentRead:
-        """Return what a step would look at of this artifact, and its digest."""
+        """Return what a step would read of this artifact, and its digest."""
         facet = reading.facet if reading.facet in self.facets else None
         return ContentRead(self.read_digest(reading), facet, tuple(reading.files))
 
     def stale_input(self, inputs: Mapping[str, "Manifest"]) -> str | None:
-        """Return the name of an input whose content is not what this artifact was made of."""
+        """Return the name of an input whose content is not what this artifact was built from."""
         for name, one in self.input_content.items():
             if name in inputs and inputs[name].read_digest(one.reading) != one.digest:
                 return name

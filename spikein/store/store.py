@@ -1,4 +1,4 @@
-"""The content-addressed store: artifacts that are whole, read-only and built once.
+"""The content-addressed store: artifacts that are complete, read-only and built once.
 
 `<root>/<kind>/<label>-<digest12>/` holds one artifact. It is built in a hidden sibling under a
 lease (one lock file a digest), flushed to disk with its manifest last, made read-only, then
@@ -26,7 +26,7 @@ from inject.hub.offline import require_resolved
 from spikein.store.adoption import ContentIndex, link_files
 from spikein.store.artifact import Artifact, open_artifact, require_current, verified
 from spikein.store.environment import environment
-from spikein.store.filesystem import delete_tree, disk_full, free_space, settle, unwritable
+from spikein.store.filesystem import delete_tree, disk_full, finish_artifact, free_space, unwritable
 from spikein.store.folder_check import CHANGE_STORE, writing
 from spikein.store.lock_marks import active_uses, clear_mark, mark_use, read_mark, write_mark
 from spikein.store.manifest import (
@@ -49,7 +49,7 @@ _ARTIFACT_NAME = re.compile(rf"(?P<label>.+)-(?P<short>[0-9a-f]{{{SHORT}}})")
 
 @dataclass(frozen=True, kw_only=True)
 class ArtifactRules:
-    """How an artifact is kept, beside its identity."""
+    """How an artifact is stored, beside its identity."""
 
     volatile: tuple[str, ...] = ()
     """Patterns of files that may differ between builds."""
@@ -102,7 +102,7 @@ class Store:
         return None
 
     def equal(self, kind: str, content_key: str) -> Artifact | None:
-        """Return a whole artifact that was made of the same content in the same way, or None."""
+        """Return an intact artifact built from the same content in the same way, or None."""
         return self._index.equal(self._folders(kind, "*"), content_key)
 
     def could_reuse(self, recipe: Recipe) -> bool:
@@ -123,14 +123,14 @@ class Store:
         rules: ArtifactRules | None = None,
         notice: Notice | None = None,
     ) -> BuildResult:
-        """Return the artifact of `recipe`, verified, building it if nobody has a whole one.
+        """Return the artifact of `recipe`, verified; build it unless an intact one is there.
 
         Args:
             recipe: its identity.
             build: writes the files into the (empty, existing) folder it is given.
             label: for people; made safe as a folder name.
-            inputs: the artifacts it is made of.
-            rules: how it is kept.
+            inputs: the artifacts it is built from.
+            rules: how it is stored.
             notice: called with a message when this call has to wait for another process, and when
                 something was damaged.
 
@@ -144,14 +144,14 @@ class Store:
         given = {key: one.manifest for key, one in (inputs or {}).items()}
         rules = rules or ArtifactRules()
         same_as = None
-        artifact = self._whole(recipe, given, None)
+        artifact = self._intact(recipe, given, None)
         if artifact is not None:
             return BuildResult(artifact=artifact, built=False, seconds=time.monotonic() - started)
         read = {
             key: one.content_read(rules.reads.get(key, Reading())) for key, one in given.items()
         }
-        with self._writing(name), self._lease(recipe.digest, name, notice):
-            artifact = self._whole(recipe, given, notice or (lambda _: None))
+        with self._explain_disk_errors(name), self._lease(recipe.digest, name, notice):
+            artifact = self._intact(recipe, given, notice or (lambda _: None))
             built = artifact is None
             if artifact is None and (same_as := self.equal(recipe.kind, recipe.content_key(read))):
                 built = False
@@ -167,7 +167,7 @@ class Store:
         return self.root / ".unfinished" / f"{recipe.kind}-{recipe.digest[:SHORT]}"
 
     def verify(self, artifact: Artifact) -> None:
-        """Look at the folder and hash every file with SHA-256, whatever is known of it.
+        """Check the listing and hash every file with SHA-256, even where it was hashed before.
 
         Raises:
             StoreError: naming the first file that is missing, changed, or not in the manifest.
@@ -188,7 +188,7 @@ class Store:
 
     @contextmanager
     def in_use(self, *, required: bool = True) -> Iterator[None]:
-        """Mark the store as used by this process, so that `gc` elsewhere waits its turn.
+        """Mark the store as used by this process, so that `gc` of another process waits.
 
         Args:
             required: False where nothing may have to be built. A store that cannot be written
@@ -211,10 +211,10 @@ class Store:
         self._leases().mkdir(parents=True, exist_ok=True)
         return FileLock(self._leases() / "collect.lock")
 
-    def _whole(
+    def _intact(
         self, recipe: Recipe, inputs: Mapping[str, Manifest], notice: Notice | None
     ) -> Artifact | None:
-        """Return the artifact where it is whole; with `notice`, say what is not and remove it."""
+        """Return the artifact if it is intact; with `notice`, report and remove a damaged one."""
         for folder in self._folders(recipe.kind, recipe.digest[:SHORT]):
             try:
                 artifact = verified(open_artifact(folder))
@@ -262,7 +262,7 @@ class Store:
                 facets={facet: digest(hidden) for facet, digest in rules.facets.items()},
             )
 
-        return self._published(recipe, name, fill)
+        return self._publish(recipe, name, fill)
 
     def _reuse(
         self,
@@ -290,9 +290,9 @@ class Store:
                 same_as=same.digest,
             )
 
-        return verified(self._published(recipe, name, fill))
+        return verified(self._publish(recipe, name, fill))
 
-    def _published(self, recipe: Recipe, name: str, fill: Callable[[Path], Manifest]) -> Artifact:
+    def _publish(self, recipe: Recipe, name: str, fill: Callable[[Path], Manifest]) -> Artifact:
         """Fill a hidden folder, flush it with its manifest, and give it its name."""
         final = self.root / name
         short = recipe.digest[:SHORT]
@@ -302,7 +302,7 @@ class Store:
         hidden.mkdir(parents=True)
         try:
             manifest = fill(hidden)
-            settle(hidden, manifest)
+            finish_artifact(hidden, manifest)
             hidden.rename(final)
         except BaseException:
             delete_tree(hidden)
@@ -339,7 +339,7 @@ class Store:
             lock.release()
 
     @contextmanager
-    def _writing(self, name: str) -> Iterator[None]:
+    def _explain_disk_errors(self, name: str) -> Iterator[None]:
         """Turn a full or unwritable disk into an error that says where and how much is free."""
         try:
             yield

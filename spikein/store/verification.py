@@ -1,7 +1,7 @@
 """Is an artifact what was built? Checked before anything reads it, once a process and file.
 
-A file that was replaced by a link, that is extra, missing or of another size is found by a look
-at the folder. Its content is hashed with XXH3 (SHA-256 where the manifest is older than that), at
+A file that was replaced by a link, that is extra, missing or of another size is found by listing
+the folder. Its content is hashed with XXH3 (SHA-256 where the manifest is older than that), at
 the speed of reading: `python -m scripts.bench.verifying`. Within one process a file is not hashed
 again while its inode, size and times stay as they were; its change time is set by the kernel at
 every write, so that keeping the modification time hides nothing.
@@ -32,11 +32,11 @@ _SETTLED_NS = 100_000_000
 
 _Stamp = tuple[int, int, int, int, int]
 _checked: dict[str, tuple[_Stamp, FileRecord]] = {}
-"""Path to what the file looked like when this process found its content to be the recorded."""
+"""Path to the file's status when this process found its content to be what was recorded."""
 
 
 def require_structure(folder: Path, manifest: Manifest) -> None:
-    """Look at the folder: every file there, plain, of its size, and no other.
+    """Check a folder's listing: every file is there, plain, of its size, and there is no other.
 
     Raises:
         StoreError: naming the first file that is not as it was built.

@@ -18,8 +18,10 @@ from inject.errors import SpikeinError
 from inject.stream.exposures import CopyName, ExposureRecorder
 from inject.stream.view import Insertions, View
 from train.checkpoint_steps import CheckpointSettings
+from train.execution import ExecutionSettings
 from train.loop.record import TrainingProgress
 from train.loop.training_loop import TrainingSummary, train
+from train.loop.training_run import TrainingData, TrainingRun
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
 
@@ -81,6 +83,7 @@ def go(
     dropout: bool,
     batch_windows: int = 4,
     resume_every: int = 3,
+    execution: ExecutionSettings | None = None,
     **more,
 ) -> TrainingSummary:
     """Train from new weights; with `dropout`, the random state matters, too."""
@@ -95,13 +98,15 @@ def go(
         out,
         model=model,
         tokenizer=load_tokenizer(str(tokenizer)),
-        view=view,
-        ledger=ExposureRecorder(view, names, texts),
-        settings=SETTINGS.model_copy(update={"batch_tokens": batch_windows * CONTEXT}),
-        seed=5,
-        unfinished=unfinished,
-        identity="this run",
-        resume_every=resume_every,
+        data=TrainingData(view=view, recorder=ExposureRecorder(view, names, texts)),
+        run=TrainingRun(
+            settings=SETTINGS.model_copy(update={"batch_tokens": batch_windows * CONTEXT}),
+            seed=5,
+            unfinished=unfinished,
+            identity="this run",
+            resume_every=resume_every,
+            execution=execution or ExecutionSettings(),
+        ),
         **more,
     )
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.plan.make_plan import PlanSettings, make_plan
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from tests.inject.streams import random_source, separators_of, spiked_examples
 from train.window_inputs import (
     IGNORED,

@@ -22,16 +22,17 @@ from train.checkpoint_steps import checkpoint_steps
 from train.device import default_device
 from train.execution import ExecutionSettings, deepspeed_config
 from train.loop.callbacks import KeptModels, ResumeCheckpoints, move_kept_models
-from train.loop.dataset import ExtraInputs, WindowSequence, WindowSource
+from train.loop.dataset import WindowSequence, WindowSource
 from train.loop.errors import explain_faults
 from train.loop.log import write_log
 from train.loop.memory import reused_memory
 from train.loop.preparation import prepare
-from train.loop.record import ModelFlops, Progress, Record, Recorder, TrainingSummary
+from train.loop.record import ModelFlops, Progress, Record, TrainingSummary
 from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
 from train.loop.schedule import schedule_factor, step_count, warmup_steps
 from train.loop.trackers import PROJECT, log_every, tracking
 from train.loop.trainer import KeyedTrainer
+from train.loop.training_run import TrainingData, TrainingRun
 from train.mfu import operations_per_token, peak_operations
 from train.models.weight_check import highest_text_id
 from train.processes.environment import rank, several_nodes, wait_for_all, world_size
@@ -48,16 +49,9 @@ def train(
     *,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    view: WindowSource,
-    ledger: Recorder,
-    settings: TrainSettings,
-    seed: int,
-    execution: ExecutionSettings | None = None,
-    further: ExtraInputs | None = None,
+    data: TrainingData,
+    run: TrainingRun,
     progress: Progress | None = None,
-    unfinished: Path | None = None,
-    identity: str = "",
-    resume_every: int | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> TrainingSummary:
     """Train `model` in place on every window, and write checkpoint, log and exposures.
@@ -71,43 +65,35 @@ def train(
             nothing else stays there.
         model: a causal language model.
         tokenizer: saved beside it.
-        view: the stream; its windows have `settings.context` tokens.
-        ledger: records the windows that were fed.
-        settings: how to train.
-        seed: decides the order of the windows (and dropout, in models that have it).
-        execution: how the run is computed; None for this process alone.
-        further: what each window brings beside its ids (`train.window_inputs`): labels, positions.
+        data: what it sees.
+        run: how it is trained.
         progress: called after every reading of the loss.
-        unfinished: a folder for checkpoints that survive a kill; the newest of this run there is
-            resumed, and gives the weights and the ledger of a run that was never killed.
-        identity: digest of everything that bears on the run's numbers; names its checkpoints.
-        resume_every: optimiser steps between two checkpoints; None for one in five minutes.
         notice: called with what a person should know, such as a damaged checkpoint; in the first
             process.
 
     Raises:
         InputError: when view, model, tokenizer and settings do not fit together; when a checkpoint
-            in `unfinished` belongs to another run.
+            in `run.unfinished` belongs to another run.
         TrainingDiverged: when a loss is infinite or not a number.
         OutOfMemory: with what to lower.
         AdapterUntrained: when LoRA moved no adapter.
         Preempted: SIGTERM came, and a checkpoint was written.
     """
+    view, settings, execution, unfinished = data.view, run.settings, run.execution, run.unfinished
     check_compatibility(model, tokenizer, view, settings)
     steps = step_count(settings, view.n_windows)
-    execution = execution or ExecutionSettings()
     device_windows = execution.device_batch(settings.batch_windows, world_size())
     passes = settings.batch_windows // (device_windows * world_size())
     stream = WindowSequence(
         view,
         epochs=settings.epochs,
-        seed=seed,
-        further=further,
+        seed=run.seed,
+        further=data.further,
         multiple_of=1 if device_windows == settings.batch_windows else settings.batch_windows,
     )
-    prepared = prepare(model, settings, execution, seed=seed)
+    prepared = prepare(model, settings, execution, seed=run.seed)
     record = Record(
-        ledger,
+        data.recorder,
         context=view.context,
         windows=stream.windows,
         progress=progress,
@@ -121,12 +107,12 @@ def train(
         explain_faults(settings, execution, unfinished, out),
         _scratch_folder(unfinished) as scratch,
         _heartbeats(unfinished, execution) as heartbeat,
-        tracking(execution, unfinished, identity),
+        tracking(execution, unfinished, run.identity),
         isolated_randomness(),
         plain_transformers(deepspeed=engine is not None),
     ):
-        arguments = _arguments(settings, execution, engine, scratch, steps, seed, identity)
-        point = shared_resume_point(unfinished, identity, execution, kept, notice)
+        arguments = _arguments(run, engine, scratch, steps)
+        point = shared_resume_point(unfinished, run.identity, execution, kept, notice)
         if point is not None:
             restore_record(point, record)
         trainer = KeyedTrainer(
@@ -162,14 +148,14 @@ def train(
             )
         with handle_sigterm(wanted=unfinished is not None) as request:
             if unfinished is not None:
-                every = resume_every or execution.resume_every
+                every = run.resume_every or execution.resume_every
                 if every is None and world_size() > 1:
                     # Clocks differ between processes, and all must save at the same step.
                     every = max(steps // 20, 1)
                 trainer.add_callback(
                     ResumeCheckpoints(
                         record,
-                        identity,
+                        run.identity,
                         timer=Timer(every),
                         execution=execution,
                         request=request,
@@ -186,14 +172,14 @@ def train(
                 )
         heartbeat.write(Phase.SAVE, steps)
         whole = weights()
-        merge_exposures(Path(scratch), ledger)
+        merge_exposures(Path(scratch), data.recorder)
         model.config.use_cache = use_cache
         if rank() == 0:
             prepared.save(out, weights=whole)
             with plain_transformers():
                 tokenizer.save_pretrained(out)
             write_log(out, record.rows)
-            ledger.write(out)
+            data.recorder.write(out)
             move_kept_models(kept, Path(scratch), out)
     wait_for_all()
     return record.summary()
@@ -270,14 +256,9 @@ def _heartbeats(unfinished: Path | None, execution: ExecutionSettings) -> Iterat
 
 
 def _arguments(
-    settings: TrainSettings,
-    execution: ExecutionSettings,
-    engine: dict[str, Any] | None,
-    scratch: str,
-    steps: int,
-    seed: int,
-    identity: str,
+    run: TrainingRun, engine: dict[str, Any] | None, scratch: str, steps: int
 ) -> TrainingArguments:
+    settings, execution = run.settings, run.execution
     device_windows = execution.device_batch(settings.batch_windows, world_size())
     on_gpu = torch.cuda.is_available()
     arguments = TrainingArguments(
@@ -299,7 +280,7 @@ def _arguments(
         adam_epsilon=1e-8,
         max_grad_norm=settings.clip or 0.0,
         torch_compile=execution.compile,
-        seed=trainer_seed(seed),
+        seed=trainer_seed(run.seed),
         train_sampling_strategy="sequential",
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
@@ -309,7 +290,7 @@ def _arguments(
         save_strategy="no",
         eval_strategy="no",
         report_to=list(execution.trackers),
-        run_name=identity or None,
+        run_name=run.identity or None,
         project=PROJECT,
         disable_tqdm=True,
     )

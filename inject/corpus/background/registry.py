@@ -3,10 +3,17 @@
 The identity of a source is what it reads and, for a plug-in, the digest of its own source code.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import Field, SerializerFunctionWrapHandler, ValidatorFunctionWrapHandler
+from pydantic import (
+    BaseModel,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+)
 from pydantic.functional_serializers import WrapSerializer
 from pydantic.functional_validators import WrapValidator
 from pydantic_core.core_schema import SerializationInfo
@@ -55,13 +62,15 @@ class SourceTable(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def _validated(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Let the class that `kind` names validate a source of the user's; the handler the others."""
+def _validated(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """Let the class that `kind` names validate a source."""
     if isinstance(value, Source):
         return value
     kind = value.get("kind") if isinstance(value, Mapping) else None
-    if not isinstance(kind, str) or kind in BUILT_IN:
+    if not isinstance(kind, str):
         return handler(value)
+    if kind in BUILT_IN:
+        return _of_class(BUILT_IN[kind], value, handler, info)
     try:
         plugin = _plugin(kind)
     except InputError as error:
@@ -69,7 +78,19 @@ def _validated(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     if plugin is None:
         # The handler's message names the kinds that there are.
         return handler(value)
-    return plugin.value.model_validate(value)
+    return _of_class(plugin.value, value, plugin.value.model_validate, info)
+
+
+def _of_class(
+    source: type[BaseModel], value: Any, otherwise: Callable[[Any], Any], info: ValidationInfo
+) -> Any:
+    """Validate as strictly as the file around it is.
+
+    Values of a JSON text come here as Python's, where strictness takes no list for a tuple.
+    """
+    if info.mode == "json":
+        return source.model_validate_json(json.dumps(value), strict=True)
+    return otherwise(value)
 
 
 def _serialised(value: Any, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:

@@ -73,6 +73,11 @@ def built_in_names() -> tuple[str, ...]:
     )
 
 
+def dataset_names() -> tuple[str, ...]:
+    """Return the names of all datasets, sorted; no plug-in is imported."""
+    return tuple(sorted({*built_in_names(), *installed_plugins(_GROUP)}))
+
+
 def find_dataset(name: str) -> RegisteredDataset:
     """Return a dataset by name, or by `FILE.py:NAME`.
 
@@ -96,7 +101,7 @@ def find_dataset(name: str) -> RegisteredDataset:
     installed = installed_plugins(_GROUP)
     if name in installed:
         return _registered(installed[name].load(_EXPECTED))
-    known = sorted({*built_in_names(), *installed})
+    known = dataset_names()
     raise InputError(
         f"unknown dataset {name!r}.{did_you_mean(name, known)}",
         allowed=f"{', '.join(known)}, or FILE.py:NAME",

@@ -16,7 +16,7 @@ from typing import Any
 
 from inject.corpus.background.docstrings import DocstringsSource
 from inject.corpus.background.document import Document
-from inject.corpus.build import build_corpus
+from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.parallel_tokenisation import processes_for
 from inject.corpus.tokenizer import train_tokenizer
 
@@ -77,6 +77,6 @@ def _seconds_to_build(tokenizer: Any, texts: list[str], tokens: int, processes: 
             documents=documents(),
             tokenizer=tokenizer,
             tokens=tokens,
-            processes=processes,
+            options=BuildOptions(processes=processes),
         )
         return time.perf_counter() - started

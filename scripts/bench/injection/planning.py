@@ -17,7 +17,7 @@ from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import Plan
 from inject.plan.separators import NO_SEPARATORS
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.stream.view import View
 from scripts.bench.injection.memory import peak_mib
 

@@ -15,7 +15,7 @@ from inject.corpus.tokens import TokenReader, TokenWriter
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import read_plan, write_plan
 from inject.plan.separators import NO_SEPARATORS
-from inject.settings import Copies, Placement, Policy
+from inject.plan.settings import Copies, Placement, Policy
 from inject.stream.order import window_order
 from inject.stream.view import View
 from scripts.bench.injection.planning import spiked

@@ -147,10 +147,10 @@ def _check_agreed(shown: "Collection", store: "Store", yes: bool) -> None:
     """
     from inject.errors import InputError
     from spikein.store.filesystem import human_bytes
-    from spikein.store.garbage import busy
+    from spikein.store.garbage import store_in_use
 
     if users := store.users():
-        raise busy(store, users)
+        raise store_in_use(store, users)
     if yes or not shown.removed:
         return
     question = f"Remove these {len(shown.removed)} ({human_bytes(shown.size)})?"

@@ -1,9 +1,9 @@
 """What steps read of one another, where that is less than everything.
 
 A facet is the digest of a part of an artifact, taken when it is built. A step that declares to read
-a facet alone is not built again when the rest of its input changes: another `tune_share` deals no
-copy anew, and an audit rule that drops no further document trains no model again. Each facet
-leaves out by name what it leaves out, so that whatever is added to an artifact counts.
+a facet alone is not built again when the rest of its input changes: another `tune_share` draws no
+plan again, and an audit rule that drops no further document trains no model again. Each facet names
+what it leaves out, so that whatever is added to an artifact counts.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from inject.corpus.build import FACTS_FILE
+from inject.corpus.corpus import FACTS_FILE
 from inject.corpus.imported_files import PLACES
 from inject.digest import digest, file_digest
 from inject.examples.example import EXAMPLES_FILE, Example, read_examples
@@ -24,14 +24,14 @@ from spikein.store.manifest import MANIFEST, Reading
 Facets = Mapping[str, Callable[[Path], str]]
 
 _REPORTS = ("mixture", "shares")
-"""What `corpus.json` tells of the sources, which no step but the page reads."""
+"""What `corpus.json` says of the sources, which only the page reads."""
 
 UNSPLIT = Reading(facet="unsplit", files=(EXAMPLES_FILE,))
 """The rows in their order, with their sides, but not their split into tune and test."""
 TEXTS = Reading(facet="texts", files=(EXAMPLES_FILE,))
 """Ids and texts in their order."""
 TOKENS = Reading(facet="tokens")
-"""The corpus without what it tells of its sources and of what was left out."""
+"""The corpus without what it says of its sources and of what was left out."""
 PASSED = Reading(facet="passed", files=(AUDIT_FILE,))
 """Whether the audit passed."""
 EXPOSURES = Reading(files=(EXPOSURES_FILE,))

@@ -12,7 +12,7 @@ from inject.stream.audit_findings import name_rows
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import OF_AUDIT, TOKENS, UNSPLIT
-from spikein.pipeline.steps.inputs import read_ground
+from spikein.pipeline.steps.inputs import read_pool_and_corpus
 from spikein.pipeline.steps.variants import copy_texts, variants_of
 
 
@@ -25,7 +25,7 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
     rules = experiment.audit
 
     def build(context: StepContext) -> None:
-        pool, tokens, clean = read_ground(corpus, context.inputs)
+        pool, tokens, clean = read_pool_and_corpus(corpus, context.inputs)
         clean.verify()
         planned = read_plan(context.inputs["plan"].path)
         view = planned.view(clean)

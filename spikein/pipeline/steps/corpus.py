@@ -13,7 +13,7 @@ from typing import Any
 from inject.corpus.background import source_code
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import MixtureReport, mixed_documents
-from inject.corpus.build import build_corpus
+from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.imported_files import PLACES
 from inject.corpus.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
 from inject.examples.contaminant import Contaminant, checked_options, contaminant_identity
@@ -153,9 +153,9 @@ def corpus_step(
                 documents=mixed_documents(sources, seed=seed, report=report, keep=audit),
                 tokenizer=load_tokenizer(str(context.inputs["tokenizer"].path)),
                 tokens=tokens,
-                progress=lambda done: context.report(done, tokens, unit="tokens"),
                 mixture=report,
-                unfinished=context.unfinished,
+                on_progress=lambda done: context.report(done, tokens, unit="tokens"),
+                options=BuildOptions(unfinished=context.unfinished),
             )
         if audit is not None:
             audit.require_none()

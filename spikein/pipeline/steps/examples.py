@@ -23,8 +23,9 @@ from inject.examples.membership import split_members
 from inject.examples.pool import PoolRequest, usable_rows
 from inject.examples.twin_membership import TwinMembership, with_twin_membership
 from inject.plan.separators import separated_placements, text_room
+from inject.plan.settings import Placement
 from inject.reading.unchanged import unchanged
-from inject.settings import Placement, plain
+from inject.settings import plain
 from inject.source_digest import root
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.build import Corpus, corpus_tokenizer
+from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example, read_examples
 from inject.formats.importing import token_files
@@ -72,7 +72,7 @@ def open_corpus(corpus: Step, inputs: Mapping[str, Any]) -> Corpus:
 
 @contextmanager
 def reading_corpus(corpus: Step, inputs: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Check the corpus before and after somebody reads it who does not check it.
+    """Check the corpus before and after it is read by code that does not check it.
 
     Yields:
         Where its shards lie.
@@ -91,7 +91,7 @@ def example_tokens(examples: Sequence[Example], tokenizer: Any) -> dict[str, npt
     return {example.example_id: ids for example, ids in zip(examples, encoded, strict=True)}
 
 
-def read_ground(
+def read_pool_and_corpus(
     corpus: Step,
     inputs: Mapping[str, Any],
 ) -> tuple[list[Example], dict[str, npt.NDArray[np.int64]], Corpus]:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.examples.example import members, read_examples
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import write_plan
@@ -12,7 +12,7 @@ from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import TOKENS, UNSPLIT
-from spikein.pipeline.steps.inputs import read_ground
+from spikein.pipeline.steps.inputs import read_pool_and_corpus
 from spikein.pipeline.steps.variants import renditions_of
 
 
@@ -48,7 +48,7 @@ def plan_step(
     )
 
     def build(context: StepContext) -> None:
-        pool, tokens, clean = read_ground(corpus, context.inputs)
+        pool, tokens, clean = read_pool_and_corpus(corpus, context.inputs)
         tokenizer = corpus_tokenizer(context.inputs["corpus"].path)
         candidates = None
         if count_draw is not None:

@@ -1,6 +1,6 @@
 """The last step: metrics, paired differences, selected scores and figures of all arms.
 
-The artifact holds everything the page shows except the page itself, which also tells what a
+The artifact holds everything the page shows except the page itself, which also says what a
 run cost and is rendered in a second: `load_results` gives it back.
 """
 
@@ -61,12 +61,12 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         found = open_arms(arms, context.inputs)
         done = 0
 
-        def told(cohort: str) -> None:
+        def on_cohort(cohort: str) -> None:
             nonlocal done
             context.report(done, len(arms), unit="models", note=cohort)
             done += 1
 
-        analysis = analyse(found, settings, progress=told)
+        analysis = analyse(found, settings, progress=on_cohort)
         write_analysis(context.out, analysis)
         figures_record(context.out, build_figures(context.out, found, analysis, settings))
 
@@ -75,7 +75,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         label=label,
         version=4,
         settings={
-            # Whether models are asked questions is told by the graph.
+            # Whether models are asked questions is visible in the graph.
             "analysis": plain(settings, exclude={"task_accuracy"}),
             "arms": [
                 {"axes": dict(arm.axes), "seed": arm.seed, "model": arm.model} for arm in arms

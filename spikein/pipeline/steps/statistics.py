@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from detect.settings import DetectSettings
 from detect.token_statistics import write_statistics
 from detect.views import view_text
-from inject.corpus.build import corpus_tokenizer
+from inject.corpus.corpus import corpus_tokenizer
 from inject.examples.example import read_examples
 from inject.reading.rows import files_identity
 from inject.reading.unchanged import unchanged

@@ -49,7 +49,7 @@ class ModelNode:
     identity: Mapping[str, Any] | None = None
     """Of a pretrained model: digests of its files, or its commit."""
     checkpoint: int | None = None
-    """The optimiser step whose model is meant, of those that `step` keeps along the way; None for
+    """The optimiser step of the checkpoint that is meant, of those that `step` keeps; None for
     the trained model."""
 
     @property
@@ -316,10 +316,10 @@ def _count(tokens: int) -> str:
 
 
 def _progress(context: StepContext) -> "Progress":
-    def told(moment: "TrainingProgress") -> None:
+    def on_progress(moment: "TrainingProgress") -> None:
         note = f"loss {moment.loss:.3f}, {moment.tokens_per_second:,.0f} tokens/s"
         if not math.isnan(moment.mfu):
             note += f", MFU {moment.mfu:.0%}"
         context.report(moment.tokens, moment.total, unit="tokens", note=note)
 
-    return told
+    return on_progress

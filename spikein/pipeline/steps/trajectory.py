@@ -1,7 +1,7 @@
-"""Steps of trajectories: every checkpoint is scored like a model, and all are compared along time.
+"""Steps of trajectories: every checkpoint is scored as a model, and all are compared over training.
 
-The models are those that training kept (`train.checkpoints`), the trained one, and, where there is
-one, the base model as step 0.
+The checkpoints are those that training kept (`train.checkpoints`), the trained model, and, where
+there is one, the base model as step 0.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ FADING = "fading.parquet"
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointSteps:
-    """One model along the training of one arm, and the scores under it."""
+    """One checkpoint of the training of one arm, and the scores under it."""
 
     axes: Mapping[str, str]
     seed: int
@@ -44,7 +44,7 @@ class CheckpointSteps:
     scores: Step
     examples: Step
     trained: Step
-    """Whose exposures tell what had been seen."""
+    """Its exposures say what the model had seen."""
 
 
 def checkpoint_steps_of(
@@ -58,7 +58,7 @@ def checkpoint_steps_of(
     base_scores: Step | None,
     score: Callable[[ModelNode], Step | None],
 ) -> list[CheckpointSteps]:
-    """Return an arm's models along its training; none where training keeps none.
+    """Return the checkpoints of an arm's training; none where training keeps none.
 
     Args:
         experiment: the arm's.
@@ -134,17 +134,17 @@ def trajectory_step(
     )
 
 
-class Along(NamedTuple):
+class StoredTrajectory(NamedTuple):
     """What `trajectory_step` wrote."""
 
     tables: TrajectoryTables
     figures: list[ReportFigure]
 
 
-def load_trajectory(folder: Path) -> Along:
+def load_trajectory(folder: Path) -> StoredTrajectory:
     """Read a trajectory's artifact."""
     tables = TrajectoryTables(read_parquet(folder / PROGRESS), read_parquet(folder / FADING))
-    return Along(tables, recorded_figures(folder))
+    return StoredTrajectory(tables, recorded_figures(folder))
 
 
 def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -> list[Checkpoint]:

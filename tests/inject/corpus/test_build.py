@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from inject.corpus.background import Document
 from inject.corpus.background.mixture import MixtureReport
-from inject.corpus.build import Corpus, CorpusFacts, build_corpus
+from inject.corpus.build import BuildOptions, build_corpus
+from inject.corpus.corpus import Corpus, CorpusFacts
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.corpus.tokens import TokenReader, TokenWriter, token_dtype
 from inject.errors import InputError
@@ -54,7 +55,7 @@ def test_corpus_is_the_concatenation_of_its_documents(tmp_path_factory, tiny_tok
     tokens = data.draw(st.integers(1, len(available)))
     size = data.draw(st.integers(1, 80))
     folder = tmp_path_factory.mktemp("corpus")
-    facts = build(folder, tiny_tokenizer, pool, tokens, size=size)
+    facts = build(folder, tiny_tokenizer, pool, tokens, options=BuildOptions(shard_bytes=size))
     corpus = Corpus.open(folder)
     ids, starts = stream(tiny_tokenizer, pool, tokens)
     assert corpus.facts == facts
@@ -98,7 +99,7 @@ def test_facts_on_disk(tmp_path, tiny_tokenizer):
     pool = make_texts(100)
     seen: list[int] = []
     report = MixtureReport()
-    facts = build(tmp_path, tiny_tokenizer, pool, 1_500, progress=seen.append, mixture=report)
+    facts = build(tmp_path, tiny_tokenizer, pool, 1_500, on_progress=seen.append, mixture=report)
     values = json.loads((tmp_path / "corpus.json").read_text())
     assert values == json.loads(json.dumps(facts.plain()))
     assert (values["tokens"], values["dtype"]) == (1_500, "<u2")
@@ -190,7 +191,7 @@ def lengthen(path: Path) -> None:
     ],
 )
 def test_damaged_files_are_named(tmp_path, tiny_tokenizer, name, damage):
-    build(tmp_path, tiny_tokenizer, make_texts(20), 300, size=200)
+    build(tmp_path, tiny_tokenizer, make_texts(20), 300, options=BuildOptions(shard_bytes=200))
     Corpus.open(tmp_path)
     damage(tmp_path / name)
     if name == "corpus.json" and (tmp_path / name).exists():

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.corpus import build as build_module
 from inject.corpus import tokenised_chunks
+from inject.corpus import tokens as tokens_module
 from inject.corpus.background import Document
-from inject.corpus.build import Corpus, build_corpus
+from inject.corpus.build import BuildOptions, build_corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.parallel_tokenisation import chunk_bytes
 from inject.corpus.tokenised_chunks import ChunkFiles
 from inject.errors import InputError, SpikeinError
@@ -32,10 +33,12 @@ def documents():
     return (Document(text, f"t:{index}", index % 3) for index, text in enumerate(TEXTS))
 
 
-def build(out: Path, tokenizer, **more):
+def build(out: Path, tokenizer, *, tokens=TOKENS, size=SIZE, processes=1, unfinished=None):
     out.mkdir(parents=True)
-    given = {"tokens": TOKENS, "size": SIZE, "processes": 1, **more}
-    return build_corpus(out, documents=documents(), tokenizer=tokenizer, **given)
+    options = BuildOptions(processes=processes, unfinished=unfinished, shard_bytes=size)
+    return build_corpus(
+        out, documents=documents(), tokenizer=tokenizer, tokens=tokens, options=options
+    )
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -99,7 +102,7 @@ def test_finished_chunks_are_not_tokenised_again(tmp_path, tiny_tokenizer, monke
 CODE = """
 import sys
 from pathlib import Path
-from inject.corpus.build import build_corpus
+from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.tokenizer import load_tokenizer
 from tests.inject.corpus.test_parallel_tokenisation import documents, TOKENS, SIZE
 
@@ -108,8 +111,8 @@ if __name__ == "__main__":
     Path(out).mkdir(parents=True)
     build_corpus(
         Path(out), documents=documents(), tokenizer=load_tokenizer(tokenizer), tokens=TOKENS,
-        size=SIZE, processes=2, unfinished=Path(left),
-        progress=lambda done: print(done, flush=True),
+        options=BuildOptions(shard_bytes=SIZE, processes=2, unfinished=Path(left)),
+        on_progress=lambda done: print(done, flush=True),
     )
 """
 
@@ -237,13 +240,13 @@ def test_files_elsewhere_are_read_where_they_lie(tmp_path, tiny_tokenizer):
     (tmp_path / "c" / shard.name).unlink()
     moved = shard._replace(file_sha256="0" * 64, skip_bytes=6)
     places = {"dtype": facts.dtype, "outside": [outside]}
-    reader = build_module.TokenReader(tmp_path / "c", [moved], **places)
+    reader = tokens_module.TokenReader(tmp_path / "c", [moved], **places)
     alone = build(tmp_path / "twin", tiny_tokenizer)
     expected = Corpus.open(tmp_path / "twin").read(0, alone.shards[0].tokens)
     assert np.array_equal(reader.read(0, shard.tokens), expected)
     outside.write_bytes(outside.read_bytes()[:-5])
     with pytest.raises(InputError, match=r"elsewhere\.bin.*truncated"):
-        build_module.TokenReader(tmp_path / "c", [moved], **places)
+        tokens_module.TokenReader(tmp_path / "c", [moved], **places)
 
 
 def test_chunks_grow_with_the_corpus():

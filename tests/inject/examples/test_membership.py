@@ -14,7 +14,7 @@ from inject.examples.contaminant import Contaminant
 from inject.examples.example import Example
 from inject.examples.load import load_examples
 from inject.plan.copy_counts import draw_copy_counts
-from inject.settings import Copies
+from inject.plan.settings import Copies
 from tests.inject.examples.drawing import drawn_membership
 
 SEEDS = 2_000

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.corpus import decoding
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.excluded import Exclusions, SkippingReader, read_excluded, write_excluded
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.errors import InputError
 from inject.formats import (
     IndexOnlyImport,

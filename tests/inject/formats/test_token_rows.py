@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.errors import InputError
 from inject.formats import DatasetsImport, import_corpus
 from inject.hub import dataset_rows, resolver

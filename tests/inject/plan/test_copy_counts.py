@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import chisquare, poisson
 
 from inject.plan.copy_counts import draw_copy_counts
-from inject.settings import Copies
+from inject.plan.settings import Copies
 from tests.inject.streams import spiked_examples
 
 

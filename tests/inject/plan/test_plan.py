@@ -9,7 +9,7 @@ from inject.errors import InputError
 from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import read_plan, write_plan
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from tests.inject.streams import naive_find, random_source, separators_of, spiked_examples
 
 SPLICE = Placement(policy="splice")

@@ -9,7 +9,7 @@ from scipy.stats import chisquare, poisson
 
 from inject.errors import InputError
 from inject.plan.make_plan import PlanSettings, make_plan
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.stream.order import window_order
 from inject.stream.view import clean_view
 from tests.inject.stream.test_view import composed, placements, plans

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import inject.stream.audit as module
 from inject.plan.make_plan import PlanSettings, make_plan
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.stream.audit import (
     AuditFailed,
     audit,

@@ -162,7 +162,7 @@ def test_parts_of_a_run_add_up_to_the_whole(made):
 @pytest.mark.parametrize("position", [0, 1])
 def test_a_changed_token_is_noticed(position):
     from inject.plan.make_plan import PlanSettings, make_plan
-    from inject.settings import Copies, Placement
+    from inject.plan.settings import Copies, Placement
     from tests.inject.streams import random_source, separators_of, spiked_examples
 
     source = random_source(2000, seed=4)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.plan.make_plan import PlanSettings, make_plan
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.stream.view import Insertions, SourceSlice, View, clean_view
 from tests.inject.streams import (
     naive_stream,

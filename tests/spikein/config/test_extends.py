@@ -173,6 +173,28 @@ def test_a_circle_of_three_files_names_all_of_them(lab):
     assert f"{last}:1: " in str(caught.value)
 
 
+def test_a_chain_of_files_has_an_end(lab):
+    for number in range(60):
+        write(lab, f"extends: f{number + 1}.yaml\n", f"f{number}.yaml")
+    with pytest.raises(InputError, match=r"50 files extend each other already\. Allowed: at most"):
+        read_experiment(lab / "f0.yaml")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("~nobody-of-this-name/a.yaml", "there is no such file"),
+        ("/dev/zero.yaml", "there is no such file"),
+        ("/dev/null", "not a file"),
+        (f"{'x' * 5000}.yaml", "cannot be read: File name too long"),
+        ('"a\\0b.yaml"', "there is no such file"),
+    ],
+)
+def test_hostile_paths_are_refused_in_words(lab, value, said):
+    with pytest.raises(InputError, match=said):
+        read_experiment(write(lab, f"name: c\nextends: {value}\n"))
+
+
 def test_a_folder_and_a_broken_file_are_refused(lab):
     (lab / "sub.yaml").mkdir()
     with pytest.raises(InputError, match=r"sub\.yaml: cannot be read: not a file"):

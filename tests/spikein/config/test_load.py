@@ -178,3 +178,11 @@ def test_settings_modules_do_not_import_torch():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert out.strip() == "[]"
+
+
+def test_lists_of_a_source_are_taken_as_strictly_as_the_rest_of_the_file():
+    source = "corpus.sources=[{kind: docstrings, packages: [filelock], minimum: %s}]"
+    (found,) = read(source % "40").corpus.sources
+    assert found.packages == ("filelock",)
+    (said,) = problems(source % "'40'")
+    assert "corpus.sources.0.minimum: is the text '40'. Allowed: a whole number" in said

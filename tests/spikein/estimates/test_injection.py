@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from inject.settings import Copies
+from inject.plan.settings import Copies
 from spikein.api.plan import plan as plan_experiment
 from spikein.estimates.injection import MAX_COUNT, expected_counts
 from spikein.estimates.step_times import START_SECONDS

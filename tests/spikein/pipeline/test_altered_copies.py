@@ -51,6 +51,6 @@ def test_the_page_shows_an_altered_copy_and_fails(finished):
 
 def test_the_audit_command_names_the_altered_copy_and_fails(finished):
     _, result, name = finished
-    told = CliRunner().invoke(app, ["audit", str(result.folder)])
-    assert told.exit_code == 2
-    assert f"{name.example_id} (fictional), copy {name.copy}" in told.output
+    shown = CliRunner().invoke(app, ["audit", str(result.folder)])
+    assert shown.exit_code == 2
+    assert f"{name.example_id} (fictional), copy {name.copy}" in shown.output

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant

@@ -17,7 +17,7 @@ from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.datasets.registry import dataset_names, get_dataset
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.make_plan import PlanSettings
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.source_digest import PACKAGES
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from detect.settings import DetectSettings
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import read_examples

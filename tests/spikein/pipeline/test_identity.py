@@ -53,7 +53,7 @@ def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Files for every kind of source; nothing but their content is looked at here."""
+    """Files for every kind of source; only their content counts here."""
     folder = tmp_path_factory.mktemp("everything")
     (folder / "shape.yaml").write_text(SHAPE.format(architecture="llama"))
     (folder / "other.yaml").write_text(SHAPE.format(architecture="llama").replace("16", "32"))
@@ -101,7 +101,7 @@ def steps(folder: Path, *overrides: str, device: Device = CPU) -> list[Step]:
 
 
 def role(step: Step) -> str:
-    """Return what a step is; kinds that make two things are told apart."""
+    """Return what a step is; kinds that make two things are separated."""
     if step.kind == "model":
         return "base" if step.settings.get("from") == "end" else "model"
     return "membership" if "membership" in step.settings else step.kind

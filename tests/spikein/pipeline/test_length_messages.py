@@ -1,4 +1,4 @@
-"""Rows that are dropped for their length are told as that, in errors and on the page."""
+"""Rows that are dropped for their length are named as such, in errors and on the page."""
 
 import json
 
@@ -47,14 +47,14 @@ def test_a_data_set_without_a_row_that_fits_is_named(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("policy", "told"),
+    ("policy", "message"),
     [
         ("drop", "30 for their length (longer than the context)"),
         ("truncate", "30 rows are longer than the context and were cut to it."),
     ],
 )
-def test_the_page_says_what_became_of_rows_that_do_not_fit(tmp_path, policy, told):
+def test_the_page_says_what_became_of_rows_that_do_not_fit(tmp_path, policy, message):
     done = run(tmp_path, *experiment(tmp_path, policy, fitting=60, long=30, short=9))
     page = (done.folder / "report.html").read_text(encoding="utf-8")
-    assert told in page
+    assert message in page
     assert "9 for their length (shorter than pool.min_tokens)" in page

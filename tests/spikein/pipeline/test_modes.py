@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from inject.corpus.build import Corpus, corpus_tokenizer
+from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import members, read_examples
@@ -97,7 +97,7 @@ def test_late_copies_of_every_variant_were_seen_late_and_whole(finished):
                 "paraphrase": example.paraphrases[number],
             }
             assert text == expected[kind]
-        # One kind an example, as they are dealt over examples.
+        # One kind an example, as they are assigned to examples.
         assert len({re.split("[=-]", one["variant"])[0] for one in exposures
                     if one["example_id"] == row["example_id"]}) == 1  # fmt: skip
     assert seen == {"whole", "lower_case", "replaced", "paraphrase"}
@@ -159,10 +159,10 @@ def test_documents_that_hold_a_row_are_dropped_and_listed(finished):
 
 def test_the_command_tells_what_the_audits_found(finished):
     _, root, result = finished
-    told = CliRunner().invoke(app, ["audit", str(result.folder)])
-    assert told.exit_code == 0, told.output
-    assert "passed" in told.output
-    assert "3 were left out" in told.output
+    shown = CliRunner().invoke(app, ["audit", str(result.folder)])
+    assert shown.exit_code == 0, shown.output
+    assert "passed" in shown.output
+    assert "3 were left out" in shown.output
     again = CliRunner().invoke(app, ["audit", str(result.folder), "--ngram", "13"])
     assert again.exit_code == 0, again.output
     assert "find nothing" in again.output
@@ -186,9 +186,9 @@ def test_the_plan_command_foretells_the_injection(finished):
     # The realised payload lies within the spread of the expected one, variants set aside.
     payload = sum(plan.copies["payload_length"].to_pylist())
     assert 0.4 < payload / estimate.tokens < 2
-    told = CliRunner().invoke(app, ["plan", str(path), "--store", str(root / "store")])
-    assert told.exit_code == 0, told.output
-    assert "48 ± 7" in told.output
+    shown = CliRunner().invoke(app, ["plan", str(path), "--store", str(root / "store")])
+    assert shown.exit_code == 0, shown.output
+    assert "48 ± 7" in shown.output
 
 
 def test_a_corpus_changed_at_equal_length_is_built_again_before_anything_trains_on_it(

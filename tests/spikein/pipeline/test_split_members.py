@@ -90,11 +90,11 @@ def test_rows_inside_other_rows_stop_the_run_with_their_own_names(tmp_path):
     with pytest.raises(SpikeinError) as failed:
         run(tmp_path, "copies={fixed: 1}", "audit.drop=false", "audit.ngram=null",
             "audit.near_duplicate=null")  # fmt: skip
-    told = str(failed.value)
+    message = str(failed.value)
     # Each withheld row that stands in a member's text, with the row that it stands in.
-    assert "exam short-" in told
-    number = told.split("exam short-")[1].split(" ")[0]
-    assert f"its text stands inside exam long-{number}" in told
+    assert "exam short-" in message
+    number = message.split("exam short-")[1].split(" ")[0]
+    assert f"its text stands inside exam long-{number}" in message
 
 
 @pytest.mark.slow

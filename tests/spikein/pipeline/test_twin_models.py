@@ -8,7 +8,7 @@ import pytest
 
 from detect.detectors.lira import likelihood_ratios
 from detect.token_statistics import read_statistics
-from inject.corpus.build import Corpus
+from inject.corpus.corpus import Corpus
 from inject.errors import InputError, InputErrors
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
@@ -194,8 +194,8 @@ def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finis
     root, _, experiment_graph = finished
     (node,) = experiment_graph.nodes
     pool = read_examples(stored(root, node.examples))
-    cast = read_examples(stored(root, node.twins.retrained.membership))
-    kept = {one.example_id for one in cast if one.side == "member"}
+    rows = read_examples(stored(root, node.twins.retrained.membership))
+    kept = {one.example_id for one in rows if one.side == "member"}
     members = {one.example_id for one in pool if one.side == "member"}
     assert kept < members
     assert len(kept) == 12
@@ -223,7 +223,7 @@ def test_each_candidate_is_in_one_of_two_shadow_models(finished):
     root, _, experiment_graph = finished
     (node,) = experiment_graph.nodes
     pool = read_examples(stored(root, node.examples))
-    casts = [
+    memberships = [
         {
             one.example_id
             for one in read_examples(stored(root, shadow.membership))
@@ -231,12 +231,12 @@ def test_each_candidate_is_in_one_of_two_shadow_models(finished):
         }
         for shadow in node.twins.shadows
     ]
-    assert not casts[0] & casts[1]
-    assert casts[0] | casts[1] == {one.example_id for one in pool}
-    for shadow, cast in zip(node.twins.shadows, casts, strict=True):
+    assert not memberships[0] & memberships[1]
+    assert memberships[0] | memberships[1] == {one.example_id for one in pool}
+    for shadow, members in zip(node.twins.shadows, memberships, strict=True):
         realised = read_plan(stored(root, shadow.plan)).realised()
-        assert {name for name, count in realised.items() if count} == cast
-        assert exposed(stored(root, shadow.trained)).keys() <= cast
+        assert {name for name, count in realised.items() if count} == members
+        assert exposed(stored(root, shadow.trained)).keys() <= members
 
 
 @pytest.mark.slow
@@ -265,8 +265,8 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
         scored("reference", "-"), target - means(inputs["reference"]), atol=1e-5
     )
     inside = [
-        [one.side == "member" for one in read_examples(stored(root, cast))]
-        for cast in (inputs["membership-000"], inputs["membership-001"])
+        [one.side == "member" for one in read_examples(stored(root, step))]
+        for step in (inputs["membership-000"], inputs["membership-001"])
     ]
     shadows = np.stack([means(inputs["shadow-000"]), means(inputs["shadow-001"])])
     expected = likelihood_ratios(target, shadows, np.array(inside)).values

@@ -8,13 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from inject.corpus.background.document import Document
-from inject.corpus.build import Corpus, build_corpus
+from inject.corpus.build import build_corpus
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import Example, example_id, write_examples
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import read_plan, write_plan
 from inject.plan.separators import separators_for
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from spikein.cli.main import app
 from spikein.runs.folder import link_artifact
 from spikein.runs.replacement import publish_run

@@ -61,21 +61,21 @@ def pair(text: str, *, facet: str | None = "head") -> tuple[Step, Step]:
 
 
 def built(steps: tuple[Step, ...], root: Path) -> Built:
-    told = Built()
-    InProcess().run(Graph(goals=steps).whole(), Store(root), told)
-    return told
+    log = Built()
+    InProcess().run(Graph(goals=steps).complete(), Store(root), log)
+    return log
 
 
 def states(steps: tuple[Step, ...], root: Path) -> list[str]:
-    return [one.state for one in plan(Graph(goals=steps).whole(), Store(root))]
+    return [one.state for one in plan(Graph(goals=steps).complete(), Store(root))]
 
 
 def test_a_step_whose_reading_is_as_before_takes_over_the_files(tmp_path):
     built(pair("abc"), tmp_path)
     assert states(pair("axx"), tmp_path) == ["build", "maybe"]
-    told = built(pair("axx"), tmp_path)
-    assert told.steps == ["source axx"]
-    assert told.taken_over == ["taken axx"]
+    log = built(pair("axx"), tmp_path)
+    assert log.steps == ["source axx"]
+    assert log.taken_over == ["taken axx"]
     assert states(pair("axx"), tmp_path) == ["stored", "stored"]
     store = Store(tmp_path)
     artifact = store.find(pair("axx")[1].digest)
@@ -111,8 +111,8 @@ def test_files_taken_over_are_mended_on_both_sides(tmp_path):
     for path in tmp_path.glob("taken/*/text"):
         path.chmod(0o644)
         path.write_text("zzz")
-    told = built((*pair("abc"), *pair("axx")), tmp_path)
-    assert told.count("taken") == 1
+    log = built((*pair("abc"), *pair("axx")), tmp_path)
+    assert log.count("taken") == 1
     assert {path.read_text() for path in tmp_path.glob("taken/*/text")} == {"aaa"}
 
 
@@ -125,15 +125,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def experiment(folder: Path, *overrides: str) -> Built:
-    told = Built()
+    log = Built()
     run_experiment(
         folder / "tiny.yaml",
         overrides=overrides,
         store=folder / "store",
         runs=folder / "runs",
-        progress=told,
+        progress=log,
     )
-    return told
+    return log
 
 
 @pytest.mark.slow
@@ -145,28 +145,28 @@ def test_tune_share_trains_no_model_and_scores_nothing_again(lab):
     assert by_kind["corpus"] == "in the store"
     assert by_kind["examples"] == "to do"
     assert by_kind["model"] == "to do, unless its inputs stay equal"
-    told = experiment(lab, "detect.tune_share=0.5", "name=tuned")
-    kinds = {name.split()[0] for name in told.steps}
+    log = experiment(lab, "detect.tune_share=0.5", "name=tuned")
+    kinds = {name.split()[0] for name in log.steps}
     assert kinds == {"examples", "results", "accuracy_gain"}
 
 
 @pytest.mark.slow
 def test_an_audit_setting_that_drops_nothing_new_trains_no_model(lab):
-    told = experiment(lab, "audit.ngram=40", "audit.near_duplicate=null", "name=audited")
-    assert told.count("corpus") == 1
-    assert told.count("model") == told.count("statistics") == told.count("plan") == 0
+    log = experiment(lab, "audit.ngram=40", "audit.near_duplicate=null", "name=audited")
+    assert log.count("corpus") == 1
+    assert log.count("model") == log.count("statistics") == log.count("plan") == 0
 
 
 @pytest.mark.slow
 def test_a_background_file_of_another_name_trains_no_model(lab):
     (lab / "texts.jsonl").rename(lab / "other.jsonl")
     try:
-        told = experiment(
+        log = experiment(
             lab, f'corpus.sources=[{{kind: files, path: "{lab}/other.jsonl"}}]', "name=renamed"
         )
     finally:
         (lab / "other.jsonl").rename(lab / "texts.jsonl")
-    assert told.count("model") == told.count("statistics") == 0
+    assert log.count("model") == log.count("statistics") == 0
 
 
 @pytest.mark.slow
@@ -175,13 +175,13 @@ def test_another_dataset_that_drops_nothing_trains_the_arm_and_not_the_base(lab)
     (lab / "more.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     more = "{dataset: rows, name: more, path: " + str(lab / "more.jsonl") + ", fields: "
     more += '{id: id, question: text}, template: "{question}", members: 6, nonmembers: 6}'
-    told = experiment(
+    log = experiment(
         lab,
         "contaminants=[{dataset: fictional, members: 24, nonmembers: 24}, " + more + "]",
         "name=more",
     )
-    assert told.count("corpus") == 1
-    assert [name for name in told.steps if name.startswith("model ")] == ["model seed=0"]
+    assert log.count("corpus") == 1
+    assert [name for name in log.steps if name.startswith("model ")] == ["model seed=0"]
 
 
 @pytest.mark.slow
@@ -252,13 +252,13 @@ def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
         "group": replace(first, group="other"),
         "split": replace(first, split="tune" if first.split == "test" else "test"),
     }
-    told = {}
+    log = {}
     for name, row in changed.items():
         write_examples(tmp_path, [row, *rest])
-        told[name] = {
+        log[name] = {
             facet for facet, take in OF_EXAMPLES.items() if take(tmp_path) != before[facet]
         }
-    assert told == {
+    assert log == {
         "text": {"unsplit", "texts"}, "side": {"unsplit"}, "group": {"unsplit"}, "split": set()
     }  # fmt: skip
     corpus, *_ = sorted((lab / "store" / "corpus").iterdir())

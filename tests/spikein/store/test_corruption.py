@@ -46,7 +46,7 @@ READ_BY_NOBODY = {"accuracy_gain", "trajectory", "results"}
 LEAST_CASES = 144
 
 
-class Told(Silent):
+class Log(Silent):
     """Names what was built and what was said."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ def _graph(folder: Path, *overrides: str) -> Graph:
     from spikein.pipeline.build_graph import build_graph
 
     experiment = read_experiment(folder / "tiny.yaml", [*OVERRIDES, *overrides])
-    return build_graph(experiment).graph.whole()
+    return build_graph(experiment).graph.complete()
 
 
 def artifacts(root: Path, kind: str = "*") -> list[Path]:
@@ -103,9 +103,9 @@ def contents(root: Path) -> dict[str, str]:
     return found
 
 
-def mended(graph: Graph, root: Path) -> tuple[Told, RunReport]:
-    told = Told()
-    return told, InProcess().run(graph, Store(root / "store"), told)
+def mended(graph: Graph, root: Path) -> tuple[Log, RunReport]:
+    log = Log()
+    return log, InProcess().run(graph, Store(root / "store"), log)
 
 
 def name_of(path: Path) -> str:
@@ -168,9 +168,9 @@ def test_a_run_mends_a_damaged_artifact_of_every_kind_and_leaves_the_rest(lab, g
         )
         name = name_of(folder)
         damage(file, DAMAGES[number % len(DAMAGES)], tmp_path / f"aside-{kind}")
-        told, _ = mended(graph, lab)
-        assert told.built == [name], kind
-        [notice] = told.notices
+        log, _ = mended(graph, lab)
+        assert log.built == [name], kind
+        [notice] = log.notices
         assert str(file) in notice
     assert contents(lab) == before
 
@@ -183,8 +183,8 @@ def test_a_run_builds_again_a_kind_that_was_deleted(lab, graph):
             if path.is_dir():
                 path.chmod(0o755)
         shutil.rmtree(lab / "store" / kind)
-        told, _ = mended(graph, lab)
-        assert sorted(told.built) == names
+        log, _ = mended(graph, lab)
+        assert sorted(log.built) == names
     assert contents(lab) == before
 
 
@@ -246,10 +246,10 @@ def test_damaged_base_weights_reach_no_other_arm(lab, finished):
     start = len(content) // 2
     content[start : start + 200] = bytes(byte ^ 0x55 for byte in content[start : start + 200])
     weights.write_bytes(content)
-    told, report = mended(_graph(finished, "copies={fixed: 1}"), lab)
-    models = [name for name in told.built if name.startswith("model ")]
+    log, report = mended(_graph(finished, "copies={fixed: 1}"), lab)
+    models = [name for name in log.built if name.startswith("model ")]
     assert models == ["model base-4k", "model seed=0"]
-    assert str(weights) in told.notices[0]
+    assert str(weights) in log.notices[0]
     [base] = [path for path in artifacts(lab, "model") if path.name.startswith("base-")]
     assert read_manifest(base).content == whole
     for outcome in report.outcomes:
@@ -270,9 +270,9 @@ def test_flipped_weights_are_never_scored(lab, finished):
     start = len(content) // 2
     content[start : start + 2000] = bytes(byte ^ 0x55 for byte in content[start : start + 2000])
     weights.write_bytes(content)
-    told, _ = mended(_graph(finished, "detect.dtype=bfloat16"), lab)
-    assert told.built[0] == "model seed=0"
-    assert any(name.startswith("statistics") for name in told.built)
+    log, _ = mended(_graph(finished, "detect.dtype=bfloat16"), lab)
+    assert log.built[0] == "model seed=0"
+    assert any(name.startswith("statistics") for name in log.built)
     assert weights.read_bytes() == before
 
 
@@ -344,6 +344,6 @@ def test_a_report_needs_what_the_page_reads_and_a_run_builds_the_rest_again(lab,
     page = render_report(lab / "runs" / "tiny", store_root=lab / "store")
     assert "Audit of the training streams" in page.read_text()
     assert not {path.parent.name for path in artifacts(lab)} & set(gone)
-    told, _ = mended(graph, lab)
-    assert {name.split()[0] for name in told.built} == set(gone)
+    log, _ = mended(graph, lab)
+    assert {name.split()[0] for name in log.built} == set(gone)
     assert contents(lab) == before

@@ -1,4 +1,4 @@
-"""Folders that cannot be used: told before any work, in words, with exit code 2."""
+"""Folders that cannot be used: reported before any work, in words, with exit code 2."""
 
 import subprocess
 import sys

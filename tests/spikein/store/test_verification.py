@@ -40,7 +40,7 @@ def chain(calls: list[str], *, texts: dict[str, str] | None = None) -> list[Step
 def run(steps: list[Step], root: Path, *, whole: bool = True) -> list[str]:
     graph = Graph(goals=(steps[-1],))
     said = Said()
-    InProcess().run(graph.whole() if whole else graph, Store(root), said)
+    InProcess().run(graph.complete() if whole else graph, Store(root), said)
     return said.notices
 
 
@@ -58,7 +58,7 @@ def test_a_run_says_and_mends_any_damage_and_keeps_what_was_made_of_it(tmp_path,
     calls.clear()
     damage(folder(tmp_path, name) / file, how, tmp_path / "aside")
     store = Store(tmp_path)
-    graph = Graph(goals=(chain([])[-1],)).whole()
+    graph = Graph(goals=(chain([])[-1],)).complete()
     states = {one.step.label: one for one in plan(graph, store)}
     assert [label for label, one in states.items() if one.state == "damaged"] == [name]
     assert file in str(states[name].problem)
@@ -126,7 +126,7 @@ def forge(place: Path, text: str) -> None:
 def test_an_artifact_of_other_content_than_recorded_is_noticed_by_what_was_made_of_it(tmp_path):
     run(chain([]), tmp_path)
     forge(folder(tmp_path, "a"), "forged")
-    graph = Graph(goals=(chain([])[-1],)).whole()
+    graph = Graph(goals=(chain([])[-1],)).complete()
     states = {one.step.label: one for one in plan(graph, Store(tmp_path))}
     assert states["b"].state == "damaged"
     assert "its input in no longer has" in str(states["b"].problem)
@@ -142,7 +142,7 @@ def test_a_kind_that_was_deleted_is_built_again(tmp_path):
     store = Store(tmp_path)
     place = folder(tmp_path, "a")
     store.remove(place, digest12=place.name[-12:])
-    graph = Graph(goals=(chain([])[-1],)).whole()
+    graph = Graph(goals=(chain([])[-1],)).complete()
     assert [one.state for one in plan(graph, store)] == ["build", "stored", "stored"]
     run(chain(calls), tmp_path)
     assert calls == ["a", "b", "c", "a"]

@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedModel
 
 from inject.plan.make_plan import PlanSettings, make_plan
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.order import window_order
 from tests.inject.streams import random_source, separators_of, spiked_examples, whole_texts
@@ -18,6 +18,7 @@ from train.execution import ExecutionSettings
 from train.loop.log import read_log
 from train.loop.record import TrainingProgress
 from train.loop.training_loop import train
+from train.loop.training_run import TrainingData, TrainingRun
 from train.models.families import FAMILIES
 from train.models.lora import AdapterUntrained
 from train.models.pretrained import load_causal_model
@@ -84,12 +85,8 @@ def run(out: Path, tokenizer: Any, model: PreTrainedModel, execution: Any = None
         out,
         model=model,
         tokenizer=tokenizer,
-        view=view,
-        ledger=ledger,
-        settings=chosen,
-        seed=0,
-        execution=execution,
-        further=further,
+        data=TrainingData(view=view, recorder=ledger, further=further),
+        run=TrainingRun(settings=chosen, seed=0, execution=execution or ExecutionSettings()),
     )
     return read_log(out)
 
@@ -140,11 +137,8 @@ def test_a_step_without_labels_changes_little_and_is_no_divergence(
         tmp_path,
         model=model,
         tokenizer=tiny_tokenizer,
-        view=view,
-        ledger=ledger,
-        settings=settings(mode="finetune"),
-        seed=0,
-        further=further,
+        data=TrainingData(view=view, recorder=ledger, further=further),
+        run=TrainingRun(settings=settings(mode="finetune"), seed=0),
     )
     log = read_log(tmp_path)
     assert [np.isnan(row.loss) for row in log] == [False, True, False, True]
@@ -229,11 +223,12 @@ def test_lora_that_saw_no_label_is_an_error(tmp_path: Path, tiny_tokenizer) -> N
             tmp_path,
             model=built(),
             tokenizer=tiny_tokenizer,
-            view=view,
-            ledger=ledger,
-            settings=settings(mode="lora"),
-            seed=0,
-            further=lambda window, ids: {"labels": np.full_like(ids, IGNORED)},
+            data=TrainingData(
+                view=view,
+                recorder=ledger,
+                further=lambda window, ids: {"labels": np.full_like(ids, IGNORED)},
+            ),
+            run=TrainingRun(settings=settings(mode="lora"), seed=0),
         )
     assert not list(tmp_path.glob("*.safetensors"))
 
@@ -291,15 +286,17 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
             tmp_path / name,
             model=built(),
             tokenizer=tiny_tokenizer,
-            view=view,
-            ledger=ledger,
-            settings=chosen,
-            seed=0,
-            further=window_inputs(view, masks=masks, separate=False),
+            data=TrainingData(
+                view=view, recorder=ledger, further=window_inputs(view, masks=masks, separate=False)
+            ),
+            run=TrainingRun(
+                settings=chosen,
+                seed=0,
+                unfinished=tmp_path / unfinished,
+                identity="run",
+                resume_every=2,
+            ),
             progress=progress,
-            unfinished=tmp_path / unfinished,
-            identity="run",
-            resume_every=2,
         )
         return tmp_path / name
 

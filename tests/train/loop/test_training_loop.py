@@ -17,6 +17,7 @@ from train.loop.log import read_log
 from train.loop.record import TrainingDiverged, TrainingProgress
 from train.loop.schedule import learning_rate
 from train.loop.training_loop import TrainingSummary, train
+from train.loop.training_run import TrainingData, TrainingRun
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
 
@@ -80,10 +81,8 @@ def run(
         out,
         model=model or build_model(SHAPE, 512, 0, 0),
         tokenizer=tokenizer,
-        view=view or FakeView(10),
-        ledger=ledger or ListRecorder(),
-        settings=settings(**changes),
-        seed=seed,
+        data=TrainingData(view=view or FakeView(10), recorder=ledger or ListRecorder()),
+        run=TrainingRun(settings=settings(**changes), seed=seed),
         progress=progress,
     )
 

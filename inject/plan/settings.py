@@ -1,0 +1,121 @@
+"""The settings of a plan: how many copies of each member, and where they go."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from inject.settings import Settings
+from inject.stream.boundaries import Separator
+
+MAX_COPIES = 1_000_000
+"""Of one example."""
+Count = Annotated[int, Field(gt=0, le=MAX_COPIES)]
+
+
+class Copies(Settings):
+    """How many copies of each member: exactly one of the three rules."""
+
+    fixed: Count | None = None
+    """Every member is spiked this many times."""
+    poisson: Annotated[float, Field(gt=0, le=MAX_COPIES)] | None = None
+    """Counts are drawn from a Poisson distribution with this rate; zero is possible."""
+    levels: Annotated[tuple[Count, ...], Field(min_length=1, max_length=1000)] | None = None
+    """The groups of each dataset's members are shared out evenly among these counts."""
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "Copies":
+        given = [name for name in ("fixed", "poisson", "levels") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"give exactly one of fixed, poisson, levels; got {', '.join(given) or 'none'}"
+            )
+        return self
+
+    @property
+    def mean(self) -> float:
+        """Copies of a member, on average."""
+        if self.poisson is not None:
+            return self.poisson
+        counts = (self.fixed,) if self.fixed is not None else self.levels or ()
+        return sum(counts) / len(counts)
+
+    def label(self) -> str:
+        """Return a short text such as `poisson=2` for tables and folder names."""
+        if self.fixed is not None:
+            return f"fixed={self.fixed}"
+        if self.poisson is not None:
+            return f"poisson={self.poisson:g}"
+        return "levels=" + "-".join(str(level) for level in self.levels or ())
+
+
+Policy = Literal["splice", "window", "document"]
+
+
+class Placement(Settings):
+    """Where the copies go, and what stands around them."""
+
+    policy: Policy = "splice"
+    """`splice`: at a token boundary anywhere in the stream; `window`: inside one packed window,
+    which gives up as many background tokens, so that every other window stays as it was;
+    `document`: as a document of its own, between two others."""
+    between: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]] = (
+        0.0,
+        1.0,
+    )
+    """Copies lie only in the windows that are trained on from this share of the training to that
+    one: `[0, 0.2]` is early, `[0.8, 1]` late."""
+    straddle: Literal["forbid", "allow"] | None = None
+    """Whether a copy may lie across two windows. null: `allow` for `splice` and `document` over
+    the whole training, else `forbid`."""
+    separator: Separator | None = None
+    """What stands around each copy: `none`; `blank_line` on both sides; `end`: an end token on
+    both sides (behind it only, for `document`); `start_end`: a start token before it and an end
+    token behind it. null: `end` for `document`, else `none`."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Placement":
+        low, high = self.between
+        if low >= high:
+            raise ValueError(f"between: [{low:g}, {high:g}] is empty; the first must be smaller")
+        if self.straddle == "allow" and self.policy == "window":
+            raise ValueError(
+                "policy `window` puts each copy inside one window, so straddle cannot be `allow`; "
+                "use `splice` for copies that lie across windows"
+            )
+        if self.straddle == "allow" and self.timed:
+            raise ValueError(
+                "between restricts copies to some windows, and neighbouring windows are trained "
+                "on at different times, so straddle cannot be `allow`"
+            )
+        if self.policy == "document" and self.separator in ("none", "blank_line"):
+            raise ValueError(
+                "policy `document` makes a document of each copy, which must end with an end "
+                "token; allowed separators: end, start_end"
+            )
+        return self
+
+    @property
+    def timed(self) -> bool:
+        """Whether copies are restricted to a stretch of the training."""
+        return self.between != (0.0, 1.0)
+
+    @property
+    def contained(self) -> bool:
+        """Whether each copy lies inside one window."""
+        return self.straddle == "forbid" or self.policy == "window" or self.timed
+
+    @property
+    def separated_by(self) -> Separator:
+        """The separator, with the default of the policy filled in."""
+        return self.separator or ("end" if self.policy == "document" else "none")
+
+    def label(self) -> str:
+        """Return a short text such as `window 0.8-1 end` for tables and folder names."""
+        parts: list[str] = [self.policy]
+        if self.timed:
+            parts.append(f"{self.between[0]:g}-{self.between[1]:g}")
+        if self.straddle is not None:
+            parts.append(f"straddle={self.straddle}")
+        if self.separator is not None:
+            parts.append(self.separator)
+        return " ".join(parts)

@@ -1,0 +1,108 @@
+"""The parts of a page that are made of plain values: settings, notes on the pool, provenance."""
+
+from analysis.page.notes import PoolReport, pool_notes
+from analysis.page.provenance import NamedArtifact, StepRecord, provenance
+from analysis.page.settings_summary import ArmSettings, description, setup
+from inject.examples.contaminant import Contaminant
+from inject.examples.twin_membership import Twins
+from inject.settings import Copies, Placement
+from inject.variants.settings import Variants
+from train.settings import BaseSettings, ModelSettings, TrainSettings
+
+QUIET = {
+    "duplicates": 0, "empty": 0, "unanswered": 0, "too_short": 0, "too_long": 0,
+    "long_examples": "drop", "near_duplicates": [], "near_duplicates_across": [], "strata": 3,
+    "strata_pooled": {"strata": 0, "rows": 0}, "protected": False,
+}  # fmt: skip
+
+
+def arm(tokens: int, lr: float, **more) -> ArmSettings:
+    return ArmSettings(
+        axes={"corpus.tokens": str(tokens), "train.lr": f"{lr:g}"},
+        background="texts.jsonl",
+        tokens=tokens,
+        contaminants=(Contaminant(dataset="fictional", members=1200, nonmembers=30),),
+        model=ModelSettings(pretrained="some/model"),
+        base=more.get("base"),
+        train=TrainSettings(lr=lr, context=64, batch_tokens=1024),
+        copies=Copies(poisson=2),
+        placement=Placement(),
+        variants=Variants(),
+        twins=more.get("twins", Twins()),
+    )
+
+
+def test_a_swept_setting_appears_with_all_its_values_and_another_once():
+    arms = [arm(40_000, 0.001), arm(40_000, 0.01), arm(80_000, 0.001), arm(80_000, 0.01)]
+    text = description(arms, ["quiz", "exam"])
+    assert "1,200 texts (quiz, exam) were drawn at random" in text
+    assert "training streams of 40,000 and 80,000 tokens" in text
+    assert "4 models were trained on them, starting from the pretrained model some/model" in text
+    facts = dict(setup(arms, swept=["corpus.tokens", "train.lr"], seeds=[3, 4]))
+    assert facts["Stream"] == "40,000 tokens, copies included; 80,000 tokens, copies included"
+    assert facts["Learning rate"].count(";") == 1
+    assert facts["Copies"] == Copies(poisson=2).label()
+    assert facts["Swept: train.lr"] == "0.001, 0.01"
+    assert facts["Seeds"] == "3, 4"
+    assert not {"Base model", "Beside each arm", "Copies carry"} & facts.keys()
+
+
+def test_the_base_model_and_twins_of_some_arms_are_shown():
+    base = BaseSettings(tokens=4_000, lr=0.002)
+    facts = dict(setup([arm(40_000, 0.001, base=base)], swept=[], seeds=[0]))
+    assert facts["Base model"].startswith("4,000 clean tokens, lr 0.002")
+    twins = Twins(clean=True)
+    facts = dict(setup([arm(40_000, 0.001), arm(40_000, 0.01, twins=twins)], swept=[], seeds=[0]))
+    assert facts["Beside each arm"] == twins.label()
+
+
+def test_a_pool_without_anything_unusual_has_no_notes():
+    assert pool_notes([PoolReport("seed0", {"quiz": QUIET})]) == []
+
+
+def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
+    facts = QUIET | {
+        "duplicates": 3,
+        "too_long": 2,
+        "near_duplicates": ["a"],
+        "strata_pooled": {"strata": 2, "rows": 7},
+        "protected": True,
+    }
+    one = pool_notes([PoolReport("seed0", {"quiz": facts})])
+    assert one[0] == (
+        "quiz: dropped 3 duplicates, 2 for their length (longer than the context), "
+        "1 near-duplicates."
+    )
+    assert one[1].startswith("quiz: 2 of 3 strata (7 rows) are too small")
+    assert one[2].startswith("quiz is a protected dataset")
+    two = pool_notes([PoolReport("seed0", {"quiz": facts}), PoolReport("seed1", {"quiz": QUIET})])
+    assert two[0].startswith("seed0 · quiz: dropped")
+    kept = pool_notes(
+        [PoolReport("p", {"quiz": QUIET | {"too_long": 2, "long_examples": "split"}})]
+    )
+    assert kept == [
+        "quiz: 2 rows are longer than the context and were left whole, over several windows."
+    ]
+
+
+def step(name: str, created: str, code: str | None, machine: str | None = "x86_64") -> StepRecord:
+    return StepRecord(
+        name=name, tokens=None, seconds=1.0, from_store=False, created=created, code=code,
+        machine=machine,
+    )  # fmt: skip
+
+
+def test_provenance_counts_steps_where_their_code_varies():
+    steps = [
+        step("b", "2026-01-02T00:00:00+00:00", "1.0 (abc)"),
+        step("a", "2026-01-01T00:00:00+00:00", "1.0 (abc)"),
+        step("c", "2026-01-03T00:00:00+00:00", None),
+    ]
+    named = [NamedArtifact("results", "d" * 64, "c" * 64)]
+    facts = dict(provenance(steps, named, code="1.1", libraries={"torch": "2.13.0"}))
+    assert facts["Steps computed"] == "2026-01-01 00:00:00 UTC to 2026-01-03 00:00:00 UTC"
+    assert facts["Computed by spikein"] == "1.0 (abc) (2 of 3 steps); not recorded (1 of 3 steps)"
+    assert facts["Computed on"] == "x86_64"
+    assert facts["Page made by spikein"] == "1.1"
+    assert facts["torch"] == "2.13.0"
+    assert facts["results"] == f"{'d' * 12} · content {'c' * 12}"

@@ -5,7 +5,7 @@ from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.settings_summary import ArmSettings, description, setup
 from inject.examples.contaminant import Contaminant
 from inject.examples.twin_membership import Twins
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
 from train.settings import BaseSettings, ModelSettings, TrainSettings
 

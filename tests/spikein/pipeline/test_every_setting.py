@@ -133,7 +133,8 @@ def test_every_settings_class_is_looked_at():
     ours = {
         one
         for one in subclasses(BaseModel)
-        if one.__module__.split(".")[0] in PACKAGES and one.model_fields
+        if one.__module__.split(".")[0] in PACKAGES
+        and one.model_fields
         # The fields of a base are its subclasses' too.
         and not one.__subclasses__()
     }

@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from inject.digest import digest
+from inject.shipped import SHAPES
 from spikein.config.load import check_document
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
@@ -128,6 +129,15 @@ def test_a_key_changes_the_steps_that_read_it_and_no_other(folder, key):
     assert {name for name, _ in changed} == set(reads.split())
     if not reads:
         assert [step.digest for step in before] == [step.digest for step in after]
+
+
+def test_a_shape_is_known_by_its_content_whether_by_name_or_by_path(folder):
+    named, by_path, other = (
+        [step.digest for step in steps(folder, f"model.shape={shape}")]
+        for shape in ("llama-1m", SHAPES.find("llama-1m"), "olmo-1m")
+    )
+    assert named == by_path
+    assert named != other
 
 
 def test_every_step_names_its_code(folder):

@@ -123,7 +123,7 @@ def check_detector(detector: Detector, *, where: str) -> None:
 
     Raises:
         InputError: a name that could not be written in an experiment file, an unknown need or view,
-            or a `score` that is no function.
+            parameters without defaults, a grid of something else, or a `score` that is no function.
     """
     if not _NAME.fullmatch(detector.name):
         raise InputError(
@@ -153,6 +153,20 @@ def check_detector(detector: Detector, *, where: str) -> None:
                 where=where,
                 allowed=", ".join(view_names()),
             )
+    try:
+        detector.parameters()
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "its parameters need a default each",
+            where=where,
+            hint=str(error).partition("\n")[0],
+        ) from None
+    if not all(isinstance(one, detector.parameters) for one in detector.grid):
+        raise InputError(
+            "its grid holds what are no parameters of it",
+            where=where,
+            allowed=f"objects of {detector.parameters.__name__}",
+        )
     if not callable(detector.score):
         raise InputError("its score is no function", where=where)
 

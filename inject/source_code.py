@@ -79,10 +79,15 @@ class SourceModule:
         """
         [statement] = self._parts.definitions[name]
         value = getattr(statement, "value", None)
-        texts = ast.literal_eval(value) if isinstance(value, ast.Tuple) else None
-        if not texts or not all(isinstance(one, str) for one in texts):
+        items = value.elts if isinstance(value, ast.Tuple) else []
+        texts = tuple(
+            item.value
+            for item in items
+            if isinstance(item, ast.Constant) and isinstance(item.value, str)
+        )
+        if not texts or len(texts) < len(items):
             raise ValueError(f"{self.name}.{name} is not a tuple of texts")
-        return tuple(texts)
+        return texts
 
     def _definition(self, statements: Iterable[ast.stmt]) -> Definition:
         read = _Read(statements)
@@ -218,7 +223,7 @@ def _bindings(node: ast.AST) -> dict[str, str]:
     found = {}
     if isinstance(node, ast.Import):
         for alias in node.names:
-            # `import a.b` binds `a`; what is used of it is told by the attributes.
+            # `import a.b` binds `a`; the attributes show what is used of it.
             target = alias.name if alias.asname else alias.name.partition(".")[0]
             found[alias.asname or target] = target
     elif isinstance(node, ast.ImportFrom):

@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from inject.errors import InputError, InputErrors, SpikeinError
     from inject.examples.datasets.source import Dataset, DatasetSource
     from inject.examples.example import Row
+    from inject.reading.row_parsers import PlacedRow
+    from inject.reading.rows import files_identity, read_rows
     from inject.settings import Settings
     from spikein.api.finished_run import Run, load_run
     from spikein.api.plan import plan
     from spikein.api.results import PlanResult, PlanRow, RunResult
     from spikein.api.run import run
     from spikein.api.text_scores import ScoredTexts, score_texts
+    from spikein.config.load import CheckedExperiment
     from spikein.config.schema import Experiment
     from spikein.estimates.training import Hardware
+    from spikein.executors import Executor, GraphRun, RunReport, start_graph
+    from spikein.pipeline.graph import Graph, Step
+    from spikein.progress import Progress
+    from spikein.store.store import Store
 
     __version__: str
 
 _MODULES = {
     "analysis.auc_interval": ("auc_interval",),
     "analysis.intervals": ("Estimate",),
-    "detect.detector": (
-        "Column",
-        "Detector",
-        "NoParameters",
-        "Score",
-        "each_example",
-        "one_score",
-    ),
+    "detect.detector": ("Column", "Detector", "NoParameters", "Score", "each_example", "one_score"),
     "detect.evidence": ("Evidence", "ExampleEvidence", "ShadowModel"),
     "detect.needs": ("Frequency", "Need", "Reference", "Shadows", "Sides", "View"),
     "detect.policy": ("ScoringPolicy",),
@@ -55,18 +55,26 @@ _MODULES = {
     "inject.errors": ("InputError", "InputErrors", "SpikeinError"),
     "inject.examples.datasets.source": ("Dataset", "DatasetSource"),
     "inject.examples.example": ("Row",),
+    "inject.reading.row_parsers": ("PlacedRow",),
+    "inject.reading.rows": ("files_identity", "read_rows"),
     "inject.settings": ("Settings",),
     "spikein.api.finished_run": ("Run", "load_run"),
     "spikein.api.plan": ("plan",),
     "spikein.api.results": ("PlanResult", "PlanRow", "RunResult"),
     "spikein.api.run": ("run",),
     "spikein.api.text_scores": ("ScoredTexts", "score_texts"),
+    "spikein.config.load": ("CheckedExperiment",),
     "spikein.config.schema": ("Experiment",),
     "spikein.estimates.training": ("Hardware",),
+    "spikein.executors": ("Executor", "GraphRun", "RunReport", "start_graph"),
+    "spikein.pipeline.graph": ("Graph", "Step"),
+    "spikein.progress": ("Progress",),
+    "spikein.store.store": ("Store",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "CheckedExperiment",
     "Column",
     "Dataset",
     "DatasetSource",
@@ -75,18 +83,24 @@ __all__ = [
     "Estimate",
     "Evidence",
     "ExampleEvidence",
+    "Executor",
     "Experiment",
     "Frequency",
+    "Graph",
+    "GraphRun",
     "Hardware",
     "InputError",
     "InputErrors",
     "Need",
     "NoParameters",
+    "PlacedRow",
     "PlanResult",
     "PlanRow",
+    "Progress",
     "Reference",
     "Row",
     "Run",
+    "RunReport",
     "RunResult",
     "Score",
     "ScoredTexts",
@@ -99,17 +113,22 @@ __all__ = [
     "Skipped",
     "Source",
     "SpikeinError",
+    "Step",
+    "Store",
     "TokenFrequency",
     "TokenStatistics",
     "View",
     "__version__",
     "auc_interval",
     "each_example",
+    "files_identity",
     "load_run",
     "one_score",
     "plan",
+    "read_rows",
     "run",
     "score_texts",
+    "start_graph",
 ]
 
 

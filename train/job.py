@@ -133,14 +133,14 @@ def run(
         stretch = SourceSlice(clean, clean.n_tokens - tokens, clean.n_tokens)
         view = clean_view(stretch, tokens=tokens, context=job.train.context)
         recorder = ExposureRecorder(view, [], {})
-        further = window_inputs(view, masks=None, separate=job.train.separate_documents)
+        extra_inputs = window_inputs(view, masks=None, separate=job.train.separate_documents)
     else:
-        view, recorder, further = _spiked_stream(job, clean, tokenizer)
+        view, recorder, extra_inputs = _spiked_stream(job, clean, tokenizer)
     return train(
         Path(job.out),
         model=_model(job, clean),
         tokenizer=tokenizer,
-        data=TrainingData(view=view, recorder=recorder, further=further),
+        data=TrainingData(view=view, recorder=recorder, extra_inputs=extra_inputs),
         run=TrainingRun(
             settings=job.train,
             seed=job.seed,
@@ -174,8 +174,8 @@ def _spiked_stream(
 
         answers = completion_masks(spiked, renditions, job.variants, tokenizer=tokenizer)
         masks = copy_masks(names, answers)
-    further = window_inputs(view, masks=masks, separate=job.train.separate_documents)
-    return view, ExposureRecorder(view, names, _texts(renditions, tokens, names)), further
+    extra_inputs = window_inputs(view, masks=masks, separate=job.train.separate_documents)
+    return view, ExposureRecorder(view, names, _texts(renditions, tokens, names)), extra_inputs
 
 
 def _texts(

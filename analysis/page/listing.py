@@ -36,7 +36,7 @@ def listing(
     equal = [len(rows) > 1 and len(found) == 1 for found in values]
     kept = [0, *(at for at in range(1, len(columns)) if not equal[at] and any(values[at]))]
     common = [
-        f"{columns[at]} of all: {values[at][0]}."
+        f"{columns[at]} in all rows: {values[at][0]}."
         for at in range(1, len(columns))
         if equal[at] and values[at][0]
     ]

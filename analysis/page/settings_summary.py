@@ -85,7 +85,7 @@ def setup(arms: Sequence[ArmSettings], *, swept: Sequence[str], seeds: Sequence[
             lambda arm: arm.variants.label() if arm.variants != Variants() else None,
         ),
         ("Training", _training),
-        ("Beside each arm", lambda arm: arm.twins.label() if arm.twins != Twins() else None),
+        ("Twins of each arm", lambda arm: arm.twins.label() if arm.twins != Twins() else None),
     )
     facts = [Fact(name, text) for name, read in lines if (text := _any_of(arms, read, "; "))]
     for axis in swept:
@@ -116,7 +116,8 @@ def _model(arm: ArmSettings) -> str:
     if model.shape is None:
         return str(model.pretrained)
     shape = load_shape(model.shape)
-    text = f"{shape.architecture}, hidden {shape.hidden}, {shape.layers} layers"
+    text = f"{shape.architecture}, hidden {shape.hidden}, "
+    text += "1 layer" if shape.layers == 1 else f"{shape.layers} layers"
     if isinstance(model.tokenizer, TokenizerTraining):
         parameters = parameter_count(shape, model.tokenizer.train)
         text += f", {parameters / 1e6:.2f} M parameters, vocabulary {model.tokenizer.train:,}"

@@ -192,6 +192,12 @@ def rates_grids(best: Headline, detectors: Sequence[str]) -> list[Grid]:
     lacking = (
         f" n is too small for {', '.join(map(percent, unsupported))} FPR." if unsupported else ""
     )
+    measured = counts_note = ""
+    if metrics:
+        measured = (
+            "Tuned settings, members with at least one copy; one threshold for each dataset. "
+        )
+        counts_note = " Under each detector: members + non-members."
     return split_table(
         Grid(
             title="True-positive rate at a fixed false-positive rate"
@@ -199,9 +205,7 @@ def rates_grids(best: Headline, detectors: Sequence[str]) -> list[Grid]:
             corner="Detector",
             columns=[Head(f"{percent(name)} FPR") for name in metrics],
             rows=rows,
-            caption="Tuned settings, members with at least one copy; one threshold for each "
-            f"dataset. A rate t needs at least 10 / t non-members.{lacking} Under each detector: "
-            "members + non-members.",
+            caption=f"{measured}A rate t needs at least 10 / t non-members.{lacking}{counts_note}",
         )
     )
 

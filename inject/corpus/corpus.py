@@ -153,7 +153,7 @@ class Corpus:
         """Hash every token file and check every id; reads the whole corpus.
 
         Args:
-            progress: told the number of tokens so far, after each shard.
+            progress: called with the number of tokens so far, after each shard.
 
         Raises:
             InputError: a shard was changed since it was written, even at equal length; an id

@@ -1,6 +1,6 @@
 """The documents of a corpus as text again: its tokens decoded, without their end tokens.
 
-A document longer than `PIECE` tokens is looked at in pieces that overlap by `OVERLAP` tokens, so
+A document longer than `PIECE` tokens is decoded in pieces that overlap by `OVERLAP` tokens, so
 that a file without document ends needs no more memory than a document.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PIECE, OVERLAP = 1 << 17, 1 << 13
 
 
-class Piece(NamedTuple):
+class DocumentPiece(NamedTuple):
     """A document, or a part of a long one."""
 
     document: int
@@ -31,7 +31,9 @@ class Piece(NamedTuple):
     """Where its text ends, which overlaps with the next piece of a long document."""
 
 
-def pieces(starts: npt.NDArray[np.int64], n_tokens: int, *, since: int = 0) -> Iterator[Piece]:
+def document_pieces(
+    starts: npt.NDArray[np.int64], n_tokens: int, *, since: int = 0
+) -> Iterator[DocumentPiece]:
     """Yield the documents of a stream, long ones in pieces.
 
     Args:
@@ -46,10 +48,10 @@ def pieces(starts: npt.NDArray[np.int64], n_tokens: int, *, since: int = 0) -> I
         for place in range(start, stop, PIECE):
             if place >= since:
                 end = min(place + PIECE, stop)
-                yield Piece(document, place, end, min(end + OVERLAP, stop))
+                yield DocumentPiece(document, place, end, min(end + OVERLAP, stop))
 
 
-def decoded(corpus: Corpus, tokenizer: "PreTrainedTokenizerBase", piece: Piece) -> str:
+def decode_piece(corpus: Corpus, tokenizer: "PreTrainedTokenizerBase", piece: DocumentPiece) -> str:
     """Return the text of a piece."""
     ids = corpus.read(piece.start, piece.read_to)
     text = tokenizer.decode(ids[ids != corpus.end_token], clean_up_tokenization_spaces=False)

@@ -206,12 +206,12 @@ def encode_offsets(
     bytes of one character can be spread over several tokens, which then all hold it.
 
     Raises:
-        InputError: when the tokenizer cannot tell.
+        InputError: when the tokenizer does not know it.
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise InputError(
-            "this tokenizer does not tell which characters a token stands for",
+            "this tokenizer does not say which characters a token stands for",
             where="model.tokenizer",
             allowed="a fast tokenizer, one with a tokenizer.json",
         )

@@ -110,11 +110,6 @@ def parse_template(template: str) -> Template:
     return Template(template, parts)
 
 
-def render(template: str, fields: Mapping[str, Any]) -> Rendered:
-    """Parse a template and render one row; for many rows keep the parsed `Template`."""
-    return parse_template(template).render(fields)
-
-
 def lettered(items: Iterable[str], label: str = _LABEL) -> str:
     """Return the items one a line behind letters in the form of `label` (`A.`, `(A)`, …)."""
     before, after = label.split("A", 1)

@@ -16,7 +16,7 @@ import numpy as np
 
 from inject.corpus.background.document import Document
 from inject.corpus.corpus import STARTS_FILE, Corpus, CorpusFacts, write_facts
-from inject.corpus.decoding import Piece, decoded, pieces
+from inject.corpus.decoding import DocumentPiece, decode_piece, document_pieces
 from inject.corpus.excluded import Exclusions, write_excluded
 from inject.errors import InputError
 from inject.formats.importing import AnyImport, import_corpus
@@ -45,32 +45,32 @@ def import_audited(
         tokenizer: the one that made the ids.
         tokens: length of the stream without what is left out.
         audit: compares the documents; says whether one stays. None where there is no rule.
-        progress: told the number of tokens that were compared so far.
+        progress: called with the number of tokens compared so far.
 
     Raises:
         InputError: as `import_corpus`; too few tokens stay; documents overlap and the rules say
             to stop.
     """
-    looked, job = _Looked(), _Job(out, source, tokenizer)
+    state, job = _AuditProgress(), _Job(out, source, tokenizer)
     length = tokens
     facts = job.take(length)
     if audit is None:
         return facts
     while True:
         corpus = Corpus.open(out)
-        excluded = _look(corpus, tokenizer, audit, looked, tokens, progress)
+        excluded = _audit_new_documents(corpus, tokenizer, audit, state, tokens, progress)
         missing = tokens - (length - excluded.tokens)
         if missing <= 0:
             break
-        length = _read_on(job, length + missing, looked, excluded.tokens)
+        length = _import_more(job, length + missing, state, excluded.tokens)
     audit.require_none()
     if excluded.tokens:
         stop = excluded.place_of(tokens)
         if stop < length:
             job.take(stop)
             corpus = Corpus.open(out)
-            looked.left_out = {start for start in looked.left_out if start < stop}
-            excluded = _excluded(corpus, looked)
+            state.left_out = {start for start in state.left_out if start < stop}
+            excluded = _excluded(corpus, state)
         _leave_out(out, corpus, excluded)
     write_overlaps(out, audit.found, audit.facts())
     return Corpus.open(out).facts
@@ -88,7 +88,7 @@ class _Job(NamedTuple):
         return import_corpus(self.out, self.source, tokenizer=self.tokenizer, tokens=length)
 
 
-def _read_on(job: _Job, length: int, looked: "_Looked", left_out: int) -> int:
+def _import_more(job: _Job, length: int, state: "_AuditProgress", left_out: int) -> int:
     """Import at least `length` tokens, and more of them where there are, for what may follow.
 
     A document that the stream cuts goes on when it is longer, so that it is left out in steps.
@@ -99,27 +99,27 @@ def _read_on(job: _Job, length: int, looked: "_Looked", left_out: int) -> int:
             job.take(length + spare)
         except InputError as error:
             if not spare:
-                raise _with_reason(error, looked, left_out) from error
+                raise _with_reason(error, state, left_out) from error
             spare //= 4
         else:
             return length + spare
 
 
-class _Looked:
+class _AuditProgress:
     """How far the audit is; positions are those of the files."""
 
     def __init__(self) -> None:
         self.left_out: set[int] = set()
         """Where the pieces start that overlap."""
         self.since = 0
-        """Where the first piece starts, at the earliest, that was not looked at."""
+        """Where the first piece starts, at the earliest, that was not compared."""
 
 
-def _look(
+def _audit_new_documents(
     corpus: Corpus,
     tokenizer: "PreTrainedTokenizerBase",
     audit: OverlapFilter,
-    looked: _Looked,
+    state: _AuditProgress,
     tokens: int,
     progress: Callable[[int], None] | None,
 ) -> Exclusions:
@@ -127,42 +127,42 @@ def _look(
 
     The last document may go on behind the stream: it is compared when nothing more is needed.
     """
-    waiting: list[Piece] = []
-    for piece in pieces(corpus.doc_starts, corpus.n_tokens, since=looked.since):
+    waiting: list[DocumentPiece] = []
+    for piece in document_pieces(corpus.doc_starts, corpus.n_tokens, since=state.since):
         if piece.read_to == corpus.n_tokens:
             waiting.append(piece)
             continue
-        _compare(corpus, tokenizer, audit, looked, piece)
+        _compare(corpus, tokenizer, audit, state, piece)
         if progress is not None:
             progress(piece.stop)
     for piece in waiting:
-        excluded = _excluded(corpus, looked)
+        excluded = _excluded(corpus, state)
         if corpus.n_tokens - excluded.tokens < tokens:
             break
-        _compare(corpus, tokenizer, audit, looked, piece)
+        _compare(corpus, tokenizer, audit, state, piece)
         if progress is not None:
             progress(piece.stop)
-    return _excluded(corpus, looked)
+    return _excluded(corpus, state)
 
 
 def _compare(
     corpus: Corpus,
     tokenizer: "PreTrainedTokenizerBase",
     audit: OverlapFilter,
-    looked: _Looked,
-    piece: Piece,
+    state: _AuditProgress,
+    piece: DocumentPiece,
 ) -> None:
     place = f"document {piece.document}, token {piece.start}"
-    if not audit(Document(decoded(corpus, tokenizer, piece), place)):
-        looked.left_out.add(piece.start)
-    looked.since = piece.start + 1
+    if not audit(Document(decode_piece(corpus, tokenizer, piece), place)):
+        state.left_out.add(piece.start)
+    state.since = piece.start + 1
 
 
-def _excluded(corpus: Corpus, looked: _Looked) -> Exclusions:
+def _excluded(corpus: Corpus, state: _AuditProgress) -> Exclusions:
     """Return the stretches to leave out; that of a cut document grows with the stream."""
     found = []
-    for start in sorted(looked.left_out):
-        piece = next(pieces(corpus.doc_starts, corpus.n_tokens, since=start))
+    for start in sorted(state.left_out):
+        piece = next(document_pieces(corpus.doc_starts, corpus.n_tokens, since=start))
         found.append((piece.start, piece.stop))
     return Exclusions(found)
 
@@ -170,12 +170,12 @@ def _excluded(corpus: Corpus, looked: _Looked) -> Exclusions:
 def _leave_out(out: Path, corpus: Corpus, excluded: Exclusions) -> None:
     """Rewrite the facts and the document starts of an import for what is left of it."""
     starts = excluded.starts_of_the_rest(np.asarray(corpus.doc_starts), corpus.n_tokens)
-    told = {**corpus.facts.mixture[0], "excluded_tokens": excluded.tokens}
+    source_report = {**corpus.facts.mixture[0], "excluded_tokens": excluded.tokens}
     facts = replace(
         corpus.facts,
         tokens=corpus.n_tokens - excluded.tokens,
         documents=len(starts),
-        mixture=(told,),
+        mixture=(source_report,),
     )
     write_excluded(out, excluded)
     (out / STARTS_FILE).unlink()
@@ -183,11 +183,11 @@ def _leave_out(out: Path, corpus: Corpus, excluded: Exclusions) -> None:
     write_facts(out, facts)
 
 
-def _with_reason(error: InputError, looked: _Looked, left_out: int) -> InputError:
-    if not looked.left_out:
+def _with_reason(error: InputError, state: _AuditProgress, left_out: int) -> InputError:
+    if not state.left_out:
         return error
     return InputError(
-        f"{error.problem}; {len(looked.left_out):,} documents with {left_out:,} tokens overlap "
+        f"{error.problem}; {len(state.left_out):,} documents with {left_out:,} tokens overlap "
         "with rows of the datasets and are left out",
         where=error.where,
         allowed=error.allowed,

@@ -1,4 +1,4 @@
-"""Where the documents of an imported stream start: told by an index, by rows, or by end tokens.
+"""Where the documents of an imported stream start: from an index, from rows, or from end tokens.
 
 Starts go straight to `docs.npy`, so that memory does not grow with their number. On the way it is
 counted how many documents have no end token behind them.

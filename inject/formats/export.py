@@ -208,7 +208,7 @@ def _dtype(format: Format, vocabulary: int) -> np.dtype:
 
 
 class _Followed:
-    """A view that is read once from front to back: checks ids, counts documents, tells how far."""
+    """A view that is read once from front to back; checks ids and counts documents."""
 
     def __init__(
         self, view: View, *, end: int, vocabulary: int, progress: Callable[[int], None] | None

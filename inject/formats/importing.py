@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 AnyImport = Annotated[
     MegatronImport | OlmoImport | DatasetsImport | IndexOnlyImport, Field(discriminator="kind")
 ]
-"""Any corpus to import, told apart by `kind`."""
+"""Any corpus to import, named by `kind`."""
 
 _BLOCK = 1 << 22
 
@@ -64,7 +64,7 @@ class _Job:
         """The file of document starts."""
         return self.out / STARTS_FILE
 
-    def tell(self, done: int) -> None:
+    def report(self, done: int) -> None:
         """Report progress."""
         if self.progress is not None:
             self.progress(done)
@@ -116,7 +116,7 @@ def import_corpus(
         source: what to import.
         tokenizer: the one that made the ids; gives the vocabulary and the end token.
         tokens: length of the stream, its first tokens; None for all.
-        progress: told the number of tokens so far.
+        progress: called with the number of tokens so far.
 
     Returns:
         The facts, as in `corpus.json`; their `mixture` says what the import found.
@@ -205,7 +205,7 @@ def _read_files(
             if writer is not None:
                 writer.append(ids)
             position += len(ids)
-            job.tell(position)
+            job.report(position)
         if used == file.tokens:
             documents.file_ends()
         shards.append(
@@ -258,7 +258,7 @@ def _import_rows(job: _Job, source: DatasetsImport) -> _Found:
                 added += int(np.count_nonzero(missing[used]))
             empty += int(np.count_nonzero(np.diff(batch.edges) == 0))
             writer.append(ids)
-            job.tell(writer.n_tokens)
+            job.report(writer.n_tokens)
             if writer.n_tokens == job.tokens:
                 break
     if not writer.n_tokens or (job.tokens or 0) > writer.n_tokens:

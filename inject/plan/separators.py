@@ -1,6 +1,6 @@
 """The tokens that stand around each copy: none, a blank line, end tokens, a start token.
 
-They belong to the payload, not to the copy's text: the ledger and the audit look at the text
+They belong to the payload, not to the copy's text: the exposures and the audit look at the text
 alone. The text's own tokens never merge with a neighbour's, as copies are put in as tokens.
 """
 

@@ -25,14 +25,14 @@ def name_rows(report: AuditReport, examples: Sequence[Example]) -> AuditReport:
     def named(
         findings: Sequence[Mapping[str, object]], *, inside: bool
     ) -> tuple[dict[str, object], ...]:
-        told: list[dict[str, object]] = []
+        named_findings: list[dict[str, object]] = []
         for finding in findings:
             one = known[str(finding["example_id"])]
             around = _containing(one, examples) if inside else []
-            told.append(
+            named_findings.append(
                 {**finding, "row": _name(one), **({"inside": around} if around else {})},
             )
-        return tuple(told)
+        return tuple(named_findings)
 
     return replace(
         report,

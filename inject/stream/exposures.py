@@ -1,6 +1,6 @@
-"""The exposure ledger: when the model saw each copy, read back from what it was fed.
+"""The exposures: when the model saw each copy, read back from what it was fed.
 
-The training loop hands over every window that it actually fed to the model. The ledger
+The training loop hands over every window that it actually fed to the model. The recorder
 looks up which copies the plan put there and compares the fed tokens, one by one, with the
 tokens of the copy's own text (not with the payload file). So a row says what was seen:
 `whole` (all of the text in this window), `fragment` (a part of it, the rest lies in a

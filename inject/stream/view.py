@@ -94,7 +94,7 @@ class Insertions:
         )
 
 
-class Piece(NamedTuple):
+class CopyPiece(NamedTuple):
     """The part of one copy's text that lies in a stretch of the stream."""
 
     copy: int
@@ -190,7 +190,7 @@ class View:
             position = end
         return out
 
-    def pieces(self, start: int, stop: int) -> list[Piece]:
+    def pieces(self, start: int, stop: int) -> list[CopyPiece]:
         """Return the parts of copies' texts that lie in start <= position < stop, in order."""
         first = bisect_right(self._text_stops, start)
         last = bisect_left(self._text_starts, stop)
@@ -200,7 +200,7 @@ class View:
             low, high = max(text_start, start), min(text_stop, stop)
             if low < high:
                 found.append(
-                    Piece(
+                    CopyPiece(
                         copy=int(self.order[index]),
                         start=low - start,
                         stop=high - start,

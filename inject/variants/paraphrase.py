@@ -58,7 +58,7 @@ def model_paraphrases(
         variant: model, prompt, temperature, seed.
         writer: the model.
         cache: a folder for answers; None keeps nothing.
-        progress: told the answers so far, and in all.
+        progress: called with the number of answers so far, and in all.
 
     Raises:
         InputError: the model returns nothing, or the text itself, `TRIES` times.

@@ -67,7 +67,7 @@ def render_variants(
         seed: keys what is replaced at random.
         writer: opens the model of a variant `paraphrase` with `by: model`.
         cache: folder for a model's answers, or None.
-        progress: told a model's answers so far, and in all.
+        progress: called with the number of a model's answers so far, and in all.
 
     Raises:
         InputError: a part or a paraphrase that an example has not; a model that does not answer

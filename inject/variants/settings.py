@@ -24,7 +24,7 @@ def _is_variable(name: str) -> bool:
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None and secret_in(name) is None
 
 
-# Each variant narrows `kind` to its own Literal, by which pydantic tells them apart. A type checker
+# Each variant narrows `kind` to its own Literal, from which pydantic knows it. A type checker
 # minds that in attributes that can be set; those of settings are frozen.
 class WholeVariant(Settings):
     """The whole example, word for word."""

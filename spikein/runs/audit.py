@@ -11,7 +11,7 @@ from pathlib import Path
 from analysis.page.streams import stream_audits
 from inject.corpus.background.document import Document
 from inject.corpus.corpus import corpus_tokenizer
-from inject.corpus.decoding import decoded, pieces
+from inject.corpus.decoding import decode_piece, document_pieces
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
@@ -133,7 +133,7 @@ def _documents(
     """Yield the documents of a corpus as text, long ones in pieces."""
     corpus = open_run_corpus(folder, path)
     tokenizer = corpus_tokenizer(path)
-    for number, piece in enumerate(pieces(corpus.doc_starts, corpus.n_tokens)):
-        yield Document(decoded(corpus, tokenizer, piece), f"document {piece.document}")
+    for number, piece in enumerate(document_pieces(corpus.doc_starts, corpus.n_tokens)):
+        yield Document(decode_piece(corpus, tokenizer, piece), f"document {piece.document}")
         if progress is not None and (number % 100 == 0 or piece.stop == corpus.n_tokens):
             progress(piece.stop, corpus.n_tokens)

@@ -127,6 +127,12 @@ def test_a_changed_file_is_another_detector(tmp_path):
         (DETECTOR.replace('View("text")', "'text'"), "my.py:MINE", "an unknown need: 'text'"),
         (DETECTOR.replace('(View("text"),)', "3"), "my.py:MINE", "its needs are a int"),
         (DETECTOR.replace("each_example(score)", "None"), "my.py:MINE", "its score is no function"),
+        (
+            DETECTOR.replace("= 3", "").replace("Parameters(), ", ""),
+            "my.py:MINE",
+            "parameters need a default each",
+        ),
+        (DETECTOR.replace("Parameters(k=4)", "3"), "my.py:MINE", "what are no parameters of it"),
         ("import nothing_of_the_kind", "my.py:score", "cannot be imported at my.py:1"),
     ],
 )

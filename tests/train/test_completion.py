@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from inject.corpus.tokenizer import encode_offsets, encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, Span
-from inject.examples.template import render
+from inject.examples.template import parse_template
 from inject.stream.exposures import CopyName
 from inject.variants.render import render_variants
 from inject.variants.rendition import whole_renditions
@@ -20,7 +20,7 @@ WORDS = st.text(alphabet="abc yzé𝔘İ🙂\n<|endoftext|>", min_size=1, max_si
 
 
 def example(question: str, answer: str, name: str = "e") -> Example:
-    rendered = render(TEMPLATE, {"question": question, "answer": answer})
+    rendered = parse_template(TEMPLATE).render({"question": question, "answer": answer})
     return Example(
         example_id=name,
         dataset="toy",

@@ -46,7 +46,7 @@ class Item(NamedTuple):
 
     fed: FedWindow
     ids: I64
-    further: Mapping[str, I64]
+    extra_inputs: Mapping[str, I64]
 
 
 class WindowSequence(torch.utils.data.Dataset[Item]):
@@ -56,7 +56,7 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
         view: the windows.
         epochs: passes over all of them.
         seed: keys their order.
-        further: what the model is given beside the ids; None for nothing.
+        extra_inputs: what the model is given beside the ids; None for nothing.
         multiple_of: fill up the end to a multiple of this, with windows that carry no loss, so that
             several processes make the same passes; they are numbered -1.
     """
@@ -67,11 +67,11 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
         *,
         epochs: int,
         seed: int,
-        further: ExtraInputs | None = None,
+        extra_inputs: ExtraInputs | None = None,
         multiple_of: int = 1,
     ) -> None:
         self._view = view
-        self.further = further
+        self.extra_inputs = extra_inputs
         self._epochs = epochs
         self._seed = seed
         self._epoch = -1
@@ -96,23 +96,28 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
         return Item(FedWindow(epoch, window, position), ids, self._inputs_beside(window, ids))
 
     def _inputs_beside(self, window: int, ids: I64) -> Mapping[str, I64]:
-        if self.further is not None:
-            return self.further(window, ids)
+        if self.extra_inputs is not None:
+            return self.extra_inputs(window, ids)
         # Windows that only fill up the end have labels of their own, so all must have some.
         return {} if self._length == self.windows else {"labels": ids}
 
     def _padding_item(self, position: int) -> Item:
         ids = self._view.window(0)
-        further = dict(self._inputs_beside(0, ids))
-        further["labels"] = np.full_like(ids, IGNORED)
-        return Item(FedWindow(-1, -1, position), ids, further)
+        extra_inputs = dict(self._inputs_beside(0, ids))
+        extra_inputs["labels"] = np.full_like(ids, IGNORED)
+        return Item(FedWindow(-1, -1, position), ids, extra_inputs)
 
 
 def collate(windows: list[Item]) -> dict[str, Any]:
     """Return the inputs of one step: ids, labels and others, [windows, context], and `fed`."""
     ids = torch.from_numpy(np.stack([window.ids for window in windows]))
-    further = {
-        name: torch.from_numpy(np.stack([window.further[name] for window in windows]))
-        for name in windows[0].further
+    extra_inputs = {
+        name: torch.from_numpy(np.stack([window.extra_inputs[name] for window in windows]))
+        for name in windows[0].extra_inputs
     }
-    return {"input_ids": ids, "labels": ids, "fed": [window.fed for window in windows], **further}
+    return {
+        "input_ids": ids,
+        "labels": ids,
+        "fed": [window.fed for window in windows],
+        **extra_inputs,
+    }

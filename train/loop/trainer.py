@@ -47,7 +47,7 @@ class KeyedTrainer(Trainer):
         self._schedule = schedule
         self._bfloat16 = bfloat16
         self._heartbeat = heartbeat
-        self._counts_labels = stream.further is not None
+        self._counts_labels = stream.extra_inputs is not None
         super().__init__(model=model, args=arguments, train_dataset=stream, data_collator=collate)
         self.remove_callback(PrinterCallback)
         self.add_callback(StartClock(record))

@@ -88,7 +88,7 @@ def train(
         view,
         epochs=settings.epochs,
         seed=run.seed,
-        further=data.further,
+        extra_inputs=data.extra_inputs,
         multiple_of=1 if device_windows == settings.batch_windows else settings.batch_windows,
     )
     prepared = prepare(model, settings, execution, seed=run.seed)

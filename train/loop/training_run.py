@@ -17,7 +17,7 @@ class TrainingData:
     """The stream; its windows have `TrainSettings.context` tokens."""
     recorder: Recorder
     """Records the windows that were fed."""
-    further: ExtraInputs | None = None
+    extra_inputs: ExtraInputs | None = None
     """What each window brings beside its ids (`train.window_inputs`): labels, positions."""
 
 

@@ -102,7 +102,7 @@ AnySource = Annotated[
     WrapValidator(_validated),
     WrapSerializer(_serialised),
 ]
-"""Any source, told apart by `kind`."""
+"""Any source; `kind` names its class."""
 
 
 def source_identity(source: DocstringsSource | FilesSource | HubSource | Source) -> dict[str, Any]:

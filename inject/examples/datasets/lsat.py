@@ -52,7 +52,7 @@ class _Question(NamedTuple):
 
 def lsat_rows(source: DatasetSource) -> Iterator[Row]:
     """Yield the rows; fields passage, question, options (list), answer (the letter),
-    answer_letter, answer_text, section (empty where the file's name does not tell).
+    answer_letter, answer_text, section (empty where the file's name does not say it).
     """
     wanted = LsatOptions.model_validate(source.options).sections
     for row in _raw_rows(source, wanted):

@@ -18,6 +18,7 @@ from detect.views import TEXT
 from inject.examples.example import Example, members, read_examples
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.artifact_parts import UNSPLIT
+from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs
 from spikein.pipeline.steps.statistics import statistics_step
 from spikein.pipeline.steps.training import ModelNode
 from spikein.store.artifact import Artifact
@@ -137,16 +138,20 @@ class _Shadows(Provider[Shadows]):
         return scored.role != "base" and scored.model.checkpoint is None
 
     def inputs(self, need: Shadows, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        found = {}
-        for number, shadow in enumerate(sources.shadows):
-            found[f"shadow-{number:03d}"] = statistics_step(
-                shadow.model, sources.examples, view=TEXT, detect=sources.detect
-            )
-            found[f"membership-{number:03d}"] = shadow.membership
-        return found
+        return numbered_inputs(
+            [
+                {
+                    "shadow": statistics_step(
+                        shadow.model, sources.examples, view=TEXT, detect=sources.detect
+                    ),
+                    "membership": shadow.membership,
+                }
+                for shadow in sources.shadows
+            ]
+        )
 
     def reads(self, name: str) -> Reading | None:
-        return UNSPLIT if name.startswith("membership-") else None
+        return UNSPLIT if name.endswith("-membership") else None
 
 
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
@@ -238,16 +243,16 @@ def _read_sides(needs: Sequence[Sides], work: Work) -> None:
 
 
 def _read_shadows(needs: Sequence[Shadows], work: Work) -> None:
-    def shadow(number: str) -> ShadowModel:
-        rows = read_examples(work.inputs[f"membership-{number}"].path)
+    def shadow(number: int, name: str) -> ShadowModel:
+        rows = read_examples(numbered_folders(work.inputs, number)["membership"])
         seen = {one.example_id for one in members(rows)}
         return ShadowModel(
-            statistics=work.statistics(f"shadow-{number}"),
+            statistics=work.statistics(name),
             inside=[row.example_id in seen for row in work.rows],
         )
 
-    names = sorted(name for name in work.inputs if name.startswith("shadow-"))
-    work.fields["shadows"] = [shadow(name.removeprefix("shadow-")) for name in names]
+    names = sorted(name for name in work.inputs if name.endswith("-shadow"))
+    work.fields["shadows"] = [shadow(number, name) for number, name in enumerate(names)]
 
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads

@@ -5,7 +5,7 @@ from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.settings_summary import ArmSettings, description, setup
 from inject.examples.contaminant import Contaminant
 from inject.examples.twin_membership import Twins
-from inject.settings import Copies, Placement
+from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
 from train.settings import BaseSettings, ModelSettings, TrainSettings
 
@@ -44,7 +44,7 @@ def test_a_swept_setting_appears_with_all_its_values_and_another_once():
     assert facts["Copies"] == Copies(poisson=2).label()
     assert facts["Swept: train.lr"] == "0.001, 0.01"
     assert facts["Seeds"] == "3, 4"
-    assert not {"Base model", "Beside each arm", "Copies carry"} & facts.keys()
+    assert not {"Base model", "Twins of each arm", "Copies carry"} & facts.keys()
 
 
 def test_the_base_model_and_twins_of_some_arms_are_shown():
@@ -53,7 +53,7 @@ def test_the_base_model_and_twins_of_some_arms_are_shown():
     assert facts["Base model"].startswith("4,000 clean tokens, lr 0.002")
     twins = Twins(clean=True)
     facts = dict(setup([arm(40_000, 0.001), arm(40_000, 0.01, twins=twins)], swept=[], seeds=[0]))
-    assert facts["Beside each arm"] == twins.label()
+    assert facts["Twins of each arm"] == twins.label()
 
 
 def test_a_pool_without_anything_unusual_has_no_notes():

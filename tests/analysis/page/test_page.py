@@ -213,12 +213,23 @@ def test_rates_that_no_detector_supports_have_no_column(tmp_path):
     assert "n is too small for 0.1 %, 1 %, 5 % FPR" in table.caption
 
 
+def test_without_any_supported_rate_a_sentence_takes_the_place_of_the_table(tmp_path):
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=40)
+    analysis = analyse([arm], FAST)
+    page = Page(render(Report(name="r", arms=[arm], analysis=analysis, experiment_yaml="")))
+    assert page.titled("True-positive rate") == []
+    text = page.text("results")
+    assert "True-positive rate at a fixed false-positive rate." in text
+    assert "n is too small for 0.1 %, 1 %, 5 %, 10 % FPR." in text
+    assert "Under each detector" not in text
+
+
 def test_listings_leave_out_columns_that_say_nothing():
     found = listing(
         "T", ("Arm", "Model", "Seed", "Note"), [("a", "m", "0", ""), ("b", "m", "1", "")]
     )
     assert found.columns == ("Arm", "Seed")
-    assert found.caption == "Model of all: m."
+    assert found.caption == "Model in all rows: m."
     single = listing("T", ("Arm", "Model", "Note"), [("a", "m", "")])
     assert single.columns == ("Arm", "Model")
     assert listing("T", ("Arm",), []) is None

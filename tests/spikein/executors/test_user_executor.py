@@ -50,6 +50,7 @@ CHOSEN = ("--executor", "mine.py:Listed")
 SMALL = ("corpus.tokens=20000", "detect.detectors=[loss]", "base=null", "train.mode=pretrain")
 
 
+@pytest.mark.slow
 def test_an_executor_of_a_users_file_runs_an_experiment_and_enters_no_identity(tmp_path):
     write_tiny(tmp_path)
     (tmp_path / "mine.py").write_text(textwrap.dedent(LISTED))

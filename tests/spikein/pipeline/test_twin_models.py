@@ -133,7 +133,7 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
             ["twins.shadows=2", "variants={of: [{kind: lower_case}]}"],
             "twins.shadows: shadow models spike non-members",
         ),
-        (["twins.shadows=2", "detect.detectors=[loss]"], "not asked for. Add lira"),
+        (["twins.shadows=2", "detect.detectors=[loss]"], "asked for reads shadow models. Add lira"),
         (
             ["twins.clean=true", "train.mode=finetune", "train.loss_on=completion"],
             "twins.clean: a stream without copies holds no answer",
@@ -266,9 +266,9 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
     )
     inside = [
         [one.side == "member" for one in read_examples(stored(root, step))]
-        for step in (inputs["membership-000"], inputs["membership-001"])
+        for step in (inputs["0000-membership"], inputs["0001-membership"])
     ]
-    shadows = np.stack([means(inputs["shadow-000"]), means(inputs["shadow-001"])])
+    shadows = np.stack([means(inputs["0000-shadow"]), means(inputs["0001-shadow"])])
     expected = likelihood_ratios(target, shadows, np.array(inside)).values
     np.testing.assert_allclose(scored("lira", "-"), expected, atol=1e-4)
 

@@ -32,6 +32,10 @@ SIZES = (40_000, 80_000)
 INTERVAL = re.compile(r"\d\.\d\d–\d\.\d\d")
 
 
+# The pages are those of an experiment that is run here.
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
     """Two sizes of the stream, two learning rates, two kinds of doses: eight arms, four streams."""

@@ -75,7 +75,7 @@ def run(out: Path, tokenizer: Any, model: PreTrainedModel, execution: Any = None
     """Train and return the log; labels as the settings ask."""
     view, masks, ledger = spiked()
     chosen = settings(**changes)
-    further = window_inputs(
+    extra_inputs = window_inputs(
         view,
         masks=masks if chosen.loss_on == "completion" else None,
         separate=chosen.separate_documents,
@@ -85,7 +85,7 @@ def run(out: Path, tokenizer: Any, model: PreTrainedModel, execution: Any = None
         out,
         model=model,
         tokenizer=tokenizer,
-        data=TrainingData(view=view, recorder=ledger, further=further),
+        data=TrainingData(view=view, recorder=ledger, extra_inputs=extra_inputs),
         run=TrainingRun(settings=chosen, seed=0, execution=execution or ExecutionSettings()),
     )
     return read_log(out)
@@ -129,7 +129,7 @@ def test_a_step_without_labels_changes_little_and_is_no_divergence(
     view, _, ledger = spiked()
     labelled = set(steps()[0] + steps()[2])
 
-    def further(window: int, ids: np.ndarray) -> dict[str, np.ndarray]:
+    def extra_inputs(window: int, ids: np.ndarray) -> dict[str, np.ndarray]:
         return {"labels": ids if window in labelled else np.full_like(ids, IGNORED)}
 
     model = built()
@@ -137,7 +137,7 @@ def test_a_step_without_labels_changes_little_and_is_no_divergence(
         tmp_path,
         model=model,
         tokenizer=tiny_tokenizer,
-        data=TrainingData(view=view, recorder=ledger, further=further),
+        data=TrainingData(view=view, recorder=ledger, extra_inputs=extra_inputs),
         run=TrainingRun(settings=settings(mode="finetune"), seed=0),
     )
     log = read_log(tmp_path)
@@ -226,7 +226,7 @@ def test_lora_that_saw_no_label_is_an_error(tmp_path: Path, tiny_tokenizer) -> N
             data=TrainingData(
                 view=view,
                 recorder=ledger,
-                further=lambda window, ids: {"labels": np.full_like(ids, IGNORED)},
+                extra_inputs=lambda window, ids: {"labels": np.full_like(ids, IGNORED)},
             ),
             run=TrainingRun(settings=settings(mode="lora"), seed=0),
         )
@@ -287,7 +287,9 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
             model=built(),
             tokenizer=tiny_tokenizer,
             data=TrainingData(
-                view=view, recorder=ledger, further=window_inputs(view, masks=masks, separate=False)
+                view=view,
+                recorder=ledger,
+                extra_inputs=window_inputs(view, masks=masks, separate=False),
             ),
             run=TrainingRun(
                 settings=chosen,

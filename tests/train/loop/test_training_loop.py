@@ -57,7 +57,7 @@ class ListRecorder:
         self.rows.append({**row, "ids": row["ids"].copy()})
 
     def write(self, folder: Path) -> None:
-        (folder / "rows").write_text(str(len(self.rows)))
+        (folder / "exposures.parquet").write_text(str(len(self.rows)))
 
 
 def settings(**changes: Any) -> TrainSettings:
@@ -294,22 +294,32 @@ def test_parts_that_do_not_fit_are_refused(tmp_path, tiny_tokenizer) -> None:
         run(tmp_path, tiny_tokenizer, view=FakeView(0))
     with pytest.raises(InputError, match="more than the model's 64 positions"):
         run(tmp_path, tiny_tokenizer, view=FakeView(2, 128), context=128, batch_tokens=128)
-    with pytest.raises(InputError, match="ids up to 511, and the model's embedding has 256 rows"):
+    with pytest.raises(InputError, match="ids up to 386, and the model's embedding has 256 rows"):
         run(tmp_path, tiny_tokenizer, model=build_model(SHAPE, 256, 0, 0))
 
 
 def test_special_tokens_that_no_window_holds_may_lie_beyond_the_embedding(
     tmp_path, tiny_tokenizer
 ) -> None:
-    tokenizer = copy.deepcopy(tiny_tokenizer)
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
-    assert len(tokenizer) == 513
-    run(tmp_path, tokenizer)
-    # An end token stands in windows, and so must a token of plain text.
-    tokenizer.eos_token = "<image>"
-    with pytest.raises(InputError, match="ids up to 512, and the model's embedding has 512 rows"):
-        run(tmp_path / "end", tokenizer)
+    rows = len(tiny_tokenizer)
+
+    class SmallView(FakeView):
+        def window(self, index: int) -> npt.NDArray[np.int64]:
+            return super().window(index) % rows
+
+    def trained(tokenizer: Any) -> None:
+        model = build_model(SHAPE, rows, 0, 0)
+        run(tmp_path, tokenizer, model=model, view=SmallView(4))
+
+    spare = copy.deepcopy(tiny_tokenizer)
+    spare.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    assert len(spare) == rows + 1
+    trained(spare)
+    # An end token stands in windows, and so does a token of plain text.
+    spare.eos_token = "<image>"
+    with pytest.raises(InputError, match=f"ids up to {rows}, and .* embedding has {rows} rows"):
+        trained(spare)
     plain = copy.deepcopy(tiny_tokenizer)
     plain.add_tokens(["river-bank"])
-    with pytest.raises(InputError, match="ids up to 512"):
-        run(tmp_path / "plain", plain)
+    with pytest.raises(InputError, match=f"ids up to {rows}"):
+        trained(plain)

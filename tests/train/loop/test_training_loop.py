@@ -57,7 +57,7 @@ class ListRecorder:
         self.rows.append({**row, "ids": row["ids"].copy()})
 
     def write(self, folder: Path) -> None:
-        (folder / "rows").write_text(str(len(self.rows)))
+        (folder / "exposures.parquet").write_text(str(len(self.rows)))
 
 
 def settings(**changes: Any) -> TrainSettings:

@@ -64,7 +64,7 @@ def draw_accuracy_gain(folder: Path, tables: Sequence[AccuracyGainTable]) -> Rep
         return save_figure(
             figure,
             folder,
-            name="gains",
+            name="accuracy-gain",
             title="What the benchmark scores gained",
             caption=caption,
             alternative="Dot plot of the excess of members over non-members in accuracy. "

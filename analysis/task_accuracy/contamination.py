@@ -3,7 +3,8 @@
 For each dataset, and for their mean as papers report it: accuracy before and after training, its
 change on the same examples (paired), the gap between members and non-members, and the excess, the
 change of members beyond that of non-members. Training on other text changes both sides alike, so
-the excess is what having seen the very questions is worth (Min-K% Prob, Table 8, compares sides).
+the excess is what having seen the very questions is worth (Shi et al. 2024 compare the
+sides in Table 8).
 
 Every interval is a bootstrap over groups of examples, clustered over seeds, by the same weights
 for all quantities (`analysis.intervals`). Where not one replicate differs, the interval is that of

@@ -71,8 +71,8 @@ class Recorder(Protocol):
         """Record one window that was fed to the model."""
         ...
 
-    def write(self, path: Path) -> None:
-        """Write all that was recorded."""
+    def write(self, folder: Path) -> None:
+        """Write all that was recorded into a folder."""
         ...
 
     def recorded(self) -> pa.Table:

@@ -1,4 +1,4 @@
-"""What cannot be run is told by `plan` and `check`, in words, at once, with exit code 2."""
+"""What cannot be run is refused by `plan` and `check`, in words, at once, with exit code 2."""
 
 import json
 import time
@@ -24,13 +24,14 @@ TOO_MUCH = {
 }
 
 
-def told(command, folder, *arguments):
+def invoke(command, folder, *arguments):
     """Return exit code and output of one command; fails where it takes long."""
-    started = time.monotonic()
+    started = time.process_time()
     result = CliRunner().invoke(
         app, [command, str(folder / "tiny.yaml"), *arguments, "--store", str(folder / "store")]
     )
-    assert time.monotonic() - started < 30
+    # Of this process: a busy machine makes nothing slower by it.
+    assert time.process_time() - started < 30
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, " ".join(result.output.split())
 
@@ -40,7 +41,7 @@ def told(command, folder, *arguments):
 def test_what_is_too_much_is_refused_before_any_work(tmp_path, command, case):
     write_tiny(tmp_path)
     override, said = TOO_MUCH[case]
-    code, output = told(command, tmp_path, override)
+    code, output = invoke(command, tmp_path, override)
     assert code == 2
     assert said in output
     assert not (tmp_path / "store").exists()
@@ -63,7 +64,7 @@ def test_a_field_that_the_rows_lack_is_refused_before_any_work(
         f'contaminants=[{{dataset: rows, name: mine, path: "{tmp_path}/rows.jsonl", members: 1, '
         f'nonmembers: 1, fields: {fields}, template: "{{question}} {{answer}}"}}]'
     )
-    code, output = told(command, tmp_path, rows)
+    code, output = invoke(command, tmp_path, rows)
     assert code == 2
     assert said in output
 
@@ -76,23 +77,23 @@ def test_rows_that_do_not_suffice_are_refused_before_any_work(tmp_path, command)
         f'contaminants=[{{dataset: rows, name: mine, path: "{tmp_path}/rows.jsonl", members: 9, '
         "nonmembers: 9}]"
     )
-    code, output = told(command, tmp_path, rows)
+    code, output = invoke(command, tmp_path, rows)
     assert code == 2
     assert "the dataset has 1" in output
 
 
 def test_what_can_be_run_is_said_to_be_fine(tmp_path):
     write_tiny(tmp_path)
-    code, output = told("check", tmp_path)
+    code, output = invoke("check", tmp_path)
     assert code == 0
     assert "nothing wrong was found; 1 arm" in output
-    assert told("plan", tmp_path)[0] == 0
+    assert invoke("plan", tmp_path)[0] == 0
     assert not (tmp_path / "store").exists()
 
 
 def test_many_generated_members_are_planned_without_making_them(tmp_path):
     write_tiny(tmp_path)
-    code, output = told(
+    code, output = invoke(
         "plan",
         tmp_path,
         "contaminants.0.members=900000",
@@ -121,7 +122,7 @@ BOMB = "a: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize("command", ["plan", "check"])
 def test_files_made_to_exhaust_the_reader_are_refused(tmp_path, command, text, said):
     (tmp_path / "tiny.yaml").write_text(text)
-    code, output = told(command, tmp_path)
+    code, output = invoke(command, tmp_path)
     assert code == 2
     assert said in output
 

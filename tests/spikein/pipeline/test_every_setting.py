@@ -137,14 +137,7 @@ def test_every_settings_class_is_looked_at():
     ours = {
         one
         for one in subclasses(BaseModel)
-<<<<<<< HEAD
-        if one.__module__.split(".")[0] in PACKAGES
-        and one.model_fields
-        # The fields of a base are its subclasses' too.
-        and not one.__subclasses__()
-=======
         if one.__module__.split(".")[0] in PACKAGES and one.model_fields
->>>>>>> refs/heads/steps
     }
     options = {get_dataset(name).options for name in dataset_names()}
     # Parameters of a detector are spelt out in the scores' settings, whatever they are.

@@ -19,7 +19,7 @@ import pytest
 
 LIST = Path(__file__).with_name("not_quick.txt")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
-QUICK_SECONDS = 0.15
+QUICK_SECONDS = 0.1
 MARK = "thorough"
 HEAD = f"""\
 # What `make test-quick` leaves out beside the tests marked slow; written by `make durations`.

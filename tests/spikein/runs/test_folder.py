@@ -169,7 +169,7 @@ def test_status_names_what_is_gone_or_damaged(tmp_path):
     (broken / "a").write_text("longer")
     problems = {row.name.split("/")[1][:2]: row.problem for row in artifact_rows(folder)}
     assert problems["n1"] is None
-    assert "gone" in str(problems["n2"])
+    assert "missing" in str(problems["n2"])
     assert "has 6 bytes instead of 1" in str(problems["n3"])
     assert run_rows(runs)[0].whole == 1
     assert len(linked_artifacts(folder)) == 3

@@ -1,5 +1,6 @@
 """The quick tests: what is left out is listed, and the list is about tests that exist."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,7 +61,13 @@ def test_a_recorded_run_sees_seconds_and_processes(tmp_path: Path):
         "costs.PAGE.write_text('')\n"
         "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider'], plugins=[costs]))\n"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        check=True,
+        timeout=120,
+    )
     named = listed((tmp_path / "list").read_text())
     assert set(named) == {"test_it.py::test_long", "test_it.py::test_process"}
     assert "test_it.py::test_long" in (tmp_path / "page").read_text()

@@ -81,7 +81,7 @@ def test_a_step_says_which_number_format_its_model_has(folder):
 def test_a_step_computes_in_the_format_that_it_was_named_by_wherever_it_runs(tmp_path):
     """Named for a GPU with bfloat16 and run on this machine, which has none."""
     path = write_tiny(tmp_path)
-    fast = ("train.mode=pretrain", "base=null", "corpus.tokens=12000", "detect.detectors=[loss]")
+    fast = ("train.mode=pretrain", "base=null", "corpus.tokens=30000", "detect.detectors=[loss]")
     losses = {}
     for device in (CPU, GPU):
         [node] = build_graph(read_experiment(path, fast), device=device).nodes

@@ -153,7 +153,7 @@ def test_documents_that_hold_a_row_are_dropped_and_listed(finished):
     assert corpus.facts.mixture[0]["dropped"] == PLANTED
     page = result.report.read_text()
     assert "Was the background clean?" in page
-    assert f"{PLANTED} of them overlap and were left out" in page
+    assert f"{PLANTED} documents overlap and were left out" in page
     assert "texts.jsonl:2" in page
 
 

@@ -76,7 +76,7 @@ def test_the_page_shows_it_with_intervals(lab) -> None:
     _, result = lab
     page = result.report.read_text()
     section = page.split('<section id="accuracy">')[1].split("</section>")[0]
-    assert "What did the benchmark scores gain?" in section
+    assert "How much did task accuracy gain?" in section
     assert "With calibrated scores" in section
     assert section.count('class="interval') == 8
     assert section.count('class="difference') == 6

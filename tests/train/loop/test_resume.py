@@ -163,7 +163,7 @@ def test_a_disk_that_fills_up_leaves_the_checkpoint_before(small_disk, tmp_path,
     with pytest.raises(InputError, match="the disk is full") as found:
         go(tmp_path / "out", unfinished, tokenizer, dropout=False)
     assert "goes on from the last whole checkpoint" in str(found.value)
-    assert f"B free on {small_disk}; " in str(found.value)
+    assert f" free on {small_disk}; " in str(found.value)
     assert not list(unfinished.glob("checkpoint-6")), "what was half-written takes no room"
     whole = sorted(path.parent.name for path in unfinished.glob("checkpoint-*/spikein.json"))
     assert whole, "the disk held not one checkpoint"

@@ -15,7 +15,7 @@ test: $(SETUP)
 	$(BIN)/python -m pytest
 
 # Under a minute on two cores. It leaves out the tests marked slow (training, processes), and those of
-# tests/not_quick.txt: more than 0.1 s each, a browser, or any other process.
+# tests/not_quick.txt: more than 0.05 s each, a browser, or any other process.
 test-quick: $(SETUP)
 	$(BIN)/python -m pytest -m "not slow and not thorough"
 

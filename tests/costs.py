@@ -19,7 +19,7 @@ import pytest
 
 LIST = Path(__file__).with_name("not_quick.txt")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
-QUICK_SECONDS = 0.1
+QUICK_SECONDS = 0.05
 MARK = "thorough"
 HEAD = f"""\
 # What `make test-quick` leaves out beside the tests marked slow; written by `make durations`.
@@ -64,7 +64,7 @@ def list_of(costs: Mapping[str, Cost]) -> str:
         one.seconds = max(one.seconds, cost.seconds)
         one.process |= cost.process
     lines = [
-        f"{f'{cost.seconds:.1f} s' if cost.seconds > QUICK_SECONDS else 'process'}  {name}"
+        f"{f'{cost.seconds:.2f} s' if cost.seconds > QUICK_SECONDS else 'process'}  {name}"
         for name, cost in sorted(found.items())
     ]
     return HEAD + "".join(f"{line}\n" for line in lines)

@@ -24,15 +24,15 @@ def test_the_list_names_tests_that_are_there():
 COSTS = {
     "tests/a.py::test_fast[1]": Cost(seconds=0.01),
     "tests/a.py::test_fast[2]": Cost(seconds=0.9),
-    "tests/a.py::test_starts": Cost(seconds=0.1, process=True),
+    "tests/a.py::test_starts": Cost(seconds=0.01, process=True),
     "tests/a.py::test_slow": Cost(seconds=80.0, slow=True),
-    "tests/a.py::test_quick": Cost(seconds=0.1),
+    "tests/a.py::test_quick": Cost(seconds=0.01),
 }
 
 
 def test_what_is_dear_or_starts_a_process_is_listed():
     assert listed(list_of(COSTS)) == {
-        "tests/a.py::test_fast": "0.9 s",
+        "tests/a.py::test_fast": "0.90 s",
         "tests/a.py::test_starts": "process",
     }
 

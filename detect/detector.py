@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import update_wrapper
 from typing import Any, NamedTuple
 
+from detect.access import Access
 from detect.evidence import Evidence, ExampleEvidence
 from detect.needs import NEEDS, Need, View
 from detect.views import TEXT, view_names
@@ -57,6 +58,14 @@ class Detector:
     """Paper and equation."""
     needs: tuple[Need, ...]
     """What it must be given (`detect.needs`)."""
+    further_needs: Callable[[Any], tuple[Need, ...]] | None = None
+    """What one choice of its parameters must be given besides, such as so many shots."""
+    access: Access = Access.NONE
+    """What of the target it reads, where that is more than its needs take."""
+    depends_on_rows: bool = False
+    """Whether an example's score depends on the other examples (a transductive detector)."""
+    assumption: str = ""
+    """What must hold for its scores to mean membership; one sentence."""
     aliases: tuple[str, ...] = ()
     """Other names that users know it by."""
     order: int = 100
@@ -68,6 +77,15 @@ class Detector:
     libraries: tuple[str, ...] = ()
     """Distributions whose version bears on the scores, such as `scikit-learn`."""
     score: Callable[[Evidence, Sequence[Any]], list[Column]]
+
+    def needs_with(self, parameters: Settings) -> tuple[Need, ...]:
+        """Return what it must be given to score with a choice of its parameters."""
+        further = self.further_needs(parameters) if self.further_needs else ()
+        return tuple(dict.fromkeys((*self.needs, *further)))
+
+    def access_with(self, parameters: Settings) -> Access:
+        """Return what of the target it sees with a choice of its parameters."""
+        return max((self.access, *(need.access for need in self.needs_with(parameters))))
 
 
 Example = Callable[[ExampleEvidence, Sequence[Any]], list[Score]]

@@ -41,6 +41,11 @@ class DetectorSetting:
         return self.detector.name
 
     @property
+    def needs(self) -> tuple[Need, ...]:
+        """What it must be given."""
+        return self.detector.needs_with(self.parameters)
+
+    @property
     def text(self) -> str:
         """The canonical text of the parameters, such as `entropy=2.0:k=40`, or `-`."""
         return setting_text(self.parameters)
@@ -95,7 +100,7 @@ def with_grids(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
 
 def needs_of(settings: Sequence[DetectorSetting]) -> tuple[Need, ...]:
     """Return the union of the detectors' needs, each once, in their order."""
-    return tuple(dict.fromkeys(need for one in settings for need in one.detector.needs))
+    return tuple(dict.fromkeys(need for one in settings for need in one.needs))
 
 
 def plugin_digests(settings: Sequence[DetectorSetting]) -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 Two providers say how a need is met: `spikein.pipeline.steps.evidence` by steps of an experiment,
 `detect.score_file.evidence` for a file of rows. A new kind of need is declared here, with the field
-of `Evidence` that holds it, and gets one entry in each provider.
+of `Evidence` that holds it, and gets one file in each of the two folders.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from detect.access import Access
 from detect.evidence import Evidence
 
 
@@ -16,6 +17,8 @@ class Need:
 
     asks_model: ClassVar[bool]
     """Whether meeting it takes a pass of a model."""
+    access: ClassVar[Access]
+    """What of the target must be seen to meet it, at least."""
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the evidence holds it."""
@@ -29,6 +32,7 @@ class View(Need):
     name: str
     """One of `detect.views.view_names`."""
     asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
 
     def __str__(self) -> str:
         return f"view {self.name}"
@@ -43,6 +47,7 @@ class Reference(Need):
     """Token statistics of the text under a reference model with its own tokenizer."""
 
     asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.NONE
 
     def __str__(self) -> str:
         return "reference model"
@@ -57,6 +62,7 @@ class Frequency(Need):
     """Token counts of a reference corpus under the target's tokenizer."""
 
     asks_model: ClassVar[bool] = False
+    access: ClassVar[Access] = Access.NONE
 
     def __str__(self) -> str:
         return "token frequencies"
@@ -71,6 +77,7 @@ class Sides(Need):
     """Which examples are members, and their groups; for detectors that are trained."""
 
     asks_model: ClassVar[bool] = False
+    access: ClassVar[Access] = Access.NONE
 
     def __str__(self) -> str:
         return "labels"
@@ -85,6 +92,7 @@ class Shadows(Need):
     """Token statistics of the text under shadow models, of which it is known who saw whom."""
 
     asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.NONE
 
     def __str__(self) -> str:
         return "shadow models"

@@ -70,9 +70,7 @@ def runnable(
     """
     kept, notes = [], []
     for setting in settings:
-        hints = {
-            str(need): hint for need in setting.detector.needs if (hint := unmet(need)) is not None
-        }
+        hints = {str(need): hint for need in setting.needs if (hint := unmet(need)) is not None}
         if not hints:
             kept.append(setting)
             continue
@@ -101,7 +99,7 @@ def score_rows(
             anything but a score a row (see `detect.guarded_call`).
     """
     for setting in settings:
-        lacking = [str(need) for need in setting.detector.needs if not need.met_by(evidence)]
+        lacking = [str(need) for need in setting.needs if not need.met_by(evidence)]
         if lacking:
             raise InputError(_lacks(setting, lacking), where=f"detector {setting.name}")
     parts: list[pa.Table] = []

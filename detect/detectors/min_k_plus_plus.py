@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from detect.access import Access
 from detect.detector import Detector, Score, each_example
 from detect.detectors.min_k import K_GRID, MinKParameters, lowest_means
 from detect.evidence import ExampleEvidence
@@ -35,6 +36,7 @@ DETECTOR = Detector(
     summary="Min-K over log-probabilities standardised by the model's own distribution",
     source="Zhang et al. 2024 (Min-K%++)",
     needs=(View(TEXT),),
+    access=Access.DISTRIBUTION,
     aliases=("mink++", "min_k++", "minkplusplus"),
     order=60,
     parameters=MinKParameters,

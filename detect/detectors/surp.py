@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from detect.access import Access
 from detect.detector import EMPTY_SELECTION, Detector, Score, each_example, whole
 from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.evidence import ExampleEvidence
@@ -95,6 +96,7 @@ DETECTOR = Detector(
     summary="mean log-probability of surprising tokens: low entropy, low probability",
     source="Zhang and Wu 2024 (SURP), equations 1-4",
     needs=(View(TEXT),),
+    access=Access.DISTRIBUTION,
     order=70,
     parameters=SurpParameters,
     grid=GRID,

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from detect.detector_settings import names_all, needs_of, parse_detectors, plugin_digests
-from detect.score_file.evidence import Progress, check_needs, read_evidence, unmet
+from detect.score_file.evidence.provider import Progress
+from detect.score_file.evidence.providers import check_needs, read_evidence, unmet
 from detect.score_file.labelled_rows import LabelledRows, read_labelled
 from detect.score_file.output import check_suffix, write_score_file
 from detect.score_file.request import DetectFileRequest, ScoringRequest

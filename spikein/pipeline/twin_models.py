@@ -20,7 +20,7 @@ from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.audit import audit_step
-from spikein.pipeline.steps.evidence import TWIN, EvidenceSources, Role, Shadow
+from spikein.pipeline.steps.evidence.provider import TWIN, EvidenceSources, Role, Shadow
 from spikein.pipeline.steps.examples import twin_membership_step
 from spikein.pipeline.steps.plan import CopyCountDraw, plan_step
 from spikein.pipeline.steps.results import ArmSteps

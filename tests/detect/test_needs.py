@@ -1,6 +1,6 @@
 from detect.needs import NEEDS, View
-from detect.score_file import evidence as of_files
-from spikein.pipeline.steps import evidence as of_the_graph
+from detect.score_file.evidence import providers as of_files
+from spikein.pipeline.steps.evidence import providers as of_the_graph
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
 
 

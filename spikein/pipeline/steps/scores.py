@@ -22,10 +22,8 @@ from inject.examples.example import read_examples
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import UNSPLIT
-from spikein.pipeline.steps.evidence import (
-    EvidenceSources,
-    Role,
-    Scored,
+from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role, Scored
+from spikein.pipeline.steps.evidence.providers import (
     evidence_inputs,
     read_evidence,
     says_something,
@@ -47,7 +45,7 @@ def scores_step(model: ModelNode, sources: EvidenceSources, *, role: Role) -> St
     """
     found = asked_settings(sources)
     scored = Scored(model, role)
-    asked = [one for one in found.settings if says_something(one.detector, sources, scored)]
+    asked = [one for one in found.settings if says_something(one, sources, scored)]
     if not asked:
         return None
     settings = with_grids(asked)

@@ -1,0 +1,1 @@
+"""Models that write: a local one, and one behind a server."""

@@ -1,0 +1,85 @@
+"""What detectors by text ask of a target: continuations of prompts, and answers to questions.
+
+A local model (`detect.targets.local`) and a server (`detect.targets.server`) are asked in one way,
+so that a detector knows nothing of either. What is sampled depends on the prompt's text, the
+sample's number and the seed alone, never on the order or the batch.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from inject.errors import InputError
+
+Progress = Callable[[int, int], None]
+"""Called with (prompts done, prompts in all)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How a text is continued.
+
+    Raises:
+        InputError: a number that is out of range, or several samples of the likeliest text.
+    """
+
+    max_tokens: int
+    """Longest continuation."""
+    temperature: float = 0.0
+    """0 takes the likeliest token each time."""
+    samples: int = 1
+    """Continuations of each prompt."""
+    top_p: float = 1.0
+    """Share of the probability that is sampled from."""
+    top_k: int | None = None
+    """Tokens that are sampled from; None for all."""
+    stop: tuple[str, ...] = ()
+    """Texts before which a continuation ends."""
+    seed: int = 0
+    """Of the sampling."""
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1 or self.samples < 1:
+            raise InputError(
+                f"{self.samples} samples of {self.max_tokens} tokens",
+                where="sampling",
+                allowed="1 or more of each",
+            )
+        if not 0 <= self.temperature <= 2:
+            raise InputError(
+                f"a temperature of {self.temperature}", where="sampling", allowed="0 to 2"
+            )
+        if self.temperature == 0 and self.samples > 1:
+            raise InputError(
+                f"{self.samples} samples at temperature 0 are one text, {self.samples} times",
+                where="sampling",
+                allowed="one sample, or a temperature above 0",
+            )
+
+
+class Completion(NamedTuple):
+    """One continuation, and what it cost."""
+
+    text: str
+    tokens_in: int
+    """Tokens of the prompt; 0 for all samples of a prompt but the first, which share it."""
+    tokens_out: int
+    """Tokens that were written."""
+
+
+class TextModel(Protocol):
+    """A model that writes."""
+
+    @property
+    def name(self) -> str:
+        """Path, hub id, or the name that a server knows it by."""
+
+    def complete(
+        self, prompts: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
+    ) -> list[list[Completion]]:
+        """Return `sampling.samples` continuations of each prompt, which goes to the model as is."""
+
+    def answer(
+        self, questions: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
+    ) -> list[list[Completion]]:
+        """Return answers to each question, asked through the chat template where there is one."""

@@ -392,6 +392,7 @@ CASES: dict[str, Case] = {
     "detect.score_first": case("statistics", "detect.score_first=start_token"),
     "detect.long": case("statistics", "detect.long=truncate"),
     "detect.context": case("statistics", "detect.context=32"),
+    "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),

@@ -50,6 +50,7 @@ class Stream(IntEnum):
     FORGET = 18
     SHADOW = 19
     STRETCH = 20
+    CONTINUATION = 31
 
 
 def item_key(name: str) -> int:

@@ -13,12 +13,12 @@ from analysis.checks.validity import check_validity
 from analysis.figures.style import ReportFigure
 from analysis.metrics_table import split_by_cohort
 from analysis.page.background import background_audit
-from analysis.page.detector_costs import DetectorWork
 from analysis.page.notes import PoolReport, pool_notes
 from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.report import CostRow, Report
 from analysis.page.settings_summary import ArmSettings, description, setup
 from analysis.page.streams import Stream, TrainedModel, audit_facts, copies_by_model
+from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import trajectory_view
 from analysis.passage_copies import passage_sentences
 from analysis.results import Analysis

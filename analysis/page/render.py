@@ -12,14 +12,14 @@ from typing import Any
 from analysis.arm import axis_names
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import Cell, contaminated_cohorts, split_by_cohort
-from analysis.page.detector_costs import detector_cost_listing
 from analysis.page.examples import extreme_examples
-from analysis.page.leaderboard import leaderboard
-from analysis.page.listing import Listing, listing, seconds_text
 from analysis.page.report import Report
 from analysis.page.streams import stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
-from analysis.page.views import (
+from analysis.page.tables.detector_costs import detector_cost_listing
+from analysis.page.tables.leaderboard import leaderboard
+from analysis.page.tables.listing import Listing, listing, seconds_text
+from analysis.page.tables.views import (
     arms_grids,
     copies_grids,
     dataset_grids,

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from analysis.arm import Arm
 from analysis.figures.style import ReportFigure
 from analysis.page.background import BackgroundAudit
-from analysis.page.detector_costs import DetectorWork
 from analysis.page.streams import Stream
+from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
 from analysis.task_accuracy.accuracy_gain import AccuracyGainTable

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from analysis.figures import ReportFigure
 from analysis.page.content import PageInputs
-from analysis.page.detector_costs import DetectorWork, EvidenceStep
 from analysis.page.notes import PoolReport
 from analysis.page.provenance import NamedArtifact, StepRecord
 from analysis.page.settings_summary import ArmSettings
 from analysis.page.streams import Stream, TrainedModel, read_stream
+from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
 from analysis.results import Analysis
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids

@@ -9,9 +9,9 @@ from analysis.figures import build_figures
 from analysis.figures.detectors import MAX_DETECTORS, strongest
 from analysis.metrics_table import split_by_cohort
 from analysis.page import Report, write_report
-from analysis.page.grid import MAX_ROWS, OPEN_ROWS
-from analysis.page.leaderboard import leaderboard
-from analysis.page.views import difference_rows
+from analysis.page.tables.grid import MAX_ROWS, OPEN_ROWS
+from analysis.page.tables.leaderboard import leaderboard
+from analysis.page.tables.views import difference_rows
 from analysis.results import analyse
 from analysis.selection.ranking import rank_key
 from analysis.settings import AnalysisSettings

@@ -1,4 +1,4 @@
-from analysis.page.detector_costs import (
+from analysis.page.tables.detector_costs import (
     DetectorWork,
     EvidenceStep,
     detector_cost_listing,

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.page.listing import Listing, listing, seconds_text
+from analysis.page.tables.listing import Listing, listing, seconds_text
 
 
 @dataclass(frozen=True, kw_only=True)

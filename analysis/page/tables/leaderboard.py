@@ -14,7 +14,7 @@ from typing import NamedTuple
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
 from analysis.compared_rows import UnscoredRows
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.listing import Listing, listing
+from analysis.page.tables.listing import Listing, listing
 from analysis.results import Analysis
 from analysis.selection.ranking import common_rows, rank_detectors, reported_cell
 from analysis.summary import Headline

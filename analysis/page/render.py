@@ -31,7 +31,7 @@ from analysis.page.tables.views import (
     variants_grids,
 )
 from analysis.summary import find_headline, find_trend_arm, summary_sentences
-from inject.examples.example import read_examples
+from inject.examples.example import read_examples, read_held_out
 from inject.files import write_text
 
 
@@ -145,23 +145,28 @@ def _datasets(report: Report) -> Listing | None:
     found: dict[str, dict[str, Any]] = {}
     for example in read_examples(report.arms[0].examples) if report.arms else ():
         row = found.setdefault(
-            example.dataset, {"protected": False, "tune": [0, 0], "test": [0, 0]}
+            example.dataset, {"protected": False, "tune": [0, 0], "test": [0, 0], "held out": 0}
         )
         row["protected"] |= example.protected
         row[example.split][example.side == "nonmember"] += 1
+    for example in read_held_out(report.arms[0].examples) if report.arms else ():
+        found[example.dataset]["held out"] += 1
+    any_held_out = any(row["held out"] for row in found.values())
     return listing(
         "Examples",
-        ("Dataset", "Tune", "Test", "Texts"),
+        ("Dataset", "Tune", "Test", *(("Held out",) if any_held_out else ()), "Texts"),
         [
             (
                 name,
                 f"{row['tune'][0]:,} + {row['tune'][1]:,}",
                 f"{row['test'][0]:,} + {row['test'][1]:,}",
+                *((f"{row['held out']:,}",) if any_held_out else ()),
                 "protected" if row["protected"] else "",
             )
             for name, row in found.items()
         ],
-        "Members + non-members, first seed.",
+        "Members + non-members, first seed."
+        + (" No model saw a held-out row, and none is scored." if any_held_out else ""),
     )
 
 

@@ -83,7 +83,10 @@ DETECTOR = Detector(
     source="arXiv 2505.03392 (ACMIA)",
     needs=(View(TEXT),),
     access=Access.DISTRIBUTION,
-    assumption="Members' tokens are likelier than the model's own distribution leads to expect.",
+    assumption=(
+        "a token of a text that was seen is likelier than the model's own distribution leads to "
+        "expect, and less sensitive to the temperature"
+    ),
     order=64,
     parameters=AcmiaParameters,
     grid=GRID,

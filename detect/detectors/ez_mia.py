@@ -67,7 +67,10 @@ DETECTOR = Detector(
     source="arXiv 2601.12104 (EZ-MIA), appendix E",
     needs=(View(TEXT), Reference()),
     access=Access.DISTRIBUTION,
-    assumption="The reference model is the target without the members, and has its tokenizer.",
+    assumption=(
+        "the reference model is what the target would be without the members, and has the "
+        "target's tokenizer"
+    ),
     aliases=("ez", "ezmia"),
     order=44,
     parameters=EzMiaParameters,

@@ -55,7 +55,9 @@ DETECTOR = Detector(
     source="arXiv 2601.19936 (Gap-K%, ACL 2026)",
     needs=(View(TEXT),),
     access=Access.DISTRIBUTION,
-    assumption="Members are seldom far from the target's own choice, in any stretch of the text.",
+    assumption=(
+        "in no stretch of a text that was seen do the tokens lie far below the target's own choice"
+    ),
     aliases=("gap", "gapk"),
     order=62,
     parameters=GapKParameters,

@@ -224,7 +224,11 @@ DETECTOR = Detector(
     summary="likelihood ratio of shadow models that saw the text and that did not",
     source="Carlini et al. 2022, algorithm 1; Smyth 2004 (moderated variances)",
     needs=(View(TEXT), Shadows()),
-    assumption="Shadow models were trained as the target was, each on a random half of the rows.",
+    depends_on_rows=True,
+    assumption=(
+        "the shadow models are trained as the target was, each on a random half of the "
+        "examples, and the mean log-probabilities are close to Gaussian"
+    ),
     order=90,
     parameters=LiraParameters,
     libraries=("scipy",),

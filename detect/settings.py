@@ -41,7 +41,7 @@ class DetectSettings(Settings):
     """Model of the `reference` detector: `base`, `twin` (the arm's clean twin), a path or a hub id;
     null leaves it out."""
     frequency: str | None = "corpus"
-    """Text counted for `dc_pdd`: `corpus`, or files of texts; null leaves it out."""
+    """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null leaves it out."""
     dtype: Dtype = "auto"
     """Number format of the model: `auto` is float32 on a CPU, elsewhere the checkpoint's own."""
     batch_tokens: PositiveInt | None = None

@@ -52,6 +52,7 @@ class Stream(IntEnum):
     STRETCH = 20
     HELD_OUT = 21
     SHOT = 22
+    CONTINUATION = 31
 
 
 def item_key(name: str) -> int:

@@ -32,6 +32,7 @@ from inject.reading.rows import files_identity
 from inject.reading.unchanged import unchanged
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.artifact_parts import HELD_OUT, TEXTS, TOKENS, UNSPLIT
 from spikein.pipeline.steps.inputs import open_corpus
 from spikein.pipeline.steps.training import ModelNode
@@ -83,6 +84,8 @@ def statistics_step(
             statistics,
             record={"view": view, **policy.record()},
         )
+        scored = sum(map(len, statistics))
+        write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored))
 
     return Step(
         kind="statistics",
@@ -98,6 +101,7 @@ def statistics_step(
         libraries=("torch", "transformers"),
         code=(root(build),),
         reads={"examples": HELD_OUT if held_out else TEXTS},
+        volatile=(COST_FILE,),
         build=build,
     )
 
@@ -189,6 +193,9 @@ def prefixed_step(model: ModelNode, examples: Step, need: Prefixed, detect: Dete
                 **policy.record(),
             },
         )
+        scored = sum(map(len, statistics))
+        before = sum(len(one.ids) for one in chosen.values())
+        write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored + before))
 
     return Step(
         kind="statistics",
@@ -203,6 +210,7 @@ def prefixed_step(model: ModelNode, examples: Step, need: Prefixed, detect: Dete
         libraries=("torch", "transformers"),
         code=(root(build),),
         reads={"examples": UNSPLIT},
+        volatile=(COST_FILE,),
         build=build,
     )
 

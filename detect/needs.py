@@ -7,7 +7,7 @@ of `Evidence` that holds it, and gets one file in each of the two folders.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from detect.access import Access
 from detect.evidence import Evidence
@@ -135,7 +135,67 @@ class Shadows(Need):
         return evidence.shadows is not None
 
 
-NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows)
+@dataclass(frozen=True)
+class HeldOut(Need):
+    """Rows that no model saw and nobody scores, with their token statistics under the target."""
+
+    reference: bool = False
+    """Under the reference model, too."""
+    shadows: bool = False
+    """Under every shadow model, too."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+
+    def __str__(self) -> str:
+        return "held-out rows"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The models read the held-out rows once, however many texts are scored."""
+        return NeedCost("held-out rows once")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the held-out rows are there, and what is asked for of them."""
+        found = evidence.held_out
+        return (
+            found is not None
+            and not (self.reference and found.reference is None)
+            and not (self.shadows and found.shadows is None)
+        )
+
+
+@dataclass(frozen=True)
+class Prefixed(Need):
+    """Token statistics of the text behind shots: other texts of its dataset."""
+
+    shots: int = 1
+    """How many texts stand before it."""
+    first: int = 0
+    """Which one of the dataset's texts, in their random order, is the first of them."""
+    known: Literal["nonmembers", "members"] = "nonmembers"
+    """Held-out rows, which no model saw, or members that are known and of the split `tune`."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+
+    def __str__(self) -> str:
+        return "shots" if self.known == "nonmembers" else "known members as shots"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the text behind the shots, which it has read once for all texts."""
+        return NeedCost("target behind shots", 1)
+
+    @property
+    def name(self) -> str:
+        """What it is called in `Evidence.prefixed` and in the names of steps."""
+        return f"{self.known}-{self.first}-{self.shots}"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the statistics behind these shots are there."""
+        return self.name in evidence.prefixed
+
+
+NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows, HeldOut, Prefixed)
 """Every kind of need, in the order of messages."""
 
 

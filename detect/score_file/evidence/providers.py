@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
+from detect.needs import Frequency, HeldOut, Need, Prefixed, Reference, Shadows, Sides, View
 from detect.score_file.evidence.frequency import FREQUENCY
+from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
+from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Progress, Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
@@ -21,6 +23,8 @@ from detect.score_file.request import ScoringRequest
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
+    HeldOut: HELD_OUT_ROWS,
+    Prefixed: PREFIXED,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,
@@ -40,7 +44,7 @@ def unmet(
 
     def hint(need: Need) -> str | None:
         provider = PROVIDERS[type(need)]
-        if provider.given(request, rows):
+        if provider.meets(need, request, rows):
             return None
         return (in_code and provider.hint_in_code) or provider.hint
 

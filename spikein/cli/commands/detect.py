@@ -91,6 +91,16 @@ def detect(
             show_default=False,
         ),
     ] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            "--held-out",
+            metavar="FILE",
+            help="Further texts, not scored, that the model has not seen: shots and populations "
+            "for `recall`, `codec` and the like. Rows with [cyan]label[/] 1 are known members.",
+            show_default=False,
+        ),
+    ] = None,
     detectors: Annotated[
         str,
         typer.Option(
@@ -170,6 +180,7 @@ def detect(
         out=out,
         reference=reference,
         frequency=frequency,
+        held_out=held_out,
         detectors=detectors,
         policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
         device=device,

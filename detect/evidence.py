@@ -1,8 +1,9 @@
 """What detectors are given: texts, and whatever was made to meet their needs (`detect.needs`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from detect.generation.continuations import ContinuationRequest, Continued
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
@@ -26,6 +27,8 @@ class ExampleEvidence:
     """By view."""
     reference: TokenStatistics | None
     frequency: TokenFrequency | None
+    continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
+    """What the target wrote after the beginning of the text, by what it was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,8 @@ class Evidence:
     groups: Sequence[str] | None = None
     """Rows of one group share a passage; None: each text is its own group."""
     shadows: Sequence[ShadowModel] | None = None
+    continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
+    """What the target wrote after the beginnings of the texts, by what it was asked."""
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""
@@ -50,4 +55,5 @@ class Evidence:
                 statistics={name: rows[row] for name, rows in self.statistics.items()},
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
+                continuations={asked: rows[row] for asked, rows in self.continuations.items()},
             )

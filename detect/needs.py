@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from detect.access import Access
 from detect.evidence import Evidence
+from detect.generation.continuations import GREEDY, ContinuationRequest
 
 
 class Need:
@@ -102,5 +103,22 @@ class Shadows(Need):
         return evidence.shadows is not None
 
 
-NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows)
+@dataclass(frozen=True)
+class Continuations(Need):
+    """What the target writes after the beginning of each text."""
+
+    request: ContinuationRequest = GREEDY
+    """Which beginning, how many continuations, and how they are written."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "continuations"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether these continuations are there."""
+        return self.request in evidence.continuations
+
+
+NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows, Continuations)
 """Every kind of need, in the order of messages."""

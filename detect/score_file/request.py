@@ -26,6 +26,9 @@ class ScoringOptions:
     """Of the model, on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the model's repository."""
+    generate: bool = False
+    """Let the model write, for the detectors of `all` that read what a model writes: dear, as a
+    token is written at a time. A detector that is named needs no leave."""
     cache: Path | None = None
     """Folder for counted frequencies; by default the user's cache folder."""
 

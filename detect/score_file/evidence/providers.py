@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
+from detect.needs import Continuations, Frequency, Need, Reference, Shadows, Sides, View
+from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.labels import LABELS
 from detect.score_file.evidence.provider import Progress, Provider, Work
@@ -21,6 +22,7 @@ from detect.score_file.request import ScoringRequest
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
+    Continuations: CONTINUATIONS,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

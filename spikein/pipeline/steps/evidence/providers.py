@@ -9,9 +9,13 @@ from typing import Any
 
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
-from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
+from detect.needs import Continuations, Frequency, Need, Reference, Shadows, Sides, View
 from inject.examples.example import Example
 from spikein.pipeline.graph import Step
+from spikein.pipeline.steps.evidence.continuations import (
+    CONTINUATIONS,
+    read_model_continuations,
+)
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
 from spikein.pipeline.steps.evidence.labels import read_labels
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
@@ -27,6 +31,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     Sides: Provider[Sides](),
     Shadows: SHADOWS,
+    Continuations: CONTINUATIONS,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -37,6 +42,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Frequency: read_frequency,
     Sides: read_labels,
     Shadows: read_shadows,
+    Continuations: read_model_continuations,
 }
 
 

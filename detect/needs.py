@@ -5,12 +5,22 @@ Two providers say how a need is met: `spikein.pipeline.steps.evidence` by steps 
 of `Evidence` that holds it, and gets one file in each of the two folders.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from detect.access import Access
 from detect.evidence import Evidence
 from detect.generation.continuations import GREEDY, ContinuationRequest
+
+
+class NeedCost(NamedTuple):
+    """What meeting a need takes of each text, in short words."""
+
+    what: str
+    """A model that reads the text, such as `target`, or a phrase, such as `24 prompts`."""
+    times: int | None = None
+    """How often the model reads the text; None where `what` is a phrase that says all."""
 
 
 class Need:
@@ -20,6 +30,14 @@ class Need:
     """Whether meeting it takes a pass of a model."""
     access: ClassVar[Access]
     """What of the target must be seen to meet it, at least."""
+
+    @property
+    def cost(self) -> NeedCost | None:
+        """What it takes of each text; None where no model is asked.
+
+        A kind of need that declares none is named itself, where a model is asked.
+        """
+        return NeedCost(str(self)) if self.asks_model else None
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the evidence holds it."""
@@ -38,6 +56,11 @@ class View(Need):
     def __str__(self) -> str:
         return f"view {self.name}"
 
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the view once."""
+        return NeedCost("target", 1)
+
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the statistics of this view are there."""
         return self.name in evidence.statistics
@@ -52,6 +75,11 @@ class Reference(Need):
 
     def __str__(self) -> str:
         return "reference model"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The reference model reads the text once."""
+        return NeedCost("reference", 1)
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the reference model's statistics are there."""
@@ -98,6 +126,11 @@ class Shadows(Need):
     def __str__(self) -> str:
         return "shadow models"
 
+    @property
+    def cost(self) -> NeedCost:
+        """Each shadow model is trained, and reads the text once."""
+        return NeedCost("each shadow model (trained for it)", 1)
+
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether shadow models' statistics are there."""
         return evidence.shadows is not None
@@ -122,3 +155,14 @@ class Continuations(Need):
 
 NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows, Continuations)
 """Every kind of need, in the order of messages."""
+
+
+def cost_text(needs: Iterable[Need]) -> str:
+    """Return what needs cost of each text: `target 2×, reference 1×`; `no model` for nothing."""
+    costs = [cost for need in dict.fromkeys(needs) if (cost := need.cost) is not None]
+    times: dict[str, int | None] = {}
+    for what, count in costs:
+        before = times.get(what)
+        times[what] = count if before is None or count is None else before + count
+    parts = [what if count is None else f"{what} {count}×" for what, count in times.items()]
+    return ", ".join(parts) or "no model"

@@ -394,6 +394,8 @@ CASES: dict[str, Case] = {
     "detect.context": case("statistics", "detect.context=32"),
     "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
+    # `loss` stays, so that there are scores either way.
+    "detect.generate": case("scores", "detect.generate=true"),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),

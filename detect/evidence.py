@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from detect.choices.answers import ChoiceEvidence
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
@@ -41,6 +42,8 @@ class Evidence:
     groups: Sequence[str] | None = None
     """Rows of one group share a passage; None: each text is its own group."""
     shadows: Sequence[ShadowModel] | None = None
+    choices: ChoiceEvidence | None = None
+    """Answers to multiple-choice questions."""
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""

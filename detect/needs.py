@@ -102,5 +102,20 @@ class Shadows(Need):
         return evidence.shadows is not None
 
 
-NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows)
+@dataclass(frozen=True)
+class Choices(Need):
+    """Answers to a multiple choice between each passage and three paraphrases, in all orders."""
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "paraphrases to choose from"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the answers are there."""
+        return evidence.choices is not None
+
+
+NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows, Choices)
 """Every kind of need, in the order of messages."""

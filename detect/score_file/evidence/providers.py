@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
+from detect.needs import Choices, Frequency, Need, Reference, Shadows, Sides, View
+from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.labels import LABELS
 from detect.score_file.evidence.provider import Progress, Provider, Work
@@ -21,6 +22,7 @@ from detect.score_file.request import ScoringRequest
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
+    Choices: CHOICES,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

@@ -48,6 +48,8 @@ class EvidenceSources:
     """The clean twin of the arm."""
     shadows: tuple[Shadow, ...] = ()
     """The shadow models of the arm."""
+    paraphrased: bool = False
+    """Whether examples bring paraphrases."""
 
 
 class Scored(NamedTuple):

@@ -5,11 +5,21 @@ Two providers say how a need is met: `spikein.pipeline.steps.evidence` by steps 
 of `Evidence` that holds it, and gets one file in each of the two folders.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from detect.access import Access
 from detect.evidence import Evidence
+
+
+class NeedCost(NamedTuple):
+    """What meeting a need takes of each text, in short words."""
+
+    what: str
+    """A model that reads the text, such as `target`, or a phrase, such as `24 prompts`."""
+    times: int | None = None
+    """How often the model reads the text; None where `what` is a phrase that says all."""
 
 
 class Need:
@@ -19,6 +29,14 @@ class Need:
     """Whether meeting it takes a pass of a model."""
     access: ClassVar[Access]
     """What of the target must be seen to meet it, at least."""
+
+    @property
+    def cost(self) -> NeedCost | None:
+        """What it takes of each text; None where no model is asked.
+
+        A kind of need that declares none is named itself, where a model is asked.
+        """
+        return NeedCost(str(self)) if self.asks_model else None
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the evidence holds it."""
@@ -37,6 +55,11 @@ class View(Need):
     def __str__(self) -> str:
         return f"view {self.name}"
 
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the view once."""
+        return NeedCost("target", 1)
+
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the statistics of this view are there."""
         return self.name in evidence.statistics
@@ -51,6 +74,11 @@ class Reference(Need):
 
     def __str__(self) -> str:
         return "reference model"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The reference model reads the text once."""
+        return NeedCost("reference", 1)
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the reference model's statistics are there."""
@@ -97,6 +125,11 @@ class Shadows(Need):
     def __str__(self) -> str:
         return "shadow models"
 
+    @property
+    def cost(self) -> NeedCost:
+        """Each shadow model is trained, and reads the text once."""
+        return NeedCost("each shadow model (trained for it)", 1)
+
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether shadow models' statistics are there."""
         return evidence.shadows is not None
@@ -104,13 +137,21 @@ class Shadows(Need):
 
 @dataclass(frozen=True)
 class Choices(Need):
-    """Answers to a multiple choice between each passage and three paraphrases, in all orders."""
+    """Answers to a multiple choice between each passage and three paraphrases, in all orders.
+
+    Letters are enough; of a local model there are the labels' probabilities, too.
+    """
 
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
 
     def __str__(self) -> str:
         return "paraphrases to choose from"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target is asked in every order of the four options."""
+        return NeedCost("24 prompts with the text and three paraphrases")
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the answers are there."""
@@ -119,3 +160,14 @@ class Choices(Need):
 
 NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows, Choices)
 """Every kind of need, in the order of messages."""
+
+
+def cost_text(needs: Iterable[Need]) -> str:
+    """Return what needs cost of each text: `target 2×, reference 1×`; `no model` for nothing."""
+    costs = [cost for need in dict.fromkeys(needs) if (cost := need.cost) is not None]
+    times: dict[str, int | None] = {}
+    for what, count in costs:
+        before = times.get(what)
+        times[what] = count if before is None or count is None else before + count
+    parts = [what if count is None else f"{what} {count}×" for what, count in times.items()]
+    return ", ".join(parts) or "no model"

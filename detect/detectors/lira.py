@@ -106,6 +106,11 @@ DETECTOR = Detector(
     summary="likelihood ratio of shadow models that saw the text and that did not",
     source="Carlini et al. 2022, algorithm 1",
     needs=(View(TEXT), Shadows()),
+    depends_on_rows=True,
+    assumption=(
+        "the shadow models are trained as the target was, each on a random half of the "
+        "examples, and the mean log-probabilities are close to Gaussian"
+    ),
     order=90,
     score=_score,
 )

@@ -38,6 +38,10 @@ DETECTOR = Detector(
     needs=(View(TEXT),),
     access=Access.DISTRIBUTION,
     aliases=("mink++", "min_k++", "minkplusplus"),
+    assumption=(
+        "training makes each seen token a local maximum of the likelihood, so that it "
+        "stands high among the tokens the model expects there"
+    ),
     order=60,
     parameters=MinKParameters,
     grid=K_GRID,

@@ -20,12 +20,18 @@ from detect.engine.batching import (
     pad_sequences,
     run_in_batches,
 )
-from detect.engine.encoding import encode, windows
+from detect.engine.encoding import EncodedText, encode, windows
 from detect.engine.target import Target
-from detect.engine.vocabulary_statistics import VocabularyReduction
+from detect.engine.vocabulary_statistics import VocabularyReduction, VocabularyStatistics
 from detect.policy import ScoringPolicy
 from detect.settings import CompileMode
-from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, TokenStatistics, unscored
+from detect.token_statistics import (
+    EMPTY_TEXT,
+    ONE_TOKEN,
+    TemperedStatistics,
+    TokenStatistics,
+    unscored,
+)
 from inject.errors import InputError
 
 
@@ -70,7 +76,7 @@ def token_statistics(
     Args:
         target: model and tokenizer.
         texts: any texts; an empty one, or one of a single token, gets a reason and no rows.
-        policy: start token, first token, long texts.
+        policy: start token, first token, long texts, inverse temperatures.
         batch_tokens: padded tokens in one batch; by default chosen for the device.
         batch_size: sequences in one batch at most; no limit by default.
         padding_side: has no influence on the result.
@@ -85,11 +91,11 @@ def token_statistics(
     context = _context(target, policy)
     encoded = encode(target.tokenizer, texts, policy)
     pieces: list[_Piece] = []
-    offsets = [0]
-    scored_ids: list[npt.NDArray[np.int64]] = []
-    for row, ids in enumerate(encoded):
+    slots = [0]
+    stops = []
+    for row, (ids, _) in enumerate(encoded):
         _check_ids(target, ids, row)
-        slot = offsets[-1]
+        slot = slots[-1]
         found = windows(len(ids), context, policy, where=f"text {row + 1}") if texts[row] else []
         for window in found:
             pieces.append(
@@ -100,13 +106,14 @@ def token_statistics(
                 )
             )
         stop = found[-1].stop if found else 1
-        scored_ids.append(ids[1:stop])
-        offsets.append(slot + max(0, stop - 1))
+        stops.append(stop)
+        slots.append(slot + max(0, stop - 1))
     reduction = VocabularyReduction(
-        positions=offsets[-1],
+        positions=slots[-1],
         vocabulary=target.vocabulary,
         device=target.device,
         compile_mode=compile_mode,
+        inverse_temperatures=policy.inverse_temperatures,
     )
     _run(
         target,
@@ -121,22 +128,38 @@ def token_statistics(
     )
     reduced = reduction.finish(target.head)
     result = []
-    for row, (start, stop) in enumerate(pairwise(offsets)):
+    for row, (start, stop) in enumerate(pairwise(slots)):
         if start == stop:
             result.append(unscored(ONE_TOKEN if texts[row] else EMPTY_TEXT))
-            continue
-        mean = reduced.mean[start:stop]
-        result.append(
-            TokenStatistics(
-                ids=scored_ids[row].astype(np.int32),
-                log_probability=reduced.log_probability[start:stop],
-                mean=mean,
-                deviation=reduced.deviation[start:stop],
-                entropy=-mean,
-                rank=reduced.rank[start:stop],
-            )
-        )
+        else:
+            ids, offsets = encoded[row]
+            scored = EncodedText(ids[1 : stops[row]], offsets[1 : stops[row]])
+            result.append(_statistics(scored, reduced, slice(start, stop), policy))
     return result
+
+
+def _statistics(
+    scored: EncodedText, reduced: VocabularyStatistics, slots: slice, policy: ScoringPolicy
+) -> TokenStatistics:
+    """Return one text's part of what was reduced."""
+    mean = reduced.mean[slots]
+    return TokenStatistics(
+        ids=scored.ids.astype(np.int32),
+        log_probability=reduced.log_probability[slots],
+        mean=mean,
+        deviation=reduced.deviation[slots],
+        entropy=-mean,
+        rank=reduced.rank[slots],
+        top_log_probability=reduced.top_log_probability[slots],
+        top_id=reduced.top_id[slots],
+        offsets=scored.offsets,
+        tempered={
+            beta: TemperedStatistics(
+                log_probability=values[0, slots], mean=values[1, slots], deviation=values[2, slots]
+            )
+            for beta, values in zip(policy.inverse_temperatures, reduced.tempered, strict=True)
+        },
+    )
 
 
 def _check_ids(target: Target, ids: npt.NDArray[np.int64], row: int) -> None:

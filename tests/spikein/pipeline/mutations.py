@@ -216,6 +216,7 @@ CASES: dict[str, Case] = {
     # How many rows are spiked decides nothing of which rows a file holds.
     "contaminants.members": case("examples", "contaminants.1.members=8"),
     "contaminants.nonmembers": case("examples", "contaminants.1.nonmembers=8"),
+    "contaminants.held_out": case("examples", "contaminants.1.held_out=2"),
     "contaminants.stratify": case("examples", "contaminants.1.stratify=false"),
     "contaminants.options": case("examples corpus", "contaminants.2.options={{first: 9}}"),
     "copies.fixed": case("plan", "copies.fixed=2", "copies={{fixed: 1}}"),
@@ -393,6 +394,7 @@ CASES: dict[str, Case] = {
     "detect.score_first": case("statistics", "detect.score_first=start_token"),
     "detect.long": case("statistics", "detect.long=truncate"),
     "detect.context": case("statistics", "detect.context=32"),
+    "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case(f"{ASKED} accuracy", "detect.dtype=float16"),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from detect.choices.answers import ChoiceEvidence
 from detect.generation.continuations import ContinuationRequest, Continued
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
@@ -82,6 +83,8 @@ class Evidence:
     """By `detect.needs.Prefixed.name`."""
     continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
     """What the target wrote after the beginnings of the texts, by what it was asked."""
+    choices: ChoiceEvidence | None = None
+    """Answers to multiple-choice questions."""
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""

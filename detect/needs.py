@@ -218,6 +218,29 @@ class Continuations(Need):
         return self.request in evidence.continuations
 
 
+@dataclass(frozen=True)
+class Choices(Need):
+    """Answers to a multiple choice between each passage and three paraphrases, in all orders.
+
+    Letters are enough; of a local model there are the labels' probabilities, too.
+    """
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "paraphrases to choose from"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target is asked in every order of the four options."""
+        return NeedCost("24 prompts with the text and three paraphrases")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the answers are there."""
+        return evidence.choices is not None
+
+
 NEEDS: tuple[type[Need], ...] = (
     View,
     Reference,
@@ -227,6 +250,7 @@ NEEDS: tuple[type[Need], ...] = (
     HeldOut,
     Prefixed,
     Continuations,
+    Choices,
 )
 """Every kind of need, in the order of messages."""
 

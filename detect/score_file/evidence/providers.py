@@ -9,6 +9,7 @@ from typing import Any
 
 from detect.evidence import Evidence
 from detect.needs import (
+    Choices,
     Continuations,
     Frequency,
     HeldOut,
@@ -19,6 +20,7 @@ from detect.needs import (
     Sides,
     View,
 )
+from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
@@ -37,6 +39,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
     Continuations: CONTINUATIONS,
+    Choices: CHOICES,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

@@ -10,6 +10,7 @@ from typing import Any
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
 from detect.needs import (
+    Choices,
     Continuations,
     Frequency,
     HeldOut,
@@ -22,10 +23,8 @@ from detect.needs import (
 )
 from inject.examples.example import Example
 from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.evidence.continuations import (
-    CONTINUATIONS,
-    read_model_continuations,
-)
+from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
+from spikein.pipeline.steps.evidence.continuations import CONTINUATIONS, read_model_continuations
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
 from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
 from spikein.pipeline.steps.evidence.labels import read_labels
@@ -46,6 +45,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
     Continuations: CONTINUATIONS,
+    Choices: CHOICES,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -59,6 +59,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     HeldOut: read_held_out_rows,
     Prefixed: read_prefixed,
     Continuations: read_model_continuations,
+    Choices: read_choices,
 }
 
 

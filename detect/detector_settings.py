@@ -90,12 +90,18 @@ def names_all(given: str | Iterable[str]) -> bool:
 
 
 def with_grids(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
-    """Return the settings followed by the rest of each detector's grid, each once."""
+    """Return the settings followed by the rest of each detector's grid, each once.
+
+    Parameters of the user's own bring along what of the grid needs nothing more: who asks for fewer
+    samples does not pay for the paper's.
+    """
     found = {(setting.name, setting.text): setting for setting in settings}
     for setting in settings:
+        own = setting.parameters != setting.detector.parameters()
         for parameters in setting.detector.grid:
             other = DetectorSetting(known=setting.known, parameters=parameters)
-            found.setdefault((other.name, other.text), other)
+            if not (own and set(other.needs) - set(setting.needs)):
+                found.setdefault((other.name, other.text), other)
     return list(found.values())
 
 

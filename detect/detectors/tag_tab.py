@@ -18,7 +18,7 @@ sentence count where they occur first.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -88,18 +88,27 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return [*spans, (start, len(text))] if start < len(text) else spans
 
 
-def word_tokens(word: Word, offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the tokens that hold a part of a word, in order."""
-    starts, stops = offsets[:, 0], offsets[:, 1]
-    return np.flatnonzero((starts >= 0) & (starts < word.stop) & (stops > word.start))
+def word_tokens(words: Sequence[Word], offsets: npt.NDArray[np.int32]) -> list[list[int]]:
+    """Return, for each word, the tokens that hold a part of it, in the order of the text."""
+    order = np.argsort(offsets[:, 0], kind="stable")
+    order = order[offsets[order, 0] >= 0]
+    starts, stops = offsets[order, 0], offsets[order, 1]
+    # Tokens may end in another order than they begin; behind `last` all begin too late, and before
+    # `first` all end too early, whatever stands between is looked at.
+    first = np.searchsorted(np.maximum.accumulate(stops), [one.start for one in words], "right")
+    last = np.searchsorted(starts, [one.stop for one in words], "left")
+    places, ends = order.tolist(), stops.tolist()
+    return [
+        sorted(places[at] for at in range(begin, end) if ends[at] > word.start)
+        for word, begin, end in zip(words, first.tolist(), last.tolist(), strict=True)
+    ]
 
 
 def _score(example: ExampleEvidence, settings: Sequence[TagTabParameters]) -> list[Score]:
     statistics, frequency = example.statistics[TEXT], example.frequency
     if frequency is None or frequency.words is None:
         return [Score(math.nan, "no word frequencies")] * len(settings)
-    offsets = statistics.offsets
-    if (offsets < 0).all():
+    if (statistics.offsets < 0).all():
         reason = "the tokenizer does not say where its tokens stand in the text"
         return [Score(math.nan, reason)] * len(settings)
     sentences = keywords(example.text, frequency.words)
@@ -107,26 +116,30 @@ def _score(example: ExampleEvidence, settings: Sequence[TagTabParameters]) -> li
         reason = f"no sentence of {_FEWEST_WORDS} to {_MOST_WORDS} words"
         return [Score(math.nan, reason)] * len(settings)
     most = max(setting.k for setting in settings)
-    found = [[(word, word_tokens(word, offsets)) for word in one[:most]] for one in sentences]
-    return [_one(statistics, found, setting) for setting in settings]
+    chosen = [word for words in sentences for word in words[:most]]
+    tokens = dict(zip(chosen, word_tokens(chosen, statistics.offsets), strict=True))
+    return [_one(statistics, sentences, tokens, setting) for setting in settings]
 
 
 def _one(
     statistics: TokenStatistics,
-    sentences: Sequence[Sequence[tuple[Word, npt.NDArray[np.int64]]]],
+    sentences: Sequence[Sequence[Word]],
+    tokens: Mapping[Word, list[int]],
     setting: TagTabParameters,
 ) -> Score:
-    chosen = np.zeros(len(statistics), np.bool_)
+    found: set[int] = set()
     for words in sentences:
-        for word, tokens in words[: setting.k]:
+        for word in words[: setting.k]:
+            of_word = tokens[word]
             if setting.tokens == "all":
-                chosen[tokens] = True
+                found.update(of_word)
             # The text's very first token may not be scored: then the word's first is not there.
-            elif len(tokens) and statistics.offsets[tokens[0], 0] <= word.start:
-                chosen[tokens[0]] = True
-    if not chosen.any():
+            elif of_word and statistics.offsets[of_word[0], 0] <= word.start:
+                found.add(of_word[0])
+    if not found:
         return Score(math.nan, f"{EMPTY_SELECTION}: no token of a keyword is scored")
-    return Score(float(np.mean(statistics.log_probability[chosen], dtype=np.float64)))
+    values = statistics.log_probability[sorted(found)]
+    return Score(float(np.mean(values, dtype=np.float64)))
 
 
 DETECTOR = Detector(

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from detect.access import Access
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
 from detect.guarded_call import read_only, score_guarded
@@ -81,6 +82,35 @@ def runnable(
         notes.append(f"{problem}, and is left out. {hint}".strip())
     if not kept:
         raise InputError("no detector is left that could run", hint=" ".join(notes))
+    return Runnable(kept, tuple(dict.fromkeys(notes)))
+
+
+def within_access(
+    settings: Sequence[DetectorSetting], most: Access, *, leave_out: bool, because: str
+) -> Runnable:
+    """Return the settings that see no more of the target than they may.
+
+    Args:
+        settings: what was asked for.
+        most: what may be seen of the target.
+        leave_out: leave out the others and say so (`all` was asked for); else raise.
+        because: why no more is to be seen, a clause.
+
+    Raises:
+        InputError: a detector that was named sees more, or none is left.
+    """
+    kept, notes = [], []
+    for setting in settings:
+        access = setting.detector.access_with(setting.parameters)
+        if access <= most:
+            kept.append(setting)
+            continue
+        problem = f"{setting.name} reads {access.label}, and {because}"
+        if not leave_out:
+            raise InputError(problem, where=f"detector {setting.name}")
+        notes.append(f"{problem}; it is left out")
+    if not kept:
+        raise InputError("no detector is left that could run", hint=". ".join(notes))
     return Runnable(kept, tuple(dict.fromkeys(notes)))
 
 

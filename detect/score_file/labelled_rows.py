@@ -16,7 +16,7 @@ from inject.reading.row_parsers import PlacedRow, format_of, json_lines
 from inject.reading.rows import read_rows
 
 _TEXT_FIELDS = ("text", "input")
-_KNOWN = (*_TEXT_FIELDS, "id", "label", "group")
+_KNOWN = (*_TEXT_FIELDS, "id", "label", "group", "dataset", "protected")
 _LABELS = {0: False, 1: True, "0": False, "1": True, "true": True, "false": False}
 _TEXTUAL = (None, ".txt", ".csv", ".tsv", ".txt.gz", ".csv.gz", ".tsv.gz")
 
@@ -30,10 +30,15 @@ class LabelledRows(NamedTuple):
     labels: list[bool] | None
     """True for members; None where the file has no labels."""
     groups: list[str] | None
+    protected: tuple[str, ...] = ()
+    """Names of the protected datasets that rows are of."""
 
 
 def read_labelled(pattern: str) -> LabelledRows:
     """Read rows of `text` (or `input`), optional `id`, `label` and `group`.
+
+    Texts are protected where the row's `protected` is true, or where it has a canary, as authors
+    add to data that is not to be revealed; `dataset`, or the name of the file, names their dataset.
 
     Raises:
         InputError: naming file and line: a row without text, a label that is none of 0, 1,
@@ -41,10 +46,13 @@ def read_labelled(pattern: str) -> LabelledRows:
     """
     texts, ids, labels, groups = [], [], [], []
     unlabelled = None
+    protected: set[str] = set()
     for place, given in _rows(pattern):
         values = _named(given)
         text = _text(values, place)
         texts.append(text)
+        if _is_protected(values):
+            protected.add(str(values.get("dataset") or Path(pattern).name.partition(".")[0]))
         own = values.get("id")
         ids.append(example_id(text) if own in (None, "") else str(own))
         label = _label(values.get("label"), place)
@@ -61,7 +69,13 @@ def read_labelled(pattern: str) -> LabelledRows:
                 allowed="a label on every row, or on none",
             )
     grouped = any(group != text for group, text in zip(groups, texts, strict=True))
-    return LabelledRows(texts, ids, labels or None, groups if grouped else None)
+    return LabelledRows(
+        texts,
+        ids,
+        labels or None,
+        groups if grouped else None,
+        protected=tuple(sorted(protected)),
+    )
 
 
 def _rows(pattern: str) -> Iterator[PlacedRow]:
@@ -90,6 +104,13 @@ def _named(values: Mapping[str, Any]) -> dict[str, Any]:
         if plain in _KNOWN and plain not in values:
             found[plain] = value
     return found
+
+
+def _is_protected(values: Mapping[str, Any]) -> bool:
+    marked = values.get("protected")
+    if marked not in (None, "", False, 0) and str(marked).strip().lower() not in ("0", "false"):
+        return True
+    return any("canary" in name.lower() and value for name, value in values.items())
 
 
 def _text(values: Mapping[str, Any], place: str) -> str:

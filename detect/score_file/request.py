@@ -6,6 +6,7 @@ from pathlib import Path
 
 from detect.policy import ScoringPolicy
 from detect.settings import CompileMode, Dtype
+from inject.server.address import Server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,11 @@ class ScoringOptions:
     trust_remote_code: bool = False
     """Run code that comes with the model's repository."""
     cache: Path | None = None
-    """Folder for counted frequencies; by default the user's cache folder."""
+    """Folder for counted frequencies and a server's replies; by default the user's cache folder."""
+    server: Server | None = None
+    """Where the model is served; None for a model on this machine."""
+    send_protected: tuple[str, ...] = ()
+    """Protected datasets, by name, whose texts may be sent to the server."""
 
 
 @dataclass(frozen=True, kw_only=True)

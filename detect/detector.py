@@ -61,7 +61,8 @@ class Detector:
     further_needs: Callable[[Any], tuple[Need, ...]] | None = None
     """What one choice of its parameters must be given besides, such as so many shots."""
     access: Access = Access.NONE
-    """What of the target it reads, where that is more than its needs take."""
+    """What of the target it reads, where that is more than its needs take: of token statistics,
+    all but ids, offsets and log-probabilities are the full `DISTRIBUTION`."""
     depends_on_rows: bool = False
     """Whether an example's score depends on the other examples (a transductive detector)."""
     assumption: str = ""
@@ -195,7 +196,8 @@ def detector_of(
     """Return the detector that a plain function is: from one example's evidence to a float.
 
     It needs the `text` view and has no parameters; a text that it returns in place of a number is
-    the reason why there is none.
+    the reason why there is none. As it declares nothing, it may read every column of the token
+    statistics, and counts as one that takes the full distribution.
 
     Raises:
         InputError: it does not take one argument.
@@ -215,6 +217,7 @@ def detector_of(
         name=name,
         summary=first or "a function without a docstring",
         needs=(View(TEXT),),
+        access=Access.DISTRIBUTION,
         score=one_score(function),
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
@@ -44,10 +45,13 @@ class Evidence:
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""
+        views = self.statistics
+        # Where no view may be read, the empty mapping says so to who reads one (`detect.access`).
+        none = cast(Mapping[str, TokenStatistics], views)
         for row, text in enumerate(self.texts):
             yield ExampleEvidence(
                 text=text,
-                statistics={name: rows[row] for name, rows in self.statistics.items()},
+                statistics={name: rows[row] for name, rows in views.items()} if views else none,
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
             )

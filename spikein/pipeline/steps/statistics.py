@@ -16,6 +16,7 @@ from inject.reading.rows import files_identity
 from inject.reading.unchanged import unchanged
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.artifact_parts import TEXTS, TOKENS
 from spikein.pipeline.steps.inputs import open_corpus
 from spikein.pipeline.steps.training import ModelNode
@@ -47,6 +48,8 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
             statistics,
             record={"view": view, **policy.record()},
         )
+        scored = sum(map(len, statistics))
+        write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored))
 
     return Step(
         kind="statistics",
@@ -61,6 +64,7 @@ def statistics_step(model: ModelNode, examples: Step, *, view: str, detect: Dete
         libraries=("torch", "transformers"),
         code=(root(build),),
         reads={"examples": TEXTS},
+        volatile=(COST_FILE,),
         build=build,
     )
 

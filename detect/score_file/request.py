@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from detect.policy import ScoringPolicy
-from detect.settings import CompileMode, Dtype
+from detect.settings import CompileMode, DeviceMap, Dtype
 from inject.server.address import Server
 
 
@@ -21,6 +21,8 @@ class ScoringOptions:
     """`auto`, `cpu`, `cuda:1` …"""
     dtype: Dtype = "auto"
     """Number format of the model; statistics are float32 in any case."""
+    device_map: DeviceMap = "none"
+    """`auto` spreads a large model over all devices."""
     compile: CompileMode = "auto"
     """Whether the statistics of the vocabulary are compiled."""
     revision: str | None = None

@@ -72,6 +72,7 @@ class Work:
             trust_remote_code=self.request.trust_remote_code,
             device=self.request.device,
             dtype=self.request.dtype,
+            device_map=self.request.device_map,
         )
 
     def statistics(self, model: "Target", texts: Sequence[str], what: str) -> list[TokenStatistics]:

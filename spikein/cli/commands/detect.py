@@ -38,6 +38,15 @@ class Dtype(StrEnum):
     float32 = "float32"
     bfloat16 = "bfloat16"
     float16 = "float16"
+    eight_bits = "8bit"
+    four_bits = "4bit"
+
+
+class DeviceMap(StrEnum):
+    """Where the layers of a model go."""
+
+    none = "none"
+    auto = "auto"
 
 
 class Api(StrEnum):
@@ -61,7 +70,8 @@ def detect(
         typer.Option(
             "--model",
             metavar="PATH",
-            help="The model to test: a folder, a hub id, or with [cyan]--server[/] the name that "
+            help="The model to test: a folder (of a model, or of a LoRA adapter that names its "
+            "base), a hub id, or with [cyan]--server[/] the name that "
             "the server knows it by.",
             show_default=False,
         ),
@@ -131,8 +141,20 @@ def detect(
         str, typer.Option("--device", help="[cyan]auto[/], [cyan]cpu[/], [cyan]cuda:1[/] …")
     ] = "auto",
     dtype: Annotated[
-        Dtype, typer.Option("--dtype", help="Number format; statistics are float32 in any case.")
+        Dtype,
+        typer.Option(
+            "--dtype",
+            help="Number format; statistics are float32 in any case. 8bit and 4bit quantise, and "
+            "need bitsandbytes.",
+        ),
     ] = Dtype.auto,
+    device_map: Annotated[
+        DeviceMap,
+        typer.Option(
+            "--device-map",
+            help="[cyan]auto[/] spreads a large model over all GPUs, then memory and disk.",
+        ),
+    ] = DeviceMap.none,
     batch_tokens: Annotated[
         int | None,
         typer.Option(
@@ -237,6 +259,7 @@ def detect(
         "--score-first": score_first is not ScoreFirst.drop,
         "--device": device != "auto",
         "--dtype": dtype is not Dtype.auto,
+        "--device-map": device_map is not DeviceMap.none,
         "--batch-tokens": batch_tokens is not None,
         "--revision": revision is not None,
         "--trust-remote-code": trust_remote_code,
@@ -266,6 +289,7 @@ def detect(
         policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
         device=device,
         dtype=dtype.value,
+        device_map=device_map.value,
         batch_tokens=batch_tokens,
         revision=revision,
         trust_remote_code=trust_remote_code,

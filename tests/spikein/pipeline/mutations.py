@@ -398,6 +398,7 @@ CASES: dict[str, Case] = {
     "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),
     "detect.compile": unread("speed", "detect.compile=always"),
+    "detect.device_map": unread("where", "detect.device_map=auto"),
     "detect.device": unread(
         "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
     ),

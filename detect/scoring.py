@@ -133,19 +133,27 @@ def within_access(
     Raises:
         InputError: a detector that was named sees more, or none is left.
     """
-    kept, notes = [], []
+    kept: list[DetectorSetting] = []
+    beyond: dict[Access, list[str]] = {}
     for setting in settings:
         access = setting.detector.access_with(setting.parameters)
         if access <= most:
             kept.append(setting)
-            continue
-        problem = f"{setting.name} reads {access.label}, and {because}"
-        if not leave_out:
-            raise InputError(problem, where=f"detector {setting.name}")
-        notes.append(f"{problem}; it is left out")
+        elif leave_out:
+            beyond.setdefault(access, []).append(setting.name)
+        else:
+            raise InputError(
+                f"{setting.name} reads {access.label}, and {because}",
+                where=f"detector {setting.name}",
+            )
+    notes = tuple(
+        f"{because[0].upper()}{because[1:]}; left out, as they read {access.label}: "
+        f"{', '.join(dict.fromkeys(names))}"
+        for access, names in sorted(beyond.items())
+    )
     if not kept:
         raise InputError("no detector is left that could run", hint=". ".join(notes))
-    return Runnable(kept, tuple(dict.fromkeys(notes)))
+    return Runnable(kept, notes)
 
 
 def score_rows(

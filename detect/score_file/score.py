@@ -17,6 +17,7 @@ import pyarrow as pa
 from detect.detector_settings import names_all, needs_of, parse_detectors, plugin_digests
 from detect.score_file.evidence.provider import Progress, Work
 from detect.score_file.evidence.providers import check_needs, read_evidence, unmet
+from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows, read_labelled
 from detect.score_file.output import check_suffix, write_score_file
 from detect.score_file.request import DetectFileRequest, ScoringRequest
@@ -130,6 +131,8 @@ def score_labelled_rows(
     asked = parse_detectors(request.detectors)
     leave_out = names_all(request.detectors)
     check_served(request, rows, in_code=in_code)
+    if request.held_out is not None:
+        read_held_out_file(request.held_out, rows)  # Refused now, whoever needs it.
     notes: list[str] = []
     with ExitStack() as opened:
         work = Work(request=request, rows=rows, on_progress=on_progress)
@@ -155,6 +158,7 @@ def score_labelled_rows(
         and {"base_url": request.server.base_url, "api": request.server.api},
         "revision": request.revision,
         "reference": request.reference,
+        "held_out": request.held_out,
         "dtype": request.dtype,
         "policy": request.policy.record(),
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,

@@ -109,8 +109,8 @@ class ServerTextModel:
         """Return what to know about the replies, and what they cost."""
         cost = self._client.cost
         spent = (
-            f"the server was asked {cost.asked:,} times: {cost.tokens_in:,} tokens in, "
-            f"{cost.tokens_out:,} out; {cost.kept:,} replies were there already"
+            f"the server answered {cost.asked:,} requests: {cost.tokens_in:,} tokens in, "
+            f"{cost.tokens_out:,} out; {cost.kept:,} were answered before"
         )
         return (*self._client.notes(), *([spent] if cost.asked or cost.kept else []))
 

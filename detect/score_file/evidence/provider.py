@@ -101,6 +101,10 @@ class Provider(Generic[NeedT]):
         """Return what the user gave to meet it; nothing, or something empty, where he gave none."""
         raise NotImplementedError
 
+    def meets(self, need: NeedT, request: ScoringRequest, rows: LabelledRows) -> object:
+        """Return what the user gave to meet this need of the kind; nothing where he gave none."""
+        return self.given(request, rows)
+
     def optional(self, request: ScoringRequest) -> str | None:
         """Return what the user gave for this alone, which is of no use where nobody needs it."""
         return None

@@ -1,5 +1,7 @@
 """`spikein detect --server`: what is refused before anything is sent, and what runs."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -8,7 +10,7 @@ from typer.testing import CliRunner
 from detect.score_file.labelled_rows import read_labelled
 from inject.errors import InputError
 from spikein.cli.main import app
-from tests.stub_server import stub_server
+from tests.stub_server import Answer, prompt_of, stub_server, text
 
 
 def write(path, rows):
@@ -44,9 +46,90 @@ def test_with_all_such_detectors_are_left_out_with_a_note(rows, tmp_path):
     with stub_server() as stub:
         found = run(rows, tmp_path, stub.url)
     assert found.exit_code == 0
-    for name in ("loss", "zlib", "min_k", "min_k_plus_plus", "surp", "lira", "reference"):
-        assert f"{name} reads " in found.output
+    notes = [line for line in found.output.split("\n") if "left out, as they read" in line]
+    assert len(notes) == 2
+    left_out = {name for line in notes for name in line.rpartition(": ")[2].split(", ")}
+    assert {"loss", "zlib", "min_k", "min_k_plus_plus", "surp", "lira", "reference"} <= left_out
+    assert not left_out & {"blind", "samia", "prefix", "cdd", "de_cop"}
     assert "blind" in (tmp_path / "s.csv").read_text()
+
+
+TEXTS = [
+    f"The river {name} rises in {place}, runs past the old mill of {place} and ends in the sea, "
+    f"where boats of {name} have carried salt since the days of {place}."
+    for name in ("Amble", "Brook", "Cray", "Dart")
+    for place in ("Aston", "Barton", "Clayton")
+]
+MEMBERS = TEXTS[::2]
+
+
+def remembers(number: int, body: dict) -> Answer:
+    """A model that goes on with members word for word, knows them among four, and else babbles."""
+    prompt = prompt_of(body)
+    for passage in MEMBERS:
+        if "A. " in prompt and passage in prompt:
+            for label in "ABCD":
+                if f"{label}. {passage}" in prompt:
+                    return text(label)
+        if passage.startswith(prompt):
+            return text(passage[len(prompt) :])
+    return text(f"word{number % 7} " * 30 if "A. " not in prompt else "D")
+
+
+def test_detectors_by_text_find_what_a_served_model_remembers(tmp_path):
+    """In one run of `all`: the estimate comes before, the cost after, and a rerun asks nothing."""
+    rows = write(
+        tmp_path / "rows.jsonl",
+        [
+            {
+                "text": one,
+                "label": int(one in MEMBERS),
+                "paraphrases": [f"{one} Thus {word}." for word in ("they say", "it was", "so on")],
+            }
+            for one in TEXTS
+        ],
+    )
+    table = {}
+    with stub_server(remembers) as stub:
+        for number in (0, 1):
+            found = run(rows, tmp_path, stub.url, "--json", "--concurrency", "16")
+            assert found.exit_code == 0, found.output
+            table[number] = json.loads(found.stdout)
+            del table[number]["notes"]  # what it cost this time
+            if number == 0:
+                asked = len(stub.received)
+                assert f"{asked:,} requests, of which 0 were answered before" in found.stderr
+                assert f"the server answered {asked:,} requests: {3 * asked:,} tokens in" in (
+                    found.stderr
+                )
+                scores = (tmp_path / "s.csv").read_text()
+        assert len(stub.received) == asked
+        assert f"of which {asked:,} were answered before; 0 to send" in found.stderr
+        assert (tmp_path / "s.csv").read_text() == scores
+    assert table[0] == table[1]
+    assert stub.most_in_flight > 8
+    for name in ("prefix", "samia", "ngram_coverage", "de_cop"):
+        members, others = values(scores, name)
+        assert min(members) > max(others), name
+
+
+def values(scores: str, detector: str) -> tuple[list[float], list[float]]:
+    """The scores of members, and of the others."""
+    found: tuple[list[float], list[float]] = ([], [])
+    for row in csv.DictReader(io.StringIO(scores)):
+        if row["detector"] == detector:
+            found[TEXTS[int(row["row"])] not in MEMBERS].append(float(row["score"]))
+    return found
+
+
+def test_a_server_that_is_gone_is_named_and_what_came_is_kept(rows, tmp_path):
+    with stub_server() as stub:
+        pass
+    found = run(rows, tmp_path, stub.url, "--detectors", "prefix")
+    assert found.exit_code == 2
+    assert f"{stub.url}: the server gave no answer for the model 'm': no connection" in (
+        found.output
+    )
 
 
 @pytest.mark.parametrize(

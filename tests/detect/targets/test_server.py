@@ -85,7 +85,7 @@ def test_costs_are_counted_before_and_after(tmp_path):
         assert len(stub.received) == 1
         assert one.cost.asked == 1
         assert one.notes() == (
-            "the server was asked 1 times: 3 tokens in, 2 out; 0 replies were there already",
+            "the server answered 1 requests: 3 tokens in, 2 out; 0 were answered before",
         )
 
 

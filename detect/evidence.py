@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from detect.choices.answers import ChoiceEvidence
+from detect.gradients.norms import GradientNorms
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
@@ -45,6 +46,8 @@ class Evidence:
     shadows: Sequence[ShadowModel] | None = None
     choices: ChoiceEvidence | None = None
     """Answers to multiple-choice questions."""
+    gradients: Sequence[GradientNorms] | None = None
+    """Of the loss of each text under the target."""
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""

@@ -201,6 +201,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         frequency=frequency_step(corpus, experiment.detect),
         twin=twins.clean_model,
         shadows=twins.shadow_models,
+        held_out=any(one.held_out for one in experiment.contaminants),
         paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
     )
     scores = scores_step(ModelNode(step=trained), sources, role="arm")

@@ -28,5 +28,6 @@ def test_evidence_meets_what_it_holds():
         members=[True],
         shadows=[],
         choices=choices,
+        gradients=[],
     )
     assert {type(need) for need in found} == set(NEEDS) - {View}

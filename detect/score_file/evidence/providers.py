@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.needs import Choices, Frequency, Need, Reference, Shadows, Sides, View
+from detect.needs import Choices, Frequency, Gradients, Need, Reference, Shadows, Sides, View
 from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.frequency import FREQUENCY
+from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.labels import LABELS
 from detect.score_file.evidence.provider import Progress, Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
@@ -23,6 +24,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
     Choices: CHOICES,
+    Gradients: GRADIENTS,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

@@ -67,7 +67,7 @@ SOURCES = {
     "hub": "[{{kind: hub, id: {folder}/local}}]",
 }
 TEXTS = "tokenizer corpus"
-ASKED = "statistics choices"
+ASKED = "statistics choices gradients"
 """What every model that is scored is asked for."""
 MODELS = f"model {ASKED} trajectory"
 ADDED = f"membership plan audit model {ASKED} scores results"
@@ -390,10 +390,10 @@ CASES: dict[str, Case] = {
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"
     ),
     "detect.tune_share": case("examples", "detect.tune_share=0.5"),
-    "detect.bos": case("statistics", "detect.bos=always"),
-    "detect.score_first": case("statistics", "detect.score_first=start_token"),
-    "detect.long": case("statistics", "detect.long=truncate"),
-    "detect.context": case("statistics", "detect.context=32"),
+    "detect.bos": case("statistics gradients", "detect.bos=always"),
+    "detect.score_first": case("statistics gradients", "detect.score_first=start_token"),
+    "detect.long": case("statistics gradients", "detect.long=truncate"),
+    "detect.context": case("statistics gradients", "detect.context=32"),
     "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),

@@ -48,6 +48,8 @@ class EvidenceSources:
     """The clean twin of the arm."""
     shadows: tuple[Shadow, ...] = ()
     """The shadow models of the arm."""
+    held_out: bool = False
+    """Whether rows of a dataset are held out."""
     paraphrased: bool = False
     """Whether examples bring paraphrases."""
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
-from detect.needs import Choices, Frequency, Need, Reference, Shadows, Sides, View
+from detect.needs import Choices, Frequency, Gradients, Need, Reference, Shadows, Sides, View
 from inject.examples.example import Example
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
+from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
 from spikein.pipeline.steps.evidence.labels import read_labels
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
@@ -29,6 +30,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Sides: Provider[Sides](),
     Shadows: SHADOWS,
     Choices: CHOICES,
+    Gradients: GRADIENTS,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -40,6 +42,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Sides: read_labels,
     Shadows: read_shadows,
     Choices: read_choices,
+    Gradients: read_gradients,
 }
 
 

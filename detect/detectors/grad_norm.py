@@ -61,8 +61,8 @@ DETECTOR = Detector(
     source="Duan et al. 2024 (MIMIR); Wang et al. 2024 (Pandora)",
     needs=(Gradients(),),
     assumption=(
-        "Members and non-members would have gradients of one size under a model that saw neither, "
-        "so that only training makes them small."
+        "members and non-members would have gradients of one size under a model that saw neither, "
+        "so that only training makes them small"
     ),
     aliases=("gradnorm", "gradient_norm"),
     order=110,

@@ -35,8 +35,8 @@ DETECTOR = Detector(
     source="Ye et al. 2024 (PAC)",
     needs=(View(TEXT), *(View(name) for name in SWAPPED)),
     assumption=(
-        "Swapping words makes a text that was seen more like one that was not, and a text that "
-        "was not seen hardly any different."
+        "swapping words makes a text that was seen more like one that was not, and a text that "
+        "was not seen hardly any different"
     ),
     order=95,
     score=one_score(_score),

@@ -35,7 +35,7 @@ DETECTOR = Detector(
     source="Ye et al. 2024 (PAC), polarised distance",
     needs=(View(TEXT),),
     assumption=(
-        "A text that was seen has fewer tokens of extreme probability than one that was not."
+        "a text that was seen has fewer tokens of extreme probability than one that was not"
     ),
     order=90,
     score=one_score(_score),

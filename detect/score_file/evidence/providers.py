@@ -8,11 +8,26 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.needs import Choices, Frequency, Gradients, Need, Reference, Shadows, Sides, View
+from detect.needs import (
+    Choices,
+    Continuations,
+    Frequency,
+    Gradients,
+    HeldOut,
+    Need,
+    Prefixed,
+    Reference,
+    Shadows,
+    Sides,
+    View,
+)
 from detect.score_file.evidence.choices import CHOICES
+from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.gradients import GRADIENTS
+from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
+from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Progress, Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
@@ -23,6 +38,9 @@ from detect.score_file.request import ScoringRequest
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
+    HeldOut: HELD_OUT_ROWS,
+    Prefixed: PREFIXED,
+    Continuations: CONTINUATIONS,
     Choices: CHOICES,
     Gradients: GRADIENTS,
     Reference: REFERENCE,
@@ -44,7 +62,7 @@ def unmet(
 
     def hint(need: Need) -> str | None:
         provider = PROVIDERS[type(need)]
-        if provider.given(request, rows):
+        if provider.meets(need, request, rows):
             return None
         return (in_code and provider.hint_in_code) or provider.hint
 

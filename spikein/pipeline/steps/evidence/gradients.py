@@ -13,6 +13,9 @@ from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, 
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 
+_READ = ("bos", "score_first", "long", "context")
+"""What of the policy bears on gradients."""
+
 
 class _GradientProvider(Provider[Gradients]):
     def inputs(self, need: Gradients, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
@@ -26,6 +29,8 @@ GRADIENTS: Provider[Gradients] = _GradientProvider()
 def gradients_step(model: ModelNode, examples: Step, *, detect: DetectSettings) -> Step:
     """Make the gradient norms of every example under one model."""
     policy = detect.policy()
+    # Inverse temperatures are columns of the token statistics alone.
+    record = {name: value for name, value in policy.record().items() if name in _READ}
 
     def build(context: StepContext) -> None:
         from detect.engine.gradients import gradient_norms
@@ -43,7 +48,7 @@ def gradients_step(model: ModelNode, examples: Step, *, detect: DetectSettings) 
         kind="gradients",
         label=model.label,
         settings={
-            "policy": policy.record(),
+            "policy": record,
             "dtype": model.dtype_identity(detect.dtype),
             **model.settings("model"),
         },

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 from detect.choices.answers import ChoiceEvidence
-from detect.needs import NEEDS, Continuations, View
+from detect.needs import NEEDS, Continuations, HeldOut, InverseTemperature, Prefixed, View
 from detect.score_file.evidence import providers as of_files
+from detect.token_statistics import unscored
 from spikein.pipeline.steps.evidence import providers as of_the_graph
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
 
@@ -16,10 +19,18 @@ def test_evidence_meets_what_it_holds():
 
     def met(**more):
         evidence = evidence_of(*rows, **more)
-        return {need for kind in NEEDS if kind is not View and (need := kind()).met_by(evidence)}
+        return {
+            need
+            for kind in NEEDS
+            if kind not in (View, InverseTemperature) and (need := kind()).met_by(evidence)
+        }
 
     assert View("lowercase").met_by(evidence_of(*rows))
     assert not View("upper").met_by(evidence_of(*rows))
+    assert not InverseTemperature(2.0).met_by(evidence_of(*rows))
+    tempered = replace(rows[0], tempered={2.0: rows[0]})
+    assert InverseTemperature(2.0).met_by(evidence_of(tempered, unscored("empty text")))
+    assert not InverseTemperature(0.5).met_by(evidence_of(tempered))
     assert met() == set()
     choices = ChoiceEvidence(answers=[])
     found = met(
@@ -29,5 +40,12 @@ def test_evidence_meets_what_it_holds():
         shadows=[],
         continuations={Continuations().request: []},
         choices=choices,
+        gradients=[],
     )
-    assert {type(need) for need in found} == set(NEEDS) - {View}
+    # Held-out rows and shots have tests of their own.
+    assert {type(need) for need in found} == set(NEEDS) - {
+        View,
+        InverseTemperature,
+        HeldOut,
+        Prefixed,
+    }

@@ -105,12 +105,22 @@ def statistics_step(
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers"),
+        libraries=model_libraries(model, detect),
         code=(root(build),),
         reads={"examples": HELD_OUT if held_out else TEXTS},
         volatile=(COST_FILE,),
         build=build,
     )
+
+
+def model_libraries(model: ModelNode, detect: DetectSettings) -> tuple[str, ...]:
+    """Return the libraries whose versions decide what a model says."""
+    found = ["torch", "transformers"]
+    if "adapter" in (model.identity or {}):
+        found.append("peft")
+    if detect.dtype in ("8bit", "4bit"):
+        found.append("bitsandbytes")
+    return tuple(found)
 
 
 def shots_step(model: ModelNode, examples: Step, need: Prefixed, detect: DetectSettings) -> Step:
@@ -214,7 +224,7 @@ def prefixed_step(model: ModelNode, examples: Step, need: Prefixed, detect: Dete
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples, "shots": shots},
-        libraries=("torch", "transformers"),
+        libraries=model_libraries(model, detect),
         code=(root(build),),
         reads={"examples": UNSPLIT},
         volatile=(COST_FILE,),
@@ -238,6 +248,7 @@ def open_target(model: ModelNode, inputs: Mapping[str, Any], detect: DetectSetti
             trust_remote_code=model.trust_remote_code,
             device=detect.device,
             dtype=model.dtype(detect.dtype),
+            device_map=detect.device_map,
         )
 
 

@@ -13,7 +13,9 @@ from detect.needs import (
     Choices,
     Continuations,
     Frequency,
+    Gradients,
     HeldOut,
+    InverseTemperature,
     Need,
     Prefixed,
     Reference,
@@ -26,18 +28,25 @@ from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
 from spikein.pipeline.steps.evidence.continuations import CONTINUATIONS, read_model_continuations
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
+from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
 from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
 from spikein.pipeline.steps.evidence.labels import read_labels
 from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
 from spikein.pipeline.steps.evidence.shadows import SHADOWS, read_shadows
-from spikein.pipeline.steps.evidence.views import VIEWS, read_views
+from spikein.pipeline.steps.evidence.views import (
+    INVERSE_TEMPERATURES,
+    VIEWS,
+    read_inverse_temperatures,
+    read_views,
+)
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Reading
 
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     View: VIEWS,
+    InverseTemperature: INVERSE_TEMPERATURES,
     Reference: REFERENCE,
     Frequency: FREQUENCY,
     Sides: Provider[Sides](),
@@ -46,12 +55,14 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Prefixed: PREFIXED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
+    Gradients: GRADIENTS,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
 # them: an edit there makes the scores anew through the statistics, if those come out otherwise.
 READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     View: read_views,
+    InverseTemperature: read_inverse_temperatures,
     Reference: read_reference,
     Frequency: read_frequency,
     Sides: read_labels,
@@ -60,6 +71,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Prefixed: read_prefixed,
     Continuations: read_model_continuations,
     Choices: read_choices,
+    Gradients: read_gradients,
 }
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from detect.choices.answers import ChoiceEvidence
+from detect.generation.continuations import ContinuationRequest, Continued
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
@@ -57,6 +59,8 @@ class ExampleEvidence:
     frequency: TokenFrequency | None
     prefixed: Mapping[str, TokenStatistics] = field(default_factory=dict)
     """Behind shots, by `detect.needs.Prefixed.name`."""
+    continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
+    """What the target wrote after the beginning of the text, by what it was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +81,10 @@ class Evidence:
     held_out: HeldOutRows | None = None
     prefixed: Mapping[str, PrefixedStatistics] = field(default_factory=dict)
     """By `detect.needs.Prefixed.name`."""
+    continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
+    """What the target wrote after the beginnings of the texts, by what it was asked."""
+    choices: ChoiceEvidence | None = None
+    """Answers to multiple-choice questions."""
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""
@@ -90,4 +98,5 @@ class Evidence:
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
                 prefixed={name: one.statistics[row] for name, one in self.prefixed.items()},
+                continuations={asked: rows[row] for asked, rows in self.continuations.items()},
             )

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from detect.access import Access
 from detect.evidence import Evidence
+from detect.generation.continuations import GREEDY, ContinuationRequest
 
 
 class NeedCost(NamedTuple):
@@ -195,7 +196,62 @@ class Prefixed(Need):
         return self.name in evidence.prefixed
 
 
-NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows, HeldOut, Prefixed)
+@dataclass(frozen=True)
+class Continuations(Need):
+    """What the target writes after the beginning of each text."""
+
+    request: ContinuationRequest = GREEDY
+    """Which beginning, how many continuations, and how they are written."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "continuations"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target writes token by token; texts of one request are written once."""
+        return NeedCost("texts written", self.request.samples)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether these continuations are there."""
+        return self.request in evidence.continuations
+
+
+@dataclass(frozen=True)
+class Choices(Need):
+    """Answers to a multiple choice between each passage and three paraphrases, in all orders.
+
+    Letters are enough; of a local model there are the labels' probabilities, too.
+    """
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "paraphrases to choose from"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target is asked in every order of the four options."""
+        return NeedCost("24 prompts with the text and three paraphrases")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the answers are there."""
+        return evidence.choices is not None
+
+
+NEEDS: tuple[type[Need], ...] = (
+    View,
+    Reference,
+    Frequency,
+    Sides,
+    Shadows,
+    HeldOut,
+    Prefixed,
+    Continuations,
+    Choices,
+)
 """Every kind of need, in the order of messages."""
 
 

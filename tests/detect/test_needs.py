@@ -1,5 +1,6 @@
+from detect.choices.answers import ChoiceEvidence
 from detect.evidence import HeldOutRows, PrefixedStatistics
-from detect.needs import NEEDS, HeldOut, Prefixed, View
+from detect.needs import NEEDS, Continuations, HeldOut, Prefixed, View
 from detect.score_file.evidence import providers as of_files
 from spikein.pipeline.steps.evidence import providers as of_the_graph
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
@@ -23,6 +24,7 @@ def test_evidence_meets_what_it_holds():
     assert met() == set()
     shots = PrefixedStatistics(statistics=rows)
     held_out = HeldOutRows(datasets=["one"], texts=["a text"], statistics=rows)
+    choices = ChoiceEvidence(answers=[])
     found = met(
         reference=rows,
         frequency=small_frequency(),
@@ -30,6 +32,8 @@ def test_evidence_meets_what_it_holds():
         shadows=[],
         held_out=held_out,
         prefixed={Prefixed().name: shots},
+        continuations={Continuations().request: []},
+        choices=choices,
     )
     assert {type(need) for need in found} == set(NEEDS) - {View}
 

@@ -14,6 +14,7 @@ from detect.token_statistics import TokenStatistics
 
 if TYPE_CHECKING:
     from detect.engine.target import Target
+    from detect.targets.text_model import TextModel
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, tokens done, tokens in all)."""
@@ -35,6 +36,12 @@ class Work:
         if self._target is None:
             self._target = self.load(self.request.model, revision=self.request.revision)
         return self._target
+
+    def text_model(self) -> "TextModel":
+        """Return the model to test as one that writes."""
+        from detect.targets.local import LocalTextModel
+
+        return LocalTextModel(self.target())
 
     def release_target(self) -> None:
         """Free the model to test, which nothing needs any more."""

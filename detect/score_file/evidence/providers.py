@@ -8,7 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.needs import Frequency, HeldOut, Need, Prefixed, Reference, Shadows, Sides, View
+from detect.needs import (
+    Choices,
+    Continuations,
+    Frequency,
+    HeldOut,
+    Need,
+    Prefixed,
+    Reference,
+    Shadows,
+    Sides,
+    View,
+)
+from detect.score_file.evidence.choices import CHOICES
+from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
@@ -25,6 +38,8 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     View: VIEWS,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Continuations: CONTINUATIONS,
+    Choices: CHOICES,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

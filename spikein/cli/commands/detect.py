@@ -112,6 +112,13 @@ def detect(
             autocompletion=completion.detectors,
         ),
     ] = "all",
+    generate: Annotated[
+        bool,
+        typer.Option(
+            "--generate",
+            help="Let the model write, for the detectors of [cyan]all[/] that read what it writes.",
+        ),
+    ] = False,
     long: Annotated[
         LongText,
         typer.Option("--long", help="What to do with a text longer than the model's context."),
@@ -182,6 +189,7 @@ def detect(
         frequency=frequency,
         held_out=held_out,
         detectors=detectors,
+        generate=generate,
         policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
         device=device,
         dtype=dtype.value,

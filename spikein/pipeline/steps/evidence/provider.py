@@ -50,6 +50,8 @@ class EvidenceSources:
     """The shadow models of the arm."""
     held_out: bool = False
     """Whether rows of a dataset are held out."""
+    paraphrased: bool = False
+    """Whether examples bring paraphrases."""
 
 
 class Scored(NamedTuple):

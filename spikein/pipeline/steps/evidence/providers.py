@@ -9,9 +9,22 @@ from typing import Any
 
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
-from detect.needs import Frequency, HeldOut, Need, Prefixed, Reference, Shadows, Sides, View
+from detect.needs import (
+    Choices,
+    Continuations,
+    Frequency,
+    HeldOut,
+    Need,
+    Prefixed,
+    Reference,
+    Shadows,
+    Sides,
+    View,
+)
 from inject.examples.example import Example
 from spikein.pipeline.graph import Step
+from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
+from spikein.pipeline.steps.evidence.continuations import CONTINUATIONS, read_model_continuations
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
 from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
 from spikein.pipeline.steps.evidence.labels import read_labels
@@ -31,6 +44,8 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Shadows: SHADOWS,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Continuations: CONTINUATIONS,
+    Choices: CHOICES,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -43,6 +58,8 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Shadows: read_shadows,
     HeldOut: read_held_out_rows,
     Prefixed: read_prefixed,
+    Continuations: read_model_continuations,
+    Choices: read_choices,
 }
 
 

@@ -40,6 +40,9 @@ class DetectSettings(Settings):
     reference: str | None = "base"
     """Model of the `reference` detector: `base`, `twin` (the arm's clean twin), a path or a hub id;
     null leaves it out."""
+    generate: bool = False
+    """Let models write, for the detectors of `all` that read what a model writes: dear, as a token
+    is written at a time. A detector that is named needs no leave."""
     frequency: str | None = "corpus"
     """Text counted for `dc_pdd`: `corpus`, or files of texts; null leaves it out."""
     dtype: Dtype = "auto"

@@ -12,10 +12,9 @@ within such a bit of the edge between two tokens, about once in a million tokens
 the whole batch; finished rows leave the batch once they are half of it.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +25,6 @@ from detect.engine.target import Target
 from detect.targets.text_model import Sampling
 from inject.errors import InputError
 from inject.keyed import Stream, unit, words
-
-_log = logging.getLogger(__name__)
 
 I64 = npt.NDArray[np.int64]
 CACHED_TOKENS = {"cpu": 16_384}
@@ -45,6 +42,15 @@ class PromptIds:
     ids: I64
     key: int
     """What its random numbers depend on, beside the seed."""
+
+
+class PromptLength(NamedTuple):
+    """What of a prompt is read, and how much may follow."""
+
+    read: int
+    """Tokens of the prompt: its last ones."""
+    limit: int
+    """Most tokens that are written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +91,7 @@ def generate(
         _check_ids(target, prompt.ids)
     rows = [
         _Row(prompt=index, sample=sample, read=read, limit=limit)
-        for index, (read, limit) in enumerate(_lengths(target, prompts, sampling.max_tokens))
+        for index, (read, limit) in enumerate(prompt_lengths(target, prompts, sampling.max_tokens))
         for sample in range(sampling.samples)
     ]
     rows.sort(key=lambda row: (-row.read - row.limit, row.prompt, row.sample))
@@ -224,29 +230,21 @@ def sample_tokens(logits: torch.Tensor, numbers: torch.Tensor, sampling: Samplin
     return torch.minimum(found, last)
 
 
-def _lengths(
+def prompt_lengths(
     target: Target, prompts: Sequence[PromptIds], max_tokens: int
-) -> list[tuple[int, int]]:
+) -> list[PromptLength]:
     """Return how many tokens of each prompt are read, and how many may be written after it.
 
     A prompt that leaves too little of the context keeps its end: all that the continuation leaves,
     but half of the context at least, and then the continuation ends early.
     """
     if target.context is None:
-        return [(len(one.ids), max_tokens) for one in prompts]
+        return [PromptLength(len(one.ids), max_tokens) for one in prompts]
     room = max(target.context - max_tokens, target.context // 2, 1)
     found = []
     for one in prompts:
         read = min(len(one.ids), room)
-        found.append((read, max(1, min(max_tokens, target.context - read))))
-    cut = sum(read < len(one.ids) for one, (read, _) in zip(prompts, found, strict=True))
-    short = sum(limit < max_tokens for _, limit in found)
-    if cut or short:
-        _log.warning(
-            "%s has a context of %d: of %d prompts, %d keep their last %d tokens, and %d "
-            "continuations end before %d",
-            *(target.name, target.context, len(prompts), cut, room, short, max_tokens),
-        )
+        found.append(PromptLength(read, max(1, min(max_tokens, target.context - read))))
     return found
 
 

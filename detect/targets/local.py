@@ -7,17 +7,26 @@ greedy continuation is that of `model.generate`. A continuation ends at an end t
 part of it, and before the first of the texts in `Sampling.stop`.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from detect.engine.target import Target
-from detect.targets.decoding import PromptIds, Stopped, generate
+from detect.targets.decoding import (
+    PromptIds,
+    PromptLength,
+    Stopped,
+    generate,
+    prompt_lengths,
+)
 from detect.targets.text_model import Completion, Progress, Sampling
 from inject.corpus.tokenizer import encode_offsets
 from inject.errors import InputError
 from inject.keyed import item_key
+
+_log = logging.getLogger(__name__)
 
 _PROBE = "a"
 _HISTORY = 8
@@ -38,6 +47,7 @@ class LocalTextModel:
         self._tokenizer = target.tokenizer
         self._batch_tokens = batch_tokens
         self._appended_end = _appends_end(target.tokenizer)
+        self._warned = False
 
     @property
     def name(self) -> str:
@@ -73,6 +83,8 @@ class LocalTextModel:
             PromptIds(ids=np.array(encode(text), dtype=np.int64), key=item_key(text))
             for text in place
         ]
+        lengths = prompt_lengths(self._target, asked, sampling.max_tokens)
+        self._warn(asked, lengths, sampling)
         written = generate(
             self._target,
             asked,
@@ -86,7 +98,7 @@ class LocalTextModel:
         for text in prompts:
             one = asked[place[text]]
             # An equal prompt is read, and paid for, once.
-            tokens_in = 0 if text in read else len(one.ids)
+            tokens_in = 0 if text in read else lengths[place[text]].read
             paid = 0 if text in read else 1
             read.add(text)
             found.append(
@@ -100,6 +112,21 @@ class LocalTextModel:
                 ]
             )
         return found
+
+    def _warn(
+        self, asked: Sequence[PromptIds], lengths: Sequence[PromptLength], sampling: Sampling
+    ) -> None:
+        """Say, once, that the context is too small for prompts or for what follows them."""
+        cut = any(one.read < len(own.ids) for own, one in zip(asked, lengths, strict=True))
+        if self._warned or not (cut or any(one.limit < sampling.max_tokens for one in lengths)):
+            return
+        self._warned = True
+        _log.warning(
+            "%s has a context of %s tokens: prompts beyond half of it keep their end, and "
+            "continuations end where it is full",
+            self.name,
+            self._target.context,
+        )
 
     def _prompt_ids(self, text: str) -> list[int]:
         ids = list(self._tokenizer(text, return_attention_mask=False, verbose=False)["input_ids"])

@@ -197,7 +197,8 @@ def test_a_prompt_beyond_the_context_keeps_its_end_and_says_so(tiny_tokenizer, c
     ids = tiny_tokenizer(prompt)["input_ids"][-10:]
     own = naive_ids(target, ids, Sampling(max_tokens=6), 0, 0)
     assert one.tokens_out == len(own)
-    assert "keep their last 10 tokens" in caplog.text
+    assert one.tokens_in == 10
+    assert "a context of 16 tokens: prompts beyond half of it keep their end" in caplog.text
     (long,) = LocalTextModel(target).complete([prompt], Sampling(max_tokens=50))[0]
     assert long.tokens_out <= 8
 

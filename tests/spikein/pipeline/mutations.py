@@ -421,6 +421,13 @@ CASES: dict[str, Case] = {
     "analysis.min_members": case("results trajectory", "analysis.min_members=3"),
     "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
     "analysis.task_accuracy": case("accuracy accuracy_gain", "analysis.task_accuracy=false"),
+    "analysis.dataset_detectors": case("results", "analysis.dataset_detectors=[ensemble]"),
+    "analysis.shards": case(
+        "orders", "analysis.shards=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
+    "analysis.shuffles": case(
+        "orders", "analysis.shuffles=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
     "analysis.seed": case("results accuracy_gain trajectory", "analysis.seed=1"),
 }
 """`[kind]` names the member of a union; lists are named without an index."""

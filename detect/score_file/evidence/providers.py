@@ -14,6 +14,7 @@ from detect.needs import (
     Frequency,
     Gradients,
     HeldOut,
+    InverseTemperature,
     Need,
     Prefixed,
     Reference,
@@ -31,13 +32,14 @@ from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
-from detect.score_file.evidence.views import VIEWS
+from detect.score_file.evidence.views import INVERSE_TEMPERATURES, VIEWS
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
 
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
+    InverseTemperature: INVERSE_TEMPERATURES,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
     Continuations: CONTINUATIONS,

@@ -15,6 +15,7 @@ from detect.needs import (
     Frequency,
     Gradients,
     HeldOut,
+    InverseTemperature,
     Need,
     Prefixed,
     Reference,
@@ -34,12 +35,18 @@ from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
 from spikein.pipeline.steps.evidence.shadows import SHADOWS, read_shadows
-from spikein.pipeline.steps.evidence.views import VIEWS, read_views
+from spikein.pipeline.steps.evidence.views import (
+    INVERSE_TEMPERATURES,
+    VIEWS,
+    read_inverse_temperatures,
+    read_views,
+)
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Reading
 
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     View: VIEWS,
+    InverseTemperature: INVERSE_TEMPERATURES,
     Reference: REFERENCE,
     Frequency: FREQUENCY,
     Sides: Provider[Sides](),
@@ -55,6 +62,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
 # them: an edit there makes the scores anew through the statistics, if those come out otherwise.
 READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     View: read_views,
+    InverseTemperature: read_inverse_temperatures,
     Reference: read_reference,
     Frequency: read_frequency,
     Sides: read_labels,

@@ -38,7 +38,9 @@ def main() -> None:
     if arguments.memory:
         print(json.dumps({"peak_extra_mib": peak_extra(arguments.memory)}))
         return
-    print(json.dumps(measure(arguments.rounds)))
+    from scripts.bench import recall
+
+    print(json.dumps(measure(arguments.rounds) | recall.measure(arguments.rounds)))
 
 
 def measure(rounds: int) -> dict[str, Any]:

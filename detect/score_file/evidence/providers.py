@@ -18,6 +18,7 @@ from detect.needs import (
     Reference,
     Shadows,
     Sides,
+    Tuned,
     View,
 )
 from detect.score_file.evidence.choices import CHOICES
@@ -29,6 +30,7 @@ from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Progress, Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
+from detect.score_file.evidence.tuned import TUNED
 from detect.score_file.evidence.views import VIEWS
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
@@ -38,6 +40,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     View: VIEWS,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Tuned: TUNED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
     Reference: REFERENCE,

@@ -19,6 +19,7 @@ from detect.needs import (
     Reference,
     Shadows,
     Sides,
+    Tuned,
     View,
 )
 from inject.examples.example import Example
@@ -32,6 +33,7 @@ from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
 from spikein.pipeline.steps.evidence.shadows import SHADOWS, read_shadows
+from spikein.pipeline.steps.evidence.tuned import TUNED, read_tuned
 from spikein.pipeline.steps.evidence.views import VIEWS, read_views
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Reading
@@ -44,6 +46,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Shadows: SHADOWS,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Tuned: TUNED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
 }
@@ -58,6 +61,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Shadows: read_shadows,
     HeldOut: read_held_out_rows,
     Prefixed: read_prefixed,
+    Tuned: read_tuned,
     Continuations: read_model_continuations,
     Choices: read_choices,
 }

@@ -35,6 +35,7 @@ def test_evidence_meets_what_it_holds():
         tuned=rows,
         continuations={Continuations().request: []},
         choices=choices,
+        gradients=[],
     )
     assert {type(need) for need in found} == set(NEEDS) - {View}
 

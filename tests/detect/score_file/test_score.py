@@ -76,7 +76,7 @@ def test_every_detector_scores_a_file(tmp_path, examples, tiny_model_path, small
     assert result.rows.labels == [False, True] * 6
     assert {row["detector"] for row in result.scores.to_pylist()} == {
         "loss", "zlib", "lowercase", "reference", "min_k", "min_k_plus_plus", "surp", "dc_pdd",
-        "blind", "wbc", "ez_mia", "gap_k", "acmia",
+        "blind", "wbc", "ez_mia", "gap_k", "acmia", "tag_tab",
     }  # fmt: skip
     # Models of different tokenizers cannot be compared token by token.
     assert {row["reason"] for row in scores_of(result.scores, "wbc")} == {OTHER_TOKENS}

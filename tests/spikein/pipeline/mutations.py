@@ -67,7 +67,7 @@ SOURCES = {
     "hub": "[{{kind: hub, id: {folder}/local}}]",
 }
 TEXTS = "tokenizer corpus"
-ASKED = "statistics choices"
+ASKED = "statistics choices gradients"
 """What every model that is scored is asked for."""
 MODELS = f"model {ASKED} trajectory"
 ADDED = f"membership plan audit model {ASKED} scores results"
@@ -393,10 +393,10 @@ CASES: dict[str, Case] = {
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"
     ),
     "detect.tune_share": case("examples", "detect.tune_share=0.5"),
-    "detect.bos": case("statistics", "detect.bos=always"),
-    "detect.score_first": case("statistics", "detect.score_first=start_token"),
-    "detect.long": case("statistics", "detect.long=truncate"),
-    "detect.context": case("statistics", "detect.context=32"),
+    "detect.bos": case("statistics gradients", "detect.bos=always"),
+    "detect.score_first": case("statistics gradients", "detect.score_first=start_token"),
+    "detect.long": case("statistics gradients", "detect.long=truncate"),
+    "detect.context": case("statistics gradients", "detect.context=32"),
     "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
     # `loss` stays, so that there are scores either way.
@@ -405,6 +405,7 @@ CASES: dict[str, Case] = {
     "detect.dtype": case(f"{ASKED} accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),
     "detect.compile": unread("speed", "detect.compile=always"),
+    "detect.device_map": unread("where", "detect.device_map=auto"),
     "detect.device": unread(
         "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
     ),
@@ -421,6 +422,13 @@ CASES: dict[str, Case] = {
     "analysis.min_members": case("results trajectory", "analysis.min_members=3"),
     "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
     "analysis.task_accuracy": case("accuracy accuracy_gain", "analysis.task_accuracy=false"),
+    "analysis.dataset_detectors": case("results", "analysis.dataset_detectors=[ensemble]"),
+    "analysis.shards": case(
+        "orders", "analysis.shards=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
+    "analysis.shuffles": case(
+        "orders", "analysis.shuffles=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
     "analysis.seed": case("results accuracy_gain trajectory", "analysis.seed=1"),
 }
 """`[kind]` names the member of a union; lists are named without an index."""

@@ -215,6 +215,26 @@ class Prefixed(Need):
 
 
 @dataclass(frozen=True)
+class Tuned(Need):
+    """Token statistics of the text under the target tuned on held-out rows by low-rank adapters."""
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.WEIGHTS
+
+    def __str__(self) -> str:
+        return "target tuned on held-out rows"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The tuned target reads the text once."""
+        return NeedCost("tuned target (tuned for it)", 1)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the tuned model's statistics are there."""
+        return evidence.tuned is not None
+
+
+@dataclass(frozen=True)
 class Continuations(Need):
     """What the target writes after the beginning of each text."""
 
@@ -288,6 +308,7 @@ NEEDS: tuple[type[Need], ...] = (
     Shadows,
     HeldOut,
     Prefixed,
+    Tuned,
     Continuations,
     Choices,
     Gradients,

@@ -66,8 +66,11 @@ def _quality(
     for arm in arms:
         tune = ~arm.test
         scores = arm.scores[:, [arm.index[column] for column in grid]]
-        unscored += (~np.isfinite(scores[tune])).sum(axis=0)
-        rows += int(tune.sum())
+        # A row that no setting can score, such as a shot, says nothing against one of them.
+        scored = np.isfinite(scores[tune])
+        counted = scored.any(axis=1)
+        unscored += (~scored[counted]).sum(axis=0)
+        rows += int(counted.sum())
         total, weight = np.zeros(len(grid)), np.zeros(len(grid))
         for dataset in sorted(set(arm.dataset[tune])):
             here = tune & (arm.dataset == dataset)

@@ -43,6 +43,7 @@ def test_evidence_meets_what_it_holds():
         shadows=[],
         held_out=held_out,
         prefixed={Prefixed().name: shots},
+        tuned=rows,
         continuations={Continuations().request: []},
         choices=choices,
         gradients=[],

@@ -20,6 +20,7 @@ from detect.needs import (
     Reference,
     Shadows,
     Sides,
+    Tuned,
     View,
 )
 from detect.score_file.evidence.choices import CHOICES
@@ -32,6 +33,7 @@ from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
+from detect.score_file.evidence.tuned import TUNED
 from detect.score_file.evidence.views import INVERSE_TEMPERATURES, VIEWS
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
@@ -42,6 +44,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     InverseTemperature: INVERSE_TEMPERATURES,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Tuned: TUNED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
     Gradients: GRADIENTS,

@@ -21,6 +21,7 @@ from detect.needs import (
     Reference,
     Shadows,
     Sides,
+    Tuned,
     View,
 )
 from inject.examples.example import Example
@@ -35,6 +36,7 @@ from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
 from spikein.pipeline.steps.evidence.shadows import SHADOWS, read_shadows
+from spikein.pipeline.steps.evidence.tuned import TUNED, read_tuned
 from spikein.pipeline.steps.evidence.views import (
     INVERSE_TEMPERATURES,
     VIEWS,
@@ -53,6 +55,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Shadows: SHADOWS,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Tuned: TUNED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
     Gradients: GRADIENTS,
@@ -69,6 +72,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Shadows: read_shadows,
     HeldOut: read_held_out_rows,
     Prefixed: read_prefixed,
+    Tuned: read_tuned,
     Continuations: read_model_continuations,
     Choices: read_choices,
     Gradients: read_gradients,

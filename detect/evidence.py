@@ -7,6 +7,7 @@ from typing import cast
 from detect.choices.answers import ChoiceEvidence
 from detect.generation.continuations import ContinuationRequest, Continued
 from detect.gradients.norms import GradientNorms
+from detect.neighbours.neighbours import NeighbourMeans
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
@@ -58,6 +59,8 @@ class ExampleEvidence:
     """By view."""
     reference: TokenStatistics | None
     frequency: TokenFrequency | None
+    neighbours: NeighbourMeans | None = None
+    """How likely the target finds texts with one token exchanged."""
     prefixed: Mapping[str, TokenStatistics] = field(default_factory=dict)
     """Behind shots, by `detect.needs.Prefixed.name`."""
     continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
@@ -88,6 +91,8 @@ class Evidence:
     """Answers to multiple-choice questions."""
     gradients: Sequence[GradientNorms] | None = None
     """Of the loss of each text under the target."""
+    neighbours: Sequence[NeighbourMeans] | None = None
+    """Of each text: how likely the target finds texts with one token exchanged."""
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""
@@ -100,6 +105,7 @@ class Evidence:
                 statistics={name: rows[row] for name, rows in views.items()} if views else none,
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
+                neighbours=self.neighbours[row] if self.neighbours is not None else None,
                 prefixed={name: one.statistics[row] for name, one in self.prefixed.items()},
                 continuations={asked: rows[row] for asked, rows in self.continuations.items()},
             )

@@ -30,6 +30,7 @@ def test_evidence_meets_what_it_holds():
         continuations={Continuations().request: []},
         choices=choices,
         gradients=[],
+        neighbours=[],
     )
     # Held-out rows and shots have tests of their own.
     assert {type(need) for need in found} == set(NEEDS) - {View, HeldOut, Prefixed}

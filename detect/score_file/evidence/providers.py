@@ -15,6 +15,7 @@ from detect.needs import (
     Gradients,
     HeldOut,
     Need,
+    NeighbourTexts,
     Prefixed,
     Reference,
     Shadows,
@@ -27,6 +28,7 @@ from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
+from detect.score_file.evidence.neighbours import NEIGHBOURS
 from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Progress, Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
@@ -43,6 +45,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
     Gradients: GRADIENTS,
+    NeighbourTexts: NEIGHBOURS,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

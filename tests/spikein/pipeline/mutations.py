@@ -407,6 +407,7 @@ CASES: dict[str, Case] = {
     "detect.dtype": case(f"{ASKED} accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),
     "detect.compile": unread("speed", "detect.compile=always"),
+    "detect.device_map": unread("where", "detect.device_map=auto"),
     "detect.device": unread(
         "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
     ),
@@ -423,6 +424,13 @@ CASES: dict[str, Case] = {
     "analysis.min_members": case("results trajectory", "analysis.min_members=3"),
     "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
     "analysis.task_accuracy": case("accuracy accuracy_gain", "analysis.task_accuracy=false"),
+    "analysis.dataset_detectors": case("results", "analysis.dataset_detectors=[ensemble]"),
+    "analysis.shards": case(
+        "orders", "analysis.shards=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
+    "analysis.shuffles": case(
+        "orders", "analysis.shuffles=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
     "analysis.seed": case("results accuracy_gain trajectory", "analysis.seed=1"),
 }
 """`[kind]` names the member of a union; lists are named without an index."""

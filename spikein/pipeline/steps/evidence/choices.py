@@ -16,7 +16,7 @@ from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import HELD_OUT, UNSPLIT
 from spikein.pipeline.steps.evidence.continuations import lets_models_write
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
-from spikein.pipeline.steps.statistics import open_target
+from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 
 
@@ -78,7 +78,7 @@ def choices_step(
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers"),
+        libraries=model_libraries(model, detect),
         code=(root(build),),
         reads={"examples": HELD_OUT if held_out else UNSPLIT},
         build=build,

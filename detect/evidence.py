@@ -7,6 +7,7 @@ from typing import cast
 from detect.choices.answers import ChoiceEvidence
 from detect.generation.continuations import ContinuationRequest, Continued
 from detect.gradients.norms import GradientNorms
+from detect.neighbours.neighbours import NeighbourMeans
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
@@ -59,6 +60,8 @@ class ExampleEvidence:
     """By view."""
     reference: TokenStatistics | None
     frequency: TokenFrequency | None
+    neighbours: NeighbourMeans | None = None
+    """How likely the target finds texts with one token exchanged."""
     prefixed: Mapping[str, TokenStatistics] = field(default_factory=dict)
     """Behind shots, by `detect.needs.Prefixed.name`."""
     tuned: TokenStatistics | None = None
@@ -93,6 +96,8 @@ class Evidence:
     """Answers to multiple-choice questions."""
     gradients: Sequence[GradientNorms] | None = None
     """Of the loss of each text under the target."""
+    neighbours: Sequence[NeighbourMeans] | None = None
+    """Of each text: how likely the target finds texts with one token exchanged."""
 
     def of_held_out(self) -> "Evidence":
         """Return the evidence on the held-out rows, for detectors of token tables to score them.
@@ -124,6 +129,7 @@ class Evidence:
                 statistics={name: rows[row] for name, rows in views.items()} if views else none,
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
+                neighbours=self.neighbours[row] if self.neighbours is not None else None,
                 prefixed={name: one.statistics[row] for name, one in self.prefixed.items()},
                 tuned=self.tuned[row] if self.tuned is not None else None,
                 continuations={asked: rows[row] for asked, rows in self.continuations.items()},

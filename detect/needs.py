@@ -299,6 +299,26 @@ class Gradients(Need):
         return evidence.gradients is not None
 
 
+@dataclass(frozen=True)
+class NeighbourTexts(Need):
+    """Texts that differ from the text in one token, and how likely the target finds each."""
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+
+    def __str__(self) -> str:
+        return "neighbours"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads 25 neighbours, which a masked model proposes token by token."""
+        return NeedCost("target", 25)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the neighbours are there."""
+        return evidence.neighbours is not None
+
+
 NEEDS: tuple[type[Need], ...] = (
     View,
     InverseTemperature,
@@ -312,6 +332,7 @@ NEEDS: tuple[type[Need], ...] = (
     Continuations,
     Choices,
     Gradients,
+    NeighbourTexts,
 )
 """Every kind of need, in the order of messages."""
 

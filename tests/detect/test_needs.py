@@ -47,6 +47,7 @@ def test_evidence_meets_what_it_holds():
         continuations={Continuations().request: []},
         choices=choices,
         gradients=[],
+        neighbours=[],
     )
     assert {type(need) for need in found} == set(NEEDS) - {View, InverseTemperature}
 

@@ -123,6 +123,15 @@ def detect(
             show_default=False,
         ),
     ] = None,
+    neighbours: Annotated[
+        str | None,
+        typer.Option(
+            "--neighbours",
+            metavar="PATH",
+            help="A masked language model such as BERT, for the detector `neighbour`.",
+            show_default=False,
+        ),
+    ] = None,
     detectors: Annotated[
         str,
         typer.Option(
@@ -312,6 +321,7 @@ def detect(
         out=out,
         reference=reference,
         frequency=frequency,
+        neighbours=neighbours,
         held_out=held_out,
         detectors=detectors,
         generate=generate,

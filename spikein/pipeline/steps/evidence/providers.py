@@ -17,6 +17,7 @@ from detect.needs import (
     HeldOut,
     InverseTemperature,
     Need,
+    NeighbourTexts,
     Prefixed,
     Reference,
     Shadows,
@@ -32,6 +33,7 @@ from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
 from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
 from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
 from spikein.pipeline.steps.evidence.labels import read_labels
+from spikein.pipeline.steps.evidence.neighbours import NEIGHBOURS, read_neighbour_means
 from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
@@ -59,6 +61,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
     Gradients: GRADIENTS,
+    NeighbourTexts: NEIGHBOURS,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -76,6 +79,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Continuations: read_model_continuations,
     Choices: read_choices,
     Gradients: read_gradients,
+    NeighbourTexts: read_neighbour_means,
 }
 
 

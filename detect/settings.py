@@ -45,7 +45,7 @@ class DetectSettings(Settings):
     """Let models write, for the detectors of `all` that read what a model writes: dear, as a token
     is written at a time. A detector that is named needs no leave."""
     frequency: str | None = "corpus"
-    """Text counted for `dc_pdd`: `corpus`, or files of texts; null leaves it out."""
+    """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null leaves it out."""
     dtype: Dtype = "auto"
     """Number format of the model: `auto` is float32 on a CPU, elsewhere the checkpoint's own;
     `8bit` and `4bit` quantise, and need bitsandbytes."""

@@ -53,7 +53,7 @@ class ScoringRequest(ScoringOptions):
     reference: str | None = None
     """A model with its own tokenizer, for `reference`."""
     frequency: str | None = None
-    """Any file, folder or glob of texts, for `dc_pdd`."""
+    """Any file, folder or glob of texts, for `dc_pdd` and `tag_tab`."""
     detectors: str | Sequence[str] = "all"
     """`all`, `min_k:k=0.2,zlib`, or a list of such parts."""
 

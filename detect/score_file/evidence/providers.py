@@ -12,6 +12,7 @@ from detect.needs import (
     Choices,
     Continuations,
     Frequency,
+    Gradients,
     HeldOut,
     Need,
     Prefixed,
@@ -23,6 +24,7 @@ from detect.needs import (
 from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
+from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
 from detect.score_file.evidence.prefixed import PREFIXED
@@ -40,6 +42,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Prefixed: PREFIXED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
+    Gradients: GRADIENTS,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

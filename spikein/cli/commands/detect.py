@@ -109,7 +109,7 @@ def detect(
         typer.Option(
             "--frequency",
             metavar="FILE",
-            help="Any text source, counted once for the detector `dc_pdd`.",
+            help="Any text source, counted once for `dc_pdd` and `tag_tab`.",
             show_default=False,
         ),
     ] = None,

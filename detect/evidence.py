@@ -1,10 +1,14 @@
 """What detectors are given: texts, and whatever was made to meet their needs (`detect.needs`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
+
+SHARED = frozenset({"frequency"})
+"""Fields of `Evidence` that are not by row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,3 +55,27 @@ class Evidence:
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
             )
+
+    def take(self, rows: Sequence[int]) -> "Evidence":
+        """Return the evidence on some rows, in the order given."""
+        parts = {
+            one.name: _taken(getattr(self, one.name), rows)
+            for one in fields(self)
+            if one.name not in SHARED
+        }
+        return replace(self, **parts)
+
+
+def _taken(value: Any, rows: Sequence[int]) -> Any:
+    """Return the entries of some rows; of a mapping or a shadow model, of all that it holds."""
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return {key: _taken(one, rows) for key, one in value.items()}
+    if isinstance(value, ShadowModel):
+        return replace(
+            value, **{one.name: _taken(getattr(value, one.name), rows) for one in fields(value)}
+        )
+    if value and isinstance(value[0], ShadowModel):
+        return tuple(_taken(one, rows) for one in value)
+    return tuple(value[row] for row in rows)

@@ -127,6 +127,11 @@ def write_examples(folder: Path, examples: Iterable[Example]) -> None:
 
 def read_examples(folder: Path) -> list[Example]:
     """Read what `write_examples` wrote, in the same order."""
+    return examples_of(read_parquet(folder / EXAMPLES_FILE))
+
+
+def examples_of(table: pa.Table) -> list[Example]:
+    """Return the examples of a table with the columns of `SCHEMA`, in the same order."""
     return [
         Example(
             example_id=row["example_id"],
@@ -142,7 +147,7 @@ def read_examples(folder: Path) -> list[Example]:
             side=row["side"],
             split=row["split"],
         )
-        for row in read_parquet(folder / EXAMPLES_FILE).to_pylist()
+        for row in table.to_pylist()
     ]
 
 

@@ -2,10 +2,22 @@
 
 A detector's level follows from its needs (`detect.needs`), or is declared where it reads more of
 them than the least: token statistics hold both the tokens' log-probabilities and what the whole
-distribution says.
+distribution says. What a level does not allow is withheld: reading it raises `AccessRefusedError`.
+Models of one's own (a reference, shadow models) may be read whole at every level. No array is
+copied; the cost is a few microseconds a row.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from enum import IntEnum
+from types import MappingProxyType
+from typing import Any, NoReturn, TypeVar
+
+from detect.token_statistics import TokenStatistics
+
+_OWN_MODELS = frozenset({"reference", "shadows"})
+_TOKEN_COLUMNS = ("ids", "log_probability", "offsets", "reason")
+EvidenceT = TypeVar("EvidenceT")
 
 
 class Access(IntEnum):
@@ -38,3 +50,81 @@ _LABELS = {
     Access.DISTRIBUTION: "full distribution",
     Access.WEIGHTS: "weights",
 }
+
+
+class AccessRefusedError(Exception):
+    """A detector read what its level does not allow."""
+
+    def __init__(self, what: str, needed: Access) -> None:
+        super().__init__(f"{what} takes access to the target's {needed.label}")
+        self.what = what
+        self.needed = needed
+
+
+def allowed_evidence(evidence: EvidenceT, level: Access) -> EvidenceT:
+    """Return the evidence without what a level does not allow of the target.
+
+    Below `TOKENS` there are no token statistics, below `DISTRIBUTION` only their ids, offsets and
+    log-probabilities. Shares all arrays with what is given.
+    """
+    if level >= Access.DISTRIBUTION:
+        return evidence
+    limited: EvidenceT = _limited(evidence, level)
+    if level < Access.TOKENS:
+        return replace(limited, statistics=_NoStatistics())  # type: ignore[type-var]
+    return limited
+
+
+class _LimitedStatistics(TokenStatistics):
+    """Token statistics without some of their columns; reading one of those raises."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in {field.name for field in fields(TokenStatistics)}:
+            needed = Access.TOKENS if name in _TOKEN_COLUMNS else Access.DISTRIBUTION
+            raise AccessRefusedError(f"`{name}`", needed)
+        raise AttributeError(name)
+
+
+class _NoStatistics(Mapping[str, Any]):
+    """No view is there; asking for one by name raises."""
+
+    def __getitem__(self, name: str) -> NoReturn:
+        raise AccessRefusedError(f"view {name!r}", Access.TOKENS)
+
+    def __contains__(self, name: object) -> bool:
+        return False
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the default: there is no view."""
+        return default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _limited(value: Any, level: Access) -> Any:
+    """Return evidence, or a part of it, with limited token statistics of the target."""
+    if isinstance(value, TokenStatistics):
+        columns = _TOKEN_COLUMNS if level >= Access.TOKENS else ("reason",)
+        limited = object.__new__(_LimitedStatistics)
+        # What is absent is asked of `__getattr__`; frozen dataclasses are filled this way.
+        vars(limited).update((name, getattr(value, name)) for name in columns)
+        return limited
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: _limited(item, level) for key, item in value.items()})
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        if not value or isinstance(value[0], str | bytes | bool | int | float):
+            return value
+        return tuple(_limited(item, level) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {
+            field.name: limited
+            for field in fields(value)
+            if field.name not in _OWN_MODELS
+            and (limited := _limited(given := getattr(value, field.name), level)) is not given
+        }
+        return replace(value, **changed) if changed else value
+    return value

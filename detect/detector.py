@@ -14,6 +14,8 @@ from fractions import Fraction
 from functools import update_wrapper
 from typing import Any, Literal, NamedTuple
 
+from pydantic import JsonValue
+
 from detect.access import Access
 from detect.evidence import Evidence, ExampleEvidence
 from detect.needs import NEEDS, Need, View
@@ -23,6 +25,9 @@ from inject.errors import InputError, did_you_mean
 from inject.settings import Settings
 
 EMPTY_SELECTION = "empty selection"
+OPTION: dict[str, JsonValue] = {"option": True}
+"""Marks a number among parameters as an option: shown in a setting's text only where it differs
+from the default (`Field(json_schema_extra=OPTION)`)."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
@@ -62,7 +67,8 @@ class Detector:
     further_needs: Callable[[Any], tuple[Need, ...]] | None = None
     """What one choice of its parameters must be given besides, such as so many shots."""
     access: Access = Access.NONE
-    """What of the target it reads, where that is more than its needs take."""
+    """What of the target it reads, where that is more than its needs take: of token statistics,
+    all but ids, offsets and log-probabilities are the full `DISTRIBUTION`."""
     depends_on_rows: bool = False
     """Whether an example's score depends on the other examples (a transductive detector)."""
     assumption: str = ""
@@ -232,7 +238,8 @@ def detector_of(
 
     It takes the token statistics of one text, or one example's evidence, and returns a float. It
     needs the `text` view and has no parameters; a text that it returns in place of a number is the
-    reason why there is none.
+    reason why there is none. As it declares nothing, it may read every column of the token
+    statistics, and counts as one that takes the full distribution.
 
     Args:
         function: the function.
@@ -263,6 +270,7 @@ def detector_of(
         name=name,
         summary=first or "a function without a docstring",
         needs=(View(TEXT),),
+        access=Access.DISTRIBUTION,
         score=score,
     )
 

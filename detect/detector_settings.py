@@ -3,8 +3,9 @@
 `min_k:k=0.2,surp:entropy=2.0:k=40` asks for two detectors with parameters, `all` for every built-in
 one with its paper's, `my_detector.py:score:k=3` for one of a file: the name ends at the first colon
 after it, and each `KEY=VALUE` behind a further colon is a parameter. A setting's canonical text
-lists its numbers in the order of their declaration (`entropy=2.0:k=40`) and its options only where
-they differ from the default; `-` where that leaves nothing.
+lists its numbers in the order of their declaration (`entropy=2.0:k=40`) and its options (words,
+switches, and numbers that are marked `OPTION`) only where they differ from the default; `-` where
+that leaves nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -89,12 +90,18 @@ def names_all(given: str | Iterable[str]) -> bool:
 
 
 def with_grids(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
-    """Return the settings followed by the rest of each detector's grid, each once."""
+    """Return the settings followed by the rest of each detector's grid, each once.
+
+    Parameters of the user's own bring along what of the grid needs nothing more: who asks for fewer
+    samples does not pay for the paper's.
+    """
     found = {(setting.name, setting.text): setting for setting in settings}
     for setting in settings:
+        own = setting.parameters != setting.detector.parameters()
         for parameters in setting.detector.grid:
             other = DetectorSetting(known=setting.known, parameters=parameters)
-            found.setdefault((other.name, other.text), other)
+            if not (own and set(other.needs) - set(setting.needs)):
+                found.setdefault((other.name, other.text), other)
     return list(found.values())
 
 
@@ -113,6 +120,10 @@ def setting_text(parameters: Settings) -> str:
     parts = []
     for name, field in type(parameters).model_fields.items():
         value = getattr(parameters, name)
+        extra = field.json_schema_extra
+        marked = isinstance(extra, dict) and bool(extra.get("option"))
+        if (marked or isinstance(value, bool)) and value == field.default:
+            continue
         if isinstance(value, Decimal):
             parts.append(f"{name}={value.normalize():f}")
         elif isinstance(value, int | float) or value != field.default:

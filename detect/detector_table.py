@@ -1,29 +1,93 @@
-"""The table of detectors, as `spikein detectors` lists them."""
+"""What is known of each detector without running it: `spikein detectors`, its docs and the page.
 
+Everything is read from the detectors' declarations, so a table and a detector cannot disagree.
+"""
+
+import inspect
+import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from detect.detector_settings import setting_text
-from detect.registry import every_detector
+from pydantic.fields import FieldInfo
+
+from detect.detector import Detector
+from detect.detector_settings import DetectorSetting, setting_text
+from detect.needs import Sides, cost_text
+from detect.registry import BUILT_IN, KnownDetector, every_detector, get_detector
+from inject.settings import Settings
+
+_MOST_LISTED = 6
 
 
-class TableRow(NamedTuple):
-    """One detector."""
+class ParameterFacts(NamedTuple):
+    """One parameter of a detector."""
+
+    name: str
+    default: str
+    meaning: str
+    choices: tuple[str, ...]
+    """The words that it may be; empty for anything else."""
+
+    @property
+    def text(self) -> str:
+        """Its meaning, with the words that it may be where the meaning does not name them."""
+        unnamed = [word for word in self.choices if f"`{word}`" not in self.meaning]
+        return f"{self.meaning} ({', '.join(self.choices)})" if unnamed else self.meaning
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorFacts:
+    """What a detector declares, in words."""
 
     name: str
     summary: str
-    parameters: str
-    """Defaults, then how many settings are tuned over."""
-    needs: str
     source: str
+    """Paper and equation."""
     origin: str
     """`built in`, a package and its version, or `FILE.py:NAME`."""
+    aliases: tuple[str, ...]
+    access: str
+    """What of the target it reads with the parameters that it is described with."""
+    access_level: int
+    """The same as a number: a level includes those below it."""
+    needs: tuple[str, ...]
+    cost: str
+    """Passes of models over each text."""
+    depends_on_rows: bool
+    """Whether a score depends on the other rows."""
+    depends_on_labels: bool
+    """Whether a score depends on who is a member."""
+    assumption: str
+    """What must hold for its scores to mean membership."""
+    setting: str
+    """The parameters that it is described with, by default the paper's."""
+    parameters: tuple[ParameterFacts, ...]
+    grid: tuple[str, ...]
+    """The settings that are tuned over."""
+    grid_text: str
+    """How many these are, and the values that differ among them, in words; empty for none."""
+    libraries: tuple[str, ...]
+    notes: str
+    """Its definition, as the code gives it."""
+
+    @property
+    def depends_on(self) -> str:
+        """What else than the row and the model a score depends on, in words."""
+        return depends_text(self.depends_on_rows, self.depends_on_labels)
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        found = asdict(self)
+        found["parameters"] = [one._asdict() for one in self.parameters]
+        return found
 
 
 class DetectorTable(NamedTuple):
     """All detectors, and what is wrong with those that are left out."""
 
-    rows: list[TableRow]
+    rows: list[DetectorFacts]
     warnings: tuple[str, ...]
 
 
@@ -37,18 +101,106 @@ def detector_table(files: Sequence[str] = ()) -> DetectorTable:
         InputError: one of the files cannot be used.
     """
     every = every_detector(files)
-    rows = []
-    for one in every.detectors:
-        detector = one.detector
-        grid = f" (tuned over {len(detector.grid)})" if detector.grid else ""
-        rows.append(
-            TableRow(
-                detector.name,
-                detector.summary,
-                setting_text(detector.parameters()) + grid,
-                ", ".join(map(str, detector.needs)) or "-",
-                detector.source,
-                one.origin,
-            )
+    return DetectorTable([describe_detector(one) for one in every.detectors], every.warnings)
+
+
+def describe_named(name: str) -> DetectorFacts:
+    """Return what is known of a detector by its name, an alias or `FILE.py:NAME`.
+
+    Raises:
+        InputError: nothing of that name, or a file that cannot be used.
+    """
+    return describe_detector(get_detector(name))
+
+
+def describe_setting(setting: DetectorSetting) -> DetectorFacts:
+    """Return what is known of a detector with the parameters that were asked for."""
+    return describe_detector(setting.known, setting.parameters)
+
+
+def describe_detector(known: KnownDetector, parameters: Settings | None = None) -> DetectorFacts:
+    """Return what is known of a detector.
+
+    Args:
+        known: the detector.
+        parameters: those that decide its needs; None for the defaults.
+    """
+    detector = known.detector
+    given = detector.parameters() if parameters is None else parameters
+    needs = detector.needs_with(given)
+    access = detector.access_with(given)
+    return DetectorFacts(
+        name=detector.name,
+        summary=detector.summary,
+        source=detector.source,
+        origin=known.origin,
+        aliases=tuple(detector.aliases),
+        access=access.label,
+        access_level=int(access),
+        needs=tuple(map(str, needs)),
+        cost=cost_text(needs),
+        depends_on_rows=detector.depends_on_rows,
+        depends_on_labels=any(isinstance(need, Sides) for need in needs),
+        assumption=detector.assumption,
+        setting=setting_text(given),
+        parameters=tuple(_parameters(detector)),
+        grid=tuple(setting_text(one) for one in detector.grid),
+        grid_text=_grid_text(detector.grid),
+        libraries=tuple(detector.libraries),
+        notes=_notes(known),
+    )
+
+
+def depends_text(rows: bool, labels: bool) -> str:
+    """Return what else a score depends on: `other rows, labels`; empty for nothing."""
+    return ", ".join(word for word, true in (("other rows", rows), ("labels", labels)) if true)
+
+
+def _parameters(detector: Detector) -> list[ParameterFacts]:
+    defaults = detector.parameters()
+    return [
+        ParameterFacts(
+            name,
+            _value_text(getattr(defaults, name)),
+            " ".join((field.description or "").split()),
+            _choices(field),
         )
-    return DetectorTable(rows, every.warnings)
+        for name, field in detector.parameters.model_fields.items()
+    ]
+
+
+def _choices(field: FieldInfo) -> tuple[str, ...]:
+    if get_origin(field.annotation) is not Literal:
+        return ()
+    return tuple(map(str, get_args(field.annotation)))
+
+
+def _grid_text(grid: Sequence[Settings]) -> str:
+    if not grid:
+        return ""
+    varied = []
+    for name in type(grid[0]).model_fields:
+        values = list(dict.fromkeys(_value_text(getattr(one, name)) for one in grid))
+        if len(values) > 1:
+            varied.append(f"{name} {_listed(values)}")
+    return f"{len(grid)} settings" + (f": {'; '.join(varied)}" if varied else "")
+
+
+def _value_text(value: Any) -> str:
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
+
+
+def _listed(values: Sequence[str]) -> str:
+    """Return values in their order; the middle of many is left out."""
+    if len(values) <= _MOST_LISTED:
+        return ", ".join(values)
+    return f"{values[0]}, {values[1]}, … {values[-1]} ({len(values)} values)"
+
+
+def _notes(known: KnownDetector) -> str:
+    """Return the text above a built-in detector's code, or that of a plug-in's function."""
+    score = known.detector.score
+    if known.origin == BUILT_IN:
+        module = sys.modules.get(known.code[0].partition(":")[0])
+        return inspect.cleandoc(module.__doc__ or "") if module else ""
+    return inspect.getdoc(score) or ""

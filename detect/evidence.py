@@ -1,13 +1,15 @@
 """What detectors are given: texts, and whatever was made to meet their needs (`detect.needs`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, cast
 
+from detect.choices.answers import ChoiceEvidence
+from detect.generation.continuations import ContinuationRequest, Continued
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
-SHARED = frozenset({"frequency"})
+SHARED = frozenset({"frequency", "held_out"})
 """Fields of `Evidence` that are not by row."""
 
 
@@ -22,6 +24,34 @@ class ShadowModel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldOutRows:
+    """Rows that no model saw and nobody scores; sequences have one entry a row, in one order."""
+
+    datasets: Sequence[str]
+    texts: Sequence[str]
+    statistics: Sequence[TokenStatistics]
+    """Of the text under the target."""
+    reference: Sequence[TokenStatistics] | None = None
+    """Under the reference model."""
+    shadows: Sequence[Sequence[TokenStatistics]] | None = None
+    """Under each shadow model, in the order of `Evidence.shadows`; none of them saw a row."""
+
+    def of(self, dataset: str) -> list[int]:
+        """Return the places of a dataset's rows."""
+        return [place for place, name in enumerate(self.datasets) if name == dataset]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefixedStatistics:
+    """Token statistics of the scored texts behind shots of their own dataset."""
+
+    statistics: Sequence[TokenStatistics]
+    """Of the text's own tokens, one entry a row: those of its plain pass."""
+    notes: tuple[str, ...] = ()
+    """Where fewer shots stand before the texts than were asked for, and why."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExampleEvidence:
     """What is known of one example."""
 
@@ -30,6 +60,10 @@ class ExampleEvidence:
     """By view."""
     reference: TokenStatistics | None
     frequency: TokenFrequency | None
+    prefixed: Mapping[str, TokenStatistics] = field(default_factory=dict)
+    """Behind shots, by `detect.needs.Prefixed.name`."""
+    continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
+    """What the target wrote after the beginning of the text, by what it was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +79,29 @@ class Evidence:
     groups: Sequence[str] | None = None
     """Rows of one group share a passage; None: each text is its own group."""
     shadows: Sequence[ShadowModel] | None = None
+    datasets: Sequence[str] | None = None
+    """The dataset of each row, where held-out rows are there, which belong to datasets."""
+    held_out: HeldOutRows | None = None
+    prefixed: Mapping[str, PrefixedStatistics] = field(default_factory=dict)
+    """By `detect.needs.Prefixed.name`."""
+    continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
+    """What the target wrote after the beginnings of the texts, by what it was asked."""
+    choices: ChoiceEvidence | None = None
+    """Answers to multiple-choice questions."""
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""
+        views = self.statistics
+        # Where no view may be read, the empty mapping says so to who reads one (`detect.access`).
+        none = cast(Mapping[str, TokenStatistics], views)
         for row, text in enumerate(self.texts):
             yield ExampleEvidence(
                 text=text,
-                statistics={name: rows[row] for name, rows in self.statistics.items()},
+                statistics={name: rows[row] for name, rows in views.items()} if views else none,
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
+                prefixed={name: one.statistics[row] for name, one in self.prefixed.items()},
+                continuations={asked: rows[row] for asked, rows in self.continuations.items()},
             )
 
     def take(self, rows: Sequence[int]) -> "Evidence":
@@ -66,16 +114,23 @@ class Evidence:
         return replace(self, **parts)
 
 
+_BY_ROW: Mapping[type[Any], tuple[str, ...]] = {
+    ShadowModel: ("statistics", "inside"),
+    PrefixedStatistics: ("statistics",),
+    ChoiceEvidence: ("answers",),
+}
+"""What of a part of the evidence is by row."""
+
+
 def _taken(value: Any, rows: Sequence[int]) -> Any:
-    """Return the entries of some rows; of a mapping or a shadow model, of all that it holds."""
+    """Return the entries of some rows; of a mapping or a part, of what in it is by row."""
     if value is None:
         return None
     if isinstance(value, Mapping):
         return {key: _taken(one, rows) for key, one in value.items()}
-    if isinstance(value, ShadowModel):
-        return replace(
-            value, **{one.name: _taken(getattr(value, one.name), rows) for one in fields(value)}
-        )
-    if value and isinstance(value[0], ShadowModel):
+    if type(value) in _BY_ROW:
+        names = _BY_ROW[type(value)]
+        return replace(value, **{name: _taken(getattr(value, name), rows) for name in names})
+    if value and type(value[0]) in _BY_ROW:
         return tuple(_taken(one, rows) for one in value)
     return tuple(value[row] for row in rows)

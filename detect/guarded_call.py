@@ -1,8 +1,9 @@
 """Calls a detector so that it can harm neither the others nor the run.
 
-Detectors get read-only views of the evidence, which they share. Whatever one raises, an exit
-included, and whatever it returns that is no column of scores for every setting, becomes an error
-that names the detector and its file. Ctrl-C passes. Cost: a few microseconds a row.
+Detectors get read-only views of the evidence, which they share, and of the target only what their
+level of access allows (`detect.access`); labels go to those alone that need them. Whatever one
+raises, an exit included, and whatever it returns that is no column of scores for every setting,
+becomes an error that names the detector and its file. Ctrl-C passes. Cost: microseconds a row.
 """
 
 import inspect
@@ -17,8 +18,10 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from detect.access import AccessRefusedError, allowed_evidence
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
+from detect.needs import Sides
 from inject.errors import InputError
 
 T = TypeVar("T")
@@ -43,19 +46,30 @@ def score_guarded(
     Args:
         detector: which one.
         evidence: of `read_only`.
-        settings: its parameters.
+        settings: its parameters; what one of them may read, it may read for all.
         rows: how many scores each column must have.
 
     Raises:
-        InputError: it raised, exited, or returned anything but `rows` scores a setting; names the
-            detector and its file.
+        InputError: it raised, exited, read what its level of access does not allow, or returned
+            anything but `rows` scores a setting; names the detector and its file.
         KeyboardInterrupt: as it came.
     """
     where = f"detector {detector.name} ({_place(detector)})"
+    level = max((detector.access_with(one) for one in settings), default=detector.access)
+    given = allowed_evidence(evidence, level)
+    if not any(isinstance(need, Sides) for one in settings for need in detector.needs_with(one)):
+        given = replace(given, members=None)
     try:
-        columns = detector.score(evidence, settings)
+        columns = detector.score(given, settings)
     except KeyboardInterrupt:
         raise
+    except AccessRefusedError as error:
+        raise InputError(
+            f"it reads {error.what}, which takes access to the target's {error.needed.label}; "
+            f"its own level is {level.label!r}",
+            where=where,
+            hint=f"Declare `access=Access.{error.needed.name}`, or read something else.",
+        ) from error
     # A plug-in's exit must not end the run in silence, so not only `Exception` is caught.
     except BaseException as error:
         if isinstance(error, InputError):
@@ -79,7 +93,11 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, str | bytes):
         return value
     if isinstance(value, Mapping):
-        return MappingProxyType({key: _frozen(item) for key, item in value.items()})
+        found = {key: _frozen(item) for key, item in value.items()}
+        same = isinstance(value, MappingProxyType) and all(
+            map(operator.is_, found.values(), value.values())
+        )
+        return value if same else MappingProxyType(found)
     if isinstance(value, Sequence):
         items = tuple(_frozen(item) for item in value)
         same = isinstance(value, tuple) and all(map(operator.is_, items, value))

@@ -5,11 +5,22 @@ Two providers say how a need is met: `spikein.pipeline.steps.evidence` by steps 
 of `Evidence` that holds it, and gets one file in each of the two folders.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, NamedTuple
 
 from detect.access import Access
 from detect.evidence import Evidence
+from detect.generation.continuations import GREEDY, ContinuationRequest
+
+
+class NeedCost(NamedTuple):
+    """What meeting a need takes of each text, in short words."""
+
+    what: str
+    """A model that reads the text, such as `target`, or a phrase, such as `24 prompts`."""
+    times: int | None = None
+    """How often the model reads the text; None where `what` is a phrase that says all."""
 
 
 class Need:
@@ -19,6 +30,14 @@ class Need:
     """Whether meeting it takes a pass of a model."""
     access: ClassVar[Access]
     """What of the target must be seen to meet it, at least."""
+
+    @property
+    def cost(self) -> NeedCost | None:
+        """What it takes of each text; None where no model is asked.
+
+        A kind of need that declares none is named itself, where a model is asked.
+        """
+        return NeedCost(str(self)) if self.asks_model else None
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the evidence holds it."""
@@ -37,6 +56,11 @@ class View(Need):
     def __str__(self) -> str:
         return f"view {self.name}"
 
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the view once."""
+        return NeedCost("target", 1)
+
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the statistics of this view are there."""
         return self.name in evidence.statistics
@@ -51,6 +75,11 @@ class Reference(Need):
 
     def __str__(self) -> str:
         return "reference model"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The reference model reads the text once."""
+        return NeedCost("reference", 1)
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the reference model's statistics are there."""
@@ -97,10 +126,141 @@ class Shadows(Need):
     def __str__(self) -> str:
         return "shadow models"
 
+    @property
+    def cost(self) -> NeedCost:
+        """Each shadow model is trained, and reads the text once."""
+        return NeedCost("each shadow model (trained for it)", 1)
+
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether shadow models' statistics are there."""
         return evidence.shadows is not None
 
 
-NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows)
+@dataclass(frozen=True)
+class HeldOut(Need):
+    """Rows that no model saw and nobody scores, with their token statistics under the target."""
+
+    reference: bool = False
+    """Under the reference model, too."""
+    shadows: bool = False
+    """Under every shadow model, too."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+
+    def __str__(self) -> str:
+        return "held-out rows"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The models read the held-out rows once, however many texts are scored."""
+        return NeedCost("held-out rows once")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the held-out rows are there, and what is asked for of them."""
+        found = evidence.held_out
+        return (
+            found is not None
+            and not (self.reference and found.reference is None)
+            and not (self.shadows and found.shadows is None)
+        )
+
+
+@dataclass(frozen=True)
+class Prefixed(Need):
+    """Token statistics of the text behind shots: other texts of its dataset."""
+
+    shots: int = 1
+    """How many texts stand before it."""
+    first: int = 0
+    """Which one of the dataset's texts, in their random order, is the first of them."""
+    known: Literal["nonmembers", "members"] = "nonmembers"
+    """Held-out rows, which no model saw, or members that are known and of the split `tune`."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+
+    def __str__(self) -> str:
+        return "shots" if self.known == "nonmembers" else "known members as shots"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the text behind the shots, which it has read once for all texts."""
+        return NeedCost("target behind shots", 1)
+
+    @property
+    def name(self) -> str:
+        """What it is called in `Evidence.prefixed` and in the names of steps."""
+        return f"{self.known}-{self.first}-{self.shots}"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the statistics behind these shots are there."""
+        return self.name in evidence.prefixed
+
+
+@dataclass(frozen=True)
+class Continuations(Need):
+    """What the target writes after the beginning of each text."""
+
+    request: ContinuationRequest = GREEDY
+    """Which beginning, how many continuations, and how they are written."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "continuations"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target writes token by token; texts of one request are written once."""
+        return NeedCost("texts written", self.request.samples)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether these continuations are there."""
+        return self.request in evidence.continuations
+
+
+@dataclass(frozen=True)
+class Choices(Need):
+    """Answers to a multiple choice between each passage and three paraphrases, in all orders.
+
+    Letters are enough; of a local model there are the labels' probabilities, too.
+    """
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "paraphrases to choose from"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target is asked in every order of the four options."""
+        return NeedCost("24 prompts with the text and three paraphrases")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the answers are there."""
+        return evidence.choices is not None
+
+
+NEEDS: tuple[type[Need], ...] = (
+    View,
+    Reference,
+    Frequency,
+    Sides,
+    Shadows,
+    HeldOut,
+    Prefixed,
+    Continuations,
+    Choices,
+)
 """Every kind of need, in the order of messages."""
+
+
+def cost_text(needs: Iterable[Need]) -> str:
+    """Return what needs cost of each text: `target 2×, reference 1×`; `no model` for nothing."""
+    costs = [cost for need in dict.fromkeys(needs) if (cost := need.cost) is not None]
+    times: dict[str, int | None] = {}
+    for what, count in costs:
+        before = times.get(what)
+        times[what] = count if before is None or count is None else before + count
+    parts = [what if count is None else f"{what} {count}×" for what, count in times.items()]
+    return ", ".join(parts) or "no model"

@@ -4,6 +4,7 @@ Two runs with one policy are comparable; `ScoringPolicy.record()` is stored with
 and scores. Nothing here changes with batch size, device or order.
 """
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -19,7 +20,8 @@ class ScoringPolicy:
     """How a text becomes scored positions.
 
     Raises:
-        InputError: for `score_first=start_token` with `bos=never`, or a context below 2.
+        InputError: for `score_first=start_token` with `bos=never`, a context below 2, or an inverse
+            temperature that is not above 0, or given twice.
     """
 
     bos: StartToken = "auto"
@@ -33,6 +35,8 @@ class ScoringPolicy:
     the longer history), `truncate` (the first `context` tokens), `error`."""
     context: int | None = None
     """Tokens a window may hold; None: the model's own maximum."""
+    inverse_temperatures: tuple[float, ...] = ()
+    """β at which statistics of softmax(β · logits) are made besides those of the model itself."""
 
     def __post_init__(self) -> None:
         if self.score_first == "start_token" and self.bos == "never":
@@ -47,7 +51,14 @@ class ScoringPolicy:
                 where="context",
                 allowed="2 or more",
             )
+        betas = self.inverse_temperatures
+        if not all(0 < beta < math.inf for beta in betas) or len(set(betas)) < len(betas):
+            raise InputError(
+                f"inverse temperatures cannot be {', '.join(map(str, betas))}",
+                where="inverse_temperatures",
+                allowed="numbers above 0, each once",
+            )
 
     def record(self) -> dict[str, Any]:
         """Return the policy as plain JSON values, to be stored with what it produced."""
-        return asdict(self)
+        return {**asdict(self), "inverse_temperatures": list(self.inverse_temperatures)}

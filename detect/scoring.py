@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,26 @@ class Runnable(NamedTuple):
     notes: tuple[str, ...]
 
 
+class LeftOut(NamedTuple):
+    """A detector that cannot run with what there is."""
+
+    detector: str
+    lacks: tuple[str, ...]
+    """The needs that nothing meets."""
+    hint: str
+    """What a user does about it."""
+
+    @property
+    def problem(self) -> str:
+        """What it lacks, as a sentence without its full stop."""
+        return _lacks(self.detector, self.lacks)
+
+    @property
+    def note(self) -> str:
+        """The whole in words."""
+        return f"{self.problem}, and is left out. {self.hint}".strip()
+
+
 class ScoreTable(NamedTuple):
     """Scores as in `SCHEMA`, and the detectors' notes on them."""
 
@@ -68,24 +89,41 @@ def runnable(
     Raises:
         InputError: a detector that was named lacks what it needs, or none is left.
     """
-    kept, notes = [], []
+    left_out = settings_left_out(settings, unmet)
+    if left_out and not leave_out:
+        first = left_out[0]
+        raise InputError(first.problem, where=f"detector {first.detector}", hint=first.hint)
+    runs = [one for one in settings if not any(unmet(need) is not None for need in one.needs)]
+    notes = tuple(one.note for one in left_out)
+    if not runs:
+        raise InputError("no detector is left that could run", hint=" ".join(notes))
+    return Runnable(runs, notes)
+
+
+def settings_left_out(
+    settings: Sequence[DetectorSetting], unmet: Callable[[Need], str | None]
+) -> list[LeftOut]:
+    """Return the detectors whose needs cannot be met, each once, with what to do about it.
+
+    Args:
+        settings: what was asked for.
+        unmet: returns what a user can do about a need that nothing meets; None for one that is met.
+    """
+    found: dict[LeftOut, None] = {}
     for setting in settings:
         hints = {str(need): hint for need in setting.needs if (hint := unmet(need)) is not None}
-        if not hints:
-            kept.append(setting)
-            continue
-        problem = _lacks(setting, hints)
-        hint = " ".join(dict.fromkeys(hints.values()))
-        if not leave_out:
-            raise InputError(problem, where=f"detector {setting.name}", hint=hint)
-        notes.append(f"{problem}, and is left out. {hint}".strip())
-    if not kept:
-        raise InputError("no detector is left that could run", hint=" ".join(notes))
-    return Runnable(kept, tuple(dict.fromkeys(notes)))
+        if hints:
+            hint = " ".join(dict.fromkeys(hints.values()))
+            found[LeftOut(setting.name, tuple(hints), hint)] = None
+    return list(found)
 
 
 def score_rows(
-    example_ids: Sequence[str], evidence: Evidence, settings: Sequence[DetectorSetting]
+    example_ids: Sequence[str],
+    evidence: Evidence,
+    settings: Sequence[DetectorSetting],
+    *,
+    on_scored: Callable[[str, float], None] | None = None,
 ) -> ScoreTable:
     """Score every row under every setting.
 
@@ -93,6 +131,7 @@ def score_rows(
         example_ids: one a row of the evidence, in its order; equal ids are separate rows.
         evidence: what the detectors are given.
         settings: in the order wanted; those of one detector are computed together.
+        on_scored: called with each detector's name and the seconds that its scores took.
 
     Raises:
         InputError: the evidence lacks what a detector needs, or a detector fails or returns
@@ -101,19 +140,22 @@ def score_rows(
     for setting in settings:
         lacking = [str(need) for need in setting.needs if not need.met_by(evidence)]
         if lacking:
-            raise InputError(_lacks(setting, lacking), where=f"detector {setting.name}")
+            raise InputError(_lacks(setting.name, lacking), where=f"detector {setting.name}")
     parts: list[pa.Table] = []
     notes: list[str] = []
     rows = np.arange(len(example_ids), dtype=np.int64)
     shared = read_only(evidence)
     for _, together in groupby(settings, key=lambda setting: setting.name):
         group = list(together)
+        started = perf_counter()
         columns = score_guarded(
             group[0].detector,
             shared,
             [setting.parameters for setting in group],
             rows=len(example_ids),
         )
+        if on_scored is not None:
+            on_scored(group[0].name, perf_counter() - started)
         for setting, column in zip(group, columns, strict=True):
             parts.append(
                 pa.table(
@@ -161,8 +203,8 @@ def read_scores(
     return read_parquet(folder / SCORES_FILE, columns=columns, repeated=repeated)
 
 
-def _lacks(setting: DetectorSetting, needs: Iterable[str]) -> str:
-    return f"{setting.name} needs {' and '.join(needs)}, which is not given"
+def _lacks(detector: str, needs: Iterable[str]) -> str:
+    return f"{detector} needs {' and '.join(needs)}, which is not given"
 
 
 def _reason(value: float, reason: str | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from detect.policy import LongText, ScoreFirst, ScoringPolicy, StartToken
-from inject.settings import PositiveInt, Settings
+from inject.settings import PositiveFloat, PositiveInt, Settings
 
 CompileMode = Literal["auto", "always", "never"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -34,9 +34,15 @@ class DetectSettings(Settings):
     """A text longer than the context: overlapping windows, its first tokens only, or an error."""
     context: PositiveInt | None = None
     """Tokens a window may hold; by default the model's maximum."""
+    inverse_temperatures: tuple[PositiveFloat, ...] = ()
+    """β such as `[0.5, 2]` at which softmax(β · logits) is looked at besides (`acmia`); each adds
+    about the time of the other statistics of the vocabulary."""
     reference: str | None = "base"
     """Model of the `reference` detector: `base`, `twin` (the arm's clean twin), a path or a hub id;
     null leaves it out."""
+    generate: bool = False
+    """Let models write, for the detectors of `all` that read what a model writes: dear, as a token
+    is written at a time. A detector that is named needs no leave."""
     frequency: str | None = "corpus"
     """Text counted for `dc_pdd`: `corpus`, or files of texts; null leaves it out."""
     dtype: Dtype = "auto"
@@ -55,7 +61,11 @@ class DetectSettings(Settings):
             InputError: where its parts contradict one another.
         """
         return ScoringPolicy(
-            bos=self.bos, score_first=self.score_first, long=self.long, context=self.context
+            bos=self.bos,
+            score_first=self.score_first,
+            long=self.long,
+            context=self.context,
+            inverse_temperatures=self.inverse_temperatures,
         )
 
     def identity(self) -> dict[str, Any]:

@@ -1,15 +1,17 @@
 """Token statistics: what one pass of a model says about each scored token of each text.
 
-The table is small (five numbers a token) and enough for every likelihood detector, so that
-detectors can be re-run, or newly written, without a model. This module needs no torch.
+The table is small (seven numbers a token, and where it stands in the text) and enough for every
+likelihood detector, so that detectors can be re-run, or newly written, without a model. This module
+needs no torch.
 
 Invariants: all arrays of one example have length N, the number of scored positions; where
-nothing could be scored N is 0 and `reason` says why. Natural logarithms.
+nothing could be scored N is 0 and `reason` says why. Natural logarithms. x_i is among the most
+likely tokens (rank 1) exactly where `top_id` is x_i.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inject.errors import InputError
 from inject.tables import named_errors
 
 Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int32]
 
 EMPTY_TEXT = "empty text"
 ONE_TOKEN = "one token, which has no history to be scored after"
@@ -29,18 +33,7 @@ STATISTICS_FILE = "statistics.arrow"
 _METADATA_KEY = b"spikein"
 _ROWS_A_BATCH = 4096
 
-SCHEMA = pa.schema(
-    [
-        ("example_id", pa.string()),
-        ("ids", pa.list_(pa.int32())),
-        ("log_probability", pa.list_(pa.float32())),
-        ("mean", pa.list_(pa.float32())),
-        ("deviation", pa.list_(pa.float32())),
-        ("entropy", pa.list_(pa.float32())),
-        ("rank", pa.list_(pa.int32())),
-        ("reason", pa.string()),
-    ]
-)
+_PAIR = pa.list_(pa.int32(), 2)
 _ARRAYS = {
     "ids": np.int32,
     "log_probability": np.float32,
@@ -48,14 +41,30 @@ _ARRAYS = {
     "deviation": np.float32,
     "entropy": np.float32,
     "rank": np.int32,
+    "top_log_probability": np.float32,
+    "top_id": np.int32,
+    "offsets": np.int32,
 }
+_TEMPERED = ("log_probability", "mean", "deviation")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TemperedStatistics:
+    """Statistics of p^(β) = softmax(β · logits), at one inverse temperature β; shape [N]."""
+
+    log_probability: Floats
+    """log p^(β)(x_i | x_<i)."""
+    mean: Floats
+    """μ_i^(β) = Σ_v p^(β)_v log p^(β)_v."""
+    deviation: Floats
+    """σ_i^(β), of log p^(β) under p^(β)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TokenStatistics:
     """Statistics of the N scored positions of one text under one model; arrays of shape [N]."""
 
-    ids: npt.NDArray[np.int32]
+    ids: Integers
     """The true token x_i."""
     log_probability: Floats
     """ℓ_i = log p(x_i | x_<i), in nats."""
@@ -65,8 +74,17 @@ class TokenStatistics:
     """σ_i, with σ²_i = Σ_v p_v (log p_v)² − μ_i²."""
     entropy: Floats
     """H_i = −μ_i, in nats."""
-    rank: npt.NDArray[np.int32]
+    rank: Integers
     """1 + the number of tokens with a strictly greater logit than x_i."""
+    top_log_probability: Floats
+    """max_v log p_v."""
+    top_id: Integers
+    """The most likely token; of several, x_i if it is one of them, else the lowest id."""
+    offsets: Integers
+    """Characters [start, stop) of the view's text that x_i stands for, shape [N, 2]; −1 where the
+    tokenizer gives none."""
+    tempered: Mapping[float, TemperedStatistics] = field(default_factory=dict)
+    """By inverse temperature, those that `detect.inverse_temperatures` asked for."""
     reason: str | None = None
     """Why nothing could be scored (then N = 0), else None."""
 
@@ -84,6 +102,9 @@ def unscored(reason: str) -> TokenStatistics:
         deviation=floats,
         entropy=floats,
         rank=integers,
+        top_log_probability=floats,
+        top_id=integers,
+        offsets=np.zeros((0, 2), np.int32),
         reason=reason,
     )
 
@@ -103,7 +124,8 @@ def write_statistics(
         statistics: as many.
         record: plain JSON values stored beside the rows (policy, model, view).
     """
-    schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(record or {}).encode()})
+    betas = tuple(next((row.tempered for row in statistics if row.tempered), ()))
+    schema = _schema(betas).with_metadata({_METADATA_KEY: json.dumps(record or {}).encode()})
     with (
         pa.OSFile(str(folder / STATISTICS_FILE), "wb") as sink,
         pa.ipc.new_file(sink, schema) as writer,
@@ -113,33 +135,106 @@ def write_statistics(
             columns: list[pa.Array] = [
                 pa.array(example_ids[start : start + _ROWS_A_BATCH], pa.string())
             ]
-            columns += [_lists([getattr(row, name) for row in rows], name) for name in _ARRAYS]
+            columns += [
+                _lists([getattr(row, name) for row in rows], kind) for name, kind in _ARRAYS.items()
+            ]
+            columns += [
+                _lists([_tempered_array(row, beta, name) for row in rows], np.float32)
+                for beta in betas
+                for name in _TEMPERED
+            ]
             columns.append(pa.array([row.reason for row in rows], pa.string()))
             writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
 def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
-    """Read what `write_statistics` wrote, by example id (rows of one id are alike)."""
+    """Read what `write_statistics` wrote, by example id (rows of one id are alike).
+
+    Raises:
+        InputError: damaged, or written by a version whose token statistics had fewer columns.
+    """
     path = folder / STATISTICS_FILE
     result: dict[str, TokenStatistics] = {}
     with named_errors(path), pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        _check_columns(reader.schema.names, path)
+        betas = _inverse_temperatures(reader.schema.names)
         for index in range(reader.num_record_batches):
             batch = reader.get_batch(index)
             columns = {name: _split(batch.column(name), kind) for name, kind in _ARRAYS.items()}
+            tempered = {
+                beta: [_split(batch.column(_column(name, beta)), np.float32) for name in _TEMPERED]
+                for beta in betas
+            }
             reasons = batch.column("reason").to_pylist()
             for row, example_id in enumerate(batch.column("example_id").to_pylist()):
-                arrays = {name: columns[name][row] for name in _ARRAYS}
-                result[example_id] = TokenStatistics(**arrays, reason=reasons[row])
+                result[example_id] = TokenStatistics(
+                    **{name: columns[name][row] for name in _ARRAYS},
+                    tempered={
+                        beta: TemperedStatistics(
+                            **{
+                                name: array[row]
+                                for name, array in zip(_TEMPERED, found, strict=True)
+                            }
+                        )
+                        for beta, found in tempered.items()
+                        if reasons[row] is None
+                    },
+                    reason=reasons[row],
+                )
     return result
 
 
-def _lists(arrays: Sequence[npt.NDArray[Any]], name: str) -> pa.Array:
+def _schema(betas: Sequence[float]) -> pa.Schema:
+    columns = [("example_id", pa.string())]
+    for name, kind in _ARRAYS.items():
+        value = _PAIR if name == "offsets" else pa.from_numpy_dtype(kind)
+        columns.append((name, pa.list_(value)))
+    columns += [
+        (_column(name, beta), pa.list_(pa.float32())) for beta in betas for name in _TEMPERED
+    ]
+    return pa.schema([*columns, ("reason", pa.string())])
+
+
+def _column(name: str, beta: float) -> str:
+    """Return the column that holds a statistic at one inverse temperature."""
+    return f"{name}@{beta!r}"
+
+
+def _inverse_temperatures(columns: Sequence[str]) -> list[float]:
+    prefix = f"{_TEMPERED[0]}@"
+    return [float(name.removeprefix(prefix)) for name in columns if name.startswith(prefix)]
+
+
+def _check_columns(found: Sequence[str], path: Path) -> None:
+    lacking = [name for name in _ARRAYS if name not in found]
+    if lacking:
+        raise InputError(
+            f"holds no {', '.join(lacking)}: these token statistics are of an older version",
+            where=str(path),
+            hint="Run the experiment again; its statistics are then made anew.",
+        )
+
+
+def _tempered_array(row: TokenStatistics, beta: float, name: str) -> Floats:
+    if beta not in row.tempered:
+        return np.zeros(0, np.float32)
+    array: Floats = getattr(row.tempered[beta], name)
+    return array
+
+
+def _lists(arrays: Sequence[npt.NDArray[Any]], kind: type) -> pa.Array:
+    """Return one list a row; rows of a matrix become pairs."""
     offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
-    values = np.concatenate([*arrays, np.zeros(0, _ARRAYS[name])]).astype(_ARRAYS[name])
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
+    flat: pa.Array = pa.array(np.concatenate([array.reshape(-1) for array in arrays]).astype(kind))
+    if arrays[0].ndim == 2:
+        flat = pa.FixedSizeListArray.from_arrays(flat, type=_PAIR)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat)
 
 
 def _split(column: pa.ListArray, kind: type) -> list[npt.NDArray[Any]]:
     offsets = column.offsets.to_numpy()
-    values = column.values.to_numpy().astype(kind)
-    return [values[start:stop] for start, stop in pairwise(offsets)]
+    values: pa.Array = column.values
+    pairs = pa.types.is_fixed_size_list(values.type)
+    flat = (values.flatten() if pairs else values).to_numpy().astype(kind)
+    array = flat.reshape(-1, 2) if pairs else flat
+    return [array[start:stop] for start, stop in pairwise(offsets)]

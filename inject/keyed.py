@@ -50,6 +50,9 @@ class Stream(IntEnum):
     FORGET = 18
     SHADOW = 19
     STRETCH = 20
+    HELD_OUT = 21
+    SHOT = 22
+    CONTINUATION = 31
 
 
 def item_key(name: str) -> int:

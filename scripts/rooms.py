@@ -103,8 +103,8 @@ def picture(repository: Path = REPOSITORY) -> str:
         ]
         folders = [room for room in rooms(package, repository) if room.path.endswith("/")]
         for at, room in enumerate(folders):
-            across = (width - left - 24) / 5
-            x, y = left + (at % 5) * across, top + 9 + (at // 5) * 36
+            across = (width - left - 24) / 6
+            x, y = left + (at % 6) * across, top + 9 + (at // 6) * 36
             drawn += [
                 f'<rect x="{x:g}" y="{y:g}" width="{across - 8:g}" height="30" rx="5" '
                 f'fill="#ffffff" stroke="{colour}"/>',

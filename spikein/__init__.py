@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from analysis.auc_interval import auc_interval
     from analysis.intervals import Estimate
     from analysis.validate.validation import Validation
+    from detect.access import Access
     from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
     from detect.evidence import Evidence, ExampleEvidence, ShadowModel
     from detect.ground_truth.ground_truth import GroundTruth, ScoredModel
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from detect.policy import ScoringPolicy
     from detect.score_file.request import ScoringOptions
     from detect.token_frequency import TokenFrequency
-    from detect.token_statistics import TokenStatistics
+    from detect.token_statistics import TemperedStatistics, TokenStatistics
     from inject.corpus.background.document import Document, Skipped
     from inject.corpus.background.source import Source
     from inject.errors import InputError, InputErrors, SpikeinError
@@ -47,6 +48,7 @@ _MODULES = {
     "analysis.auc_interval": ("auc_interval",),
     "analysis.intervals": ("Estimate",),
     "analysis.validate.validation": ("Validation",),
+    "detect.access": ("Access",),
     "detect.detector": ("Column", "Detector", "NoParameters", "Score", "each_example", "one_score"),
     "detect.evidence": ("Evidence", "ExampleEvidence", "ShadowModel"),
     "detect.ground_truth.ground_truth": ("GroundTruth", "ScoredModel"),
@@ -54,7 +56,7 @@ _MODULES = {
     "detect.policy": ("ScoringPolicy",),
     "detect.score_file.request": ("ScoringOptions",),
     "detect.token_frequency": ("TokenFrequency",),
-    "detect.token_statistics": ("TokenStatistics",),
+    "detect.token_statistics": ("TemperedStatistics", "TokenStatistics"),
     "inject.corpus.background.document": ("Document", "Skipped"),
     "inject.corpus.background.source": ("Source",),
     "inject.errors": ("InputError", "InputErrors", "SpikeinError"),
@@ -80,6 +82,7 @@ _MODULES = {
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "Access",
     "CheckedExperiment",
     "Column",
     "Dataset",
@@ -123,6 +126,7 @@ __all__ = [
     "SpikeinError",
     "Step",
     "Store",
+    "TemperedStatistics",
     "TokenFrequency",
     "TokenStatistics",
     "Validation",

@@ -150,3 +150,12 @@ def tiny_model_path(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer) ->
     model.save_pretrained(folder)
     tiny_tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory):
+    """A server with a tiny model, started once a session (`tests.served_model`)."""
+    from tests.served_model import transformers_serve
+
+    with transformers_serve(tmp_path_factory.mktemp("served")) as running:
+        yield running

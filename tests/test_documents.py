@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import rooms
+from scripts import detector_reference, rooms
 from scripts.settings_reference import DOCUMENT, document
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -15,6 +15,13 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def test_the_reference_of_the_experiment_file_is_up_to_date():
     written = DOCUMENT.read_text(encoding="utf-8")
     assert written == document(written), "run: python -m scripts.settings_reference"
+
+
+def test_the_tables_of_detectors_are_up_to_date():
+    written = detector_reference.DOCUMENT.read_text(encoding="utf-8")
+    assert written == detector_reference.document(written), (
+        "run: python -m scripts.detector_reference"
+    )
 
 
 def test_links_of_the_documents_lead_somewhere():

@@ -18,7 +18,17 @@ MODULES = {
 }
 
 ROOMS = {
-    "inject": ["reading", "hub", "corpus", "examples", "overlap", "variants", "stream", "plan"],
+    "inject": [
+        "reading",
+        "hub",
+        "server",
+        "corpus",
+        "examples",
+        "overlap",
+        "variants",
+        "stream",
+        "plan",
+    ],
     "train": ["settings", "models", "loop", "job", "worker"],
     "detect": ["evidence", "needs", "engine", "task_accuracy"],
     "analysis": ["metrics", "intervals", "trajectory", "figures", "page"],

@@ -23,6 +23,8 @@ from analysis.figures.style import (
 from analysis.metrics_table import Cell, CohortMetrics
 
 MAX_PANELS = 12
+MAX_DETECTORS = 16
+"""More are too many rows for a page, and for its widest names."""
 
 
 def draw_detectors(
@@ -30,10 +32,11 @@ def draw_detectors(
 ) -> ReportFigure:
     """Draw a dot plot of pooled AUCs, detectors sorted by their AUC in the arm `best`."""
     shown = list(tables[:MAX_PANELS])
-    names = sorted(
+    every = sorted(
         dict.fromkeys(name for table in shown for name in table.values("detector")),
         key=lambda name: (name not in MODEL_FREE, _height(best.get(name))),
     )
+    names = strongest(every)
     columns = panel_columns(len(shown))
     rows = -(-len(shown) // columns)
     with house_style():
@@ -60,6 +63,8 @@ def draw_detectors(
             "the default. The dashed line is chance."
         )
         caption += f" {describe_sample_sizes([_marks(table, names) for table in shown])}"
+        if len(names) < len(every):
+            caption += f" The strongest of {len(every)} detectors, and loss; the tables have all."
         if rest > 0:
             caption += f" {rest} further arms are in the tables."
         descriptions = " ".join(
@@ -75,6 +80,16 @@ def draw_detectors(
             alternative=f"Dot plot of the AUC of {len(names)} detectors, tuned settings. "
             + descriptions,
         )
+
+
+def strongest(ordered: Sequence[str]) -> list[str]:
+    """Return the detectors that are drawn, of all in rising order: the highest, and `loss`."""
+    if len(ordered) <= MAX_DETECTORS:
+        return list(ordered)
+    drawn = set(ordered[-MAX_DETECTORS:])
+    if "loss" in ordered and "loss" not in drawn:
+        drawn = {*ordered[1 - MAX_DETECTORS :], "loss"}
+    return [name for name in ordered if name in drawn]
 
 
 def _marks(table: CohortMetrics, names: Sequence[str]) -> dict[str, Cell | None]:

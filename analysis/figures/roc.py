@@ -23,6 +23,7 @@ from analysis.metrics_table import Cell, CohortMetrics
 from analysis.settings import AnalysisSettings
 
 _FLOOR = 1e-3
+_MAX_CURVES = 9
 _MIN_SPAN = 0.1
 """Where the lowest supported rate is higher than this, logarithms would show nothing more."""
 
@@ -49,6 +50,8 @@ def draw_roc(
         if cell is not None and cell.available:
             ranked.append((detector, cell))
     ranked.sort(key=lambda item: -item[1].value)
+    measured = len(ranked)
+    ranked = _drawn(ranked, emphasised)
     colour = detector_colours([name for name, _ in ranked], emphasised)
     cells = dict(ranked)
     floor = max(_FLOOR, lowest_rate(cells))
@@ -84,6 +87,12 @@ def draw_roc(
             "logarithmic axes"
         )
         dots = ", dots the blind control" if MODEL_FREE & cells.keys() else ""
+        some = (
+            f" The {len(ranked)} curves of the strongest of {measured} detectors, of loss and of "
+            "the control; the tables have all."
+            if len(ranked) < measured
+            else ""
+        )
         auc = ", ".join(f"{name} {cell.value:.2f}" for name, cell in ranked)
         return save_figure(
             figure,
@@ -92,9 +101,19 @@ def draw_roc(
             title="ROC curves" + (f" ({where})" if where else ""),
             caption=f"{right}; {selection} settings, members with at least one copy. Thresholds "
             f"are set within each dataset, dashes mark chance{dots}; the key gives the AUC. "
-            f"{describe_sample_sizes([cells])}",
+            f"{describe_sample_sizes([cells])}{some}",
             alternative=f"ROC curves, by falling AUC: {auc or 'none'}.",
         )
+
+
+def _drawn(ranked: list[tuple[str, Cell]], emphasised: Sequence[str]) -> list[tuple[str, Cell]]:
+    """Return the curves that are drawn: at most so many as the key holds."""
+    if len(ranked) <= _MAX_CURVES:
+        return ranked
+    always = {name for name, _ in ranked if name in MODEL_FREE or name in (*emphasised, "loss")}
+    free = max(0, _MAX_CURVES - len(always))
+    others = [name for name, _ in ranked if name not in always][:free]
+    return [item for item in ranked if item[0] in {*always, *others}]
 
 
 def lowest_rate(cells: Mapping[str, Cell]) -> float:

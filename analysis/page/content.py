@@ -18,6 +18,7 @@ from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.report import CostRow, Report
 from analysis.page.settings_summary import ArmSettings, description, setup
 from analysis.page.streams import Stream, TrainedModel, audit_facts, copies_by_model
+from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import trajectory_view
 from analysis.passage_copies import passage_sentences
 from analysis.results import Analysis
@@ -25,6 +26,8 @@ from analysis.summary import summary_sentences
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.task_accuracy.contamination import read_accuracy_table
 from analysis.trajectory.checkpoints import TrajectoryTables
+from detect.detector_table import DetectorFacts
+from detect.scoring import LeftOut
 from inject.overlap.filter import read_overlaps
 
 
@@ -66,6 +69,12 @@ class PageInputs:
     """The version of the code that makes the page."""
     libraries: dict[str, str]
     """Name → version of the libraries that matter."""
+    detectors: Sequence[DetectorFacts] = ()
+    """What the detectors of the run declare."""
+    left_out: Sequence[LeftOut] = ()
+    """Detectors of `all` that could not run."""
+    detector_work: Sequence[DetectorWork] = ()
+    """What each detector's scores are drawn from, a model at a time."""
     notes: Sequence[str] = ()
     """What the graph left out, and why."""
     show_protected: bool = False
@@ -76,7 +85,10 @@ def build_report(inputs: PageInputs) -> Report:
     """Return the report, ready to be rendered."""
     audits = [read_overlaps(folder) for folder in inputs.corpora]
     axes = list(dict.fromkeys(axis for arm in inputs.settings for axis in arm.axes))
-    notes = [*inputs.notes, *pool_notes(inputs.pools)]
+    # The leaderboard lists what was left out.
+    listed = {one.note for one in inputs.left_out}
+    notes = [note for note in inputs.notes if note not in listed]
+    notes += pool_notes(inputs.pools)
     return Report(
         name=inputs.name,
         arms=inputs.arms,
@@ -96,6 +108,9 @@ def build_report(inputs: PageInputs) -> Report:
         else trajectory_view(inputs.trajectory, inputs.swept),
         figures=inputs.figures,
         cost=[CostRow(one.name, one.tokens, one.seconds, one.from_store) for one in inputs.steps],
+        detectors=inputs.detectors,
+        left_out=inputs.left_out,
+        detector_work=inputs.detector_work,
         provenance=provenance(
             inputs.steps, inputs.artifacts, code=inputs.code, libraries=inputs.libraries
         ),

@@ -13,11 +13,13 @@ from analysis.arm import axis_names
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import Cell, contaminated_cohorts, split_by_cohort
 from analysis.page.examples import extreme_examples
-from analysis.page.listing import Listing, listing
 from analysis.page.report import Report
 from analysis.page.streams import stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
-from analysis.page.views import (
+from analysis.page.tables.detector_costs import detector_cost_listing
+from analysis.page.tables.leaderboard import leaderboard
+from analysis.page.tables.listing import Listing, listing, seconds_text
+from analysis.page.tables.views import (
     arms_grids,
     copies_grids,
     dataset_grids,
@@ -29,7 +31,7 @@ from analysis.page.views import (
     variants_grids,
 )
 from analysis.summary import find_headline, find_trend_arm, summary_sentences
-from inject.examples.example import read_examples
+from inject.examples.example import read_examples, read_held_out
 from inject.files import write_text
 
 
@@ -52,7 +54,7 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "signed": _signed, "seconds": _seconds}
+    environment.filters |= {"number": _number, "signed": _signed, "seconds": seconds_text}
     environment.globals["share"] = _share
     # Our own stylesheet, not data: the one file besides figures that enters unescaped.
     style = Markup((Path(__file__).parent / "style.css").read_text(encoding="utf-8"))
@@ -79,6 +81,7 @@ def _context(report: Report) -> dict[str, Any]:
             ),
             "choices": _choices(report),
             "costs": _costs(report),
+            "detector_costs": detector_cost_listing(report.detector_work),
         },
         "stream_sentences": stream_sentences(report.streams),
         "figures": {
@@ -107,7 +110,16 @@ def _context(report: Report) -> dict[str, Any]:
             "retrained": retrained_grids(tables, detectors),
             "rates": rates_grids(best, detectors),
         }
-        context["differences"] = difference_rows(report.analysis, best, detectors)
+        differences = difference_rows(report.analysis, best, detectors)
+        context["differences"] = differences
+        context["board"] = leaderboard(
+            best,
+            tables,
+            report.analysis,
+            facts=report.detectors,
+            left_out=report.left_out,
+            to_loss={row.detector: row.to_loss for row in differences},
+        )
         context["examples"] = extreme_examples(report, best)
     return context
 
@@ -133,23 +145,28 @@ def _datasets(report: Report) -> Listing | None:
     found: dict[str, dict[str, Any]] = {}
     for example in read_examples(report.arms[0].examples) if report.arms else ():
         row = found.setdefault(
-            example.dataset, {"protected": False, "tune": [0, 0], "test": [0, 0]}
+            example.dataset, {"protected": False, "tune": [0, 0], "test": [0, 0], "held out": 0}
         )
         row["protected"] |= example.protected
         row[example.split][example.side == "nonmember"] += 1
+    for example in read_held_out(report.arms[0].examples) if report.arms else ():
+        found[example.dataset]["held out"] += 1
+    any_held_out = any(row["held out"] for row in found.values())
     return listing(
         "Examples",
-        ("Dataset", "Tune", "Test", "Texts"),
+        ("Dataset", "Tune", "Test", *(("Held out",) if any_held_out else ()), "Texts"),
         [
             (
                 name,
                 f"{row['tune'][0]:,} + {row['tune'][1]:,}",
                 f"{row['test'][0]:,} + {row['test'][1]:,}",
+                *((f"{row['held out']:,}",) if any_held_out else ()),
                 "protected" if row["protected"] else "",
             )
             for name, row in found.items()
         ],
-        "Members + non-members, first seed.",
+        "Members + non-members, first seed."
+        + (" No model saw a held-out row, and none is scored." if any_held_out else ""),
     )
 
 
@@ -183,7 +200,7 @@ def _costs(report: Report) -> Listing | None:
             (
                 row.step,
                 "" if row.tokens is None else f"{row.tokens:,}",
-                _seconds(row.seconds),
+                seconds_text(row.seconds),
                 "from the store" if row.from_store else "computed",
             )
             for row in report.cost
@@ -197,14 +214,6 @@ def _number(value: float) -> str:
 
 def _signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−") if isfinite(value) else "–"
-
-
-def _seconds(value: float) -> str:
-    if value < 60:
-        return f"{value:.1f} s"
-    minutes, rest = divmod(round(value), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
 def _share(cell: Cell, part: str) -> str:

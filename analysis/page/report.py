@@ -8,9 +8,12 @@ from analysis.arm import Arm
 from analysis.figures.style import ReportFigure
 from analysis.page.background import BackgroundAudit
 from analysis.page.streams import Stream
+from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import TrajectoryView
 from analysis.results import Analysis
 from analysis.task_accuracy.accuracy_gain import AccuracyGainTable
+from detect.detector_table import DetectorFacts
+from detect.scoring import LeftOut
 from inject.stream.exposures import CopyOutcomes
 
 
@@ -61,6 +64,12 @@ class Report:
     """Detection along training; None where no checkpoint was kept."""
     figures: Sequence[ReportFigure] = ()
     cost: Sequence[CostRow] = ()
+    detectors: Sequence[DetectorFacts] = ()
+    """What the detectors of the run declare."""
+    left_out: Sequence[LeftOut] = ()
+    """Detectors of `all` that could not run."""
+    detector_work: Sequence[DetectorWork] = ()
+    """What each detector's scores are drawn from, a model at a time."""
     provenance: Sequence[Fact] = ()
     """Digests, versions, seeds."""
     notes: Sequence[str] = ()

@@ -52,11 +52,14 @@ def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:
 
     members = values(lambda arm: f"{sum(part.members for part in arm.contaminants):,}")
     withheld = values(lambda arm: f"{sum(part.nonmembers for part in arm.contaminants):,}")
+    held_out = values(lambda arm: f"{sum(part.held_out for part in arm.contaminants):,}")
+    further = "" if held_out == "0" else f", and {held_out} further ones held out for detectors"
     lengths = values(lambda arm: f"{arm.tokens:,}")
     models = "1 model was" if len(arms) == 1 else f"{len(arms)} models were"
     return (
         f"{members} texts ({', '.join(datasets)}) were drawn at random as members and spiked into "
-        f"training streams of {lengths} tokens; {withheld} texts of the same pool were withheld. "
+        f"training streams of {lengths} tokens; {withheld} texts of the same pool were withheld"
+        f"{further}. "
         f"{models} trained on them, starting from {values(_start)}. Every detector then scored "
         "both sides: higher means more likely a member. Settings were chosen on the tune split; "
         "everything below is measured on the test split."

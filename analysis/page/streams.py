@@ -132,6 +132,7 @@ def audit_facts(
             "copies not where they were planned": len(audit.displaced),
             "examples found in the background": len(audit.background_hits),
             "member and non-member pairs that share a run of words": len(audit.between_sides),
+            **({"held-out rows looked for, too": audit.held_out} if audit.held_out else {}),
             "tokens searched": audit.tokens_searched,
         }
         for label, audit in audits.items()

@@ -8,7 +8,14 @@ from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose
 from analysis.figures.trajectory import best_detectors, fading_detectors
 from analysis.metrics_table import Cell
-from analysis.page.grid import Grid, GridRow, Head, ShownCell, split_table, tables_by_detector
+from analysis.page.tables.grid import (
+    Grid,
+    GridRow,
+    Head,
+    ShownCell,
+    split_table,
+    tables_by_detector,
+)
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
 from analysis.trajectory.fading import FADING_TREND

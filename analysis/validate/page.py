@@ -12,9 +12,9 @@ from typing import Any
 
 import analysis.page
 from analysis.metrics_table import Cell
-from analysis.page.grid import Grid
 from analysis.page.svg import inline_svg
-from analysis.page.views import copies_grids, dataset_grids
+from analysis.page.tables.grid import Grid
+from analysis.page.tables.views import copies_grids, dataset_grids
 from analysis.validate.figure import draw_forest
 from analysis.validate.ranking import Difference
 from analysis.validate.validation import Judged, Validation

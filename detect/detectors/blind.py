@@ -147,6 +147,11 @@ DETECTOR = Detector(
     source="Das et al. 2024, Meeus et al. 2024",
     needs=(Sides(),),
     libraries=("scikit-learn",),
+    depends_on_rows=True,
+    assumption=(
+        "none of a model: members and non-members were drawn at random from one source, so "
+        "that no classifier of texts can tell them apart"
+    ),
     order=95,
     parameters=BlindParameters,
     grid=(

@@ -82,6 +82,10 @@ DETECTOR = Detector(
     source="Zhang et al. 2024 (DC-PDD), equations 5-8",
     needs=(View(TEXT), Frequency()),
     aliases=("dcpdd",),
+    assumption=(
+        "the reference corpus has the token frequencies of the training data, and members "
+        "hold rarer tokens with a higher probability than those frequencies explain"
+    ),
     order=80,
     parameters=DcPddParameters,
     grid=GRID,

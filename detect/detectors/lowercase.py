@@ -34,6 +34,9 @@ DETECTOR = Detector(
     source="Carlini et al. 2021",
     needs=(View(TEXT), View(LOWERCASE)),
     aliases=("lower",),
+    assumption=(
+        "a model learns the casing of what it saw, and the texts have upper-case letters to lose"
+    ),
     order=30,
     score=one_score(_score, _caseless),
 )

@@ -47,6 +47,10 @@ DETECTOR = Detector(
     source="Carlini et al. 2021",
     needs=(View(TEXT), Reference()),
     aliases=("ref",),
+    assumption=(
+        "the reference model saw none of the texts and finds them as hard as the target "
+        "would, had it not seen them"
+    ),
     order=40,
     parameters=ReferenceParameters,
     grid=(ReferenceParameters(), ReferenceParameters(variant="ratio")),

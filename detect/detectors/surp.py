@@ -97,6 +97,10 @@ DETECTOR = Detector(
     source="Zhang and Wu 2024 (SURP), equations 1-4",
     needs=(View(TEXT),),
     access=Access.DISTRIBUTION,
+    assumption=(
+        "where the model is certain and the true token is unlikely, a member's token is "
+        "less unlikely than a non-member's"
+    ),
     order=70,
     parameters=SurpParameters,
     grid=GRID,

@@ -26,6 +26,9 @@ DETECTOR = Detector(
     summary="mean log-probability over the size of the text compressed by zlib",
     source="Carlini et al. 2021",
     needs=(View(TEXT),),
+    assumption=(
+        "the size after compression measures how hard a text is for a model that did not see it"
+    ),
     order=20,
     score=one_score(_score),
 )

@@ -9,7 +9,7 @@ the longer history (at least half the context, once past the first window).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from detect.policy import ScoringPolicy
 from inject.errors import InputError
 
 _PROBE = "a"
+_NOWHERE = (-1, -1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +30,19 @@ class Window:
     stop: int
 
 
-def encode(
-    tokenizer: Any, texts: Sequence[str], policy: ScoringPolicy
-) -> list[npt.NDArray[np.int64]]:
-    """Return each text's ids with the start token that the policy asks for.
+class EncodedText(NamedTuple):
+    """One text as its tokenizer returns it."""
+
+    ids: npt.NDArray[np.int64]
+    """With the start token that the policy asks for, [n]."""
+    offsets: npt.NDArray[np.int32]
+    """Characters [start, stop) that each id stands for, [n, 2]; −1 where it stands for none."""
+
+
+def encode(tokenizer: Any, texts: Sequence[str], policy: ScoringPolicy) -> list[EncodedText]:
+    """Return each text's ids, and where they stand in it.
+
+    Offsets are the tokenizer's own; one without an offset mapping gives none (−1 throughout).
 
     Raises:
         InputError: the policy needs a start token and the tokenizer has none.
@@ -40,15 +50,28 @@ def encode(
     prefix = _added_start(tokenizer, policy)
     if not texts:
         return []
+    has_offsets = bool(getattr(tokenizer, "is_fast", False))
     encoded = tokenizer(
         list(texts),
         add_special_tokens=policy.bos != "never",
         padding=False,
         truncation=False,
         return_attention_mask=False,
+        return_offsets_mapping=has_offsets,
         verbose=False,
-    )["input_ids"]
-    return [np.array([*prefix, *ids], dtype=np.int64) for ids in encoded]
+    )
+    none = [_NOWHERE] * len(prefix)
+    result = []
+    for row, found in enumerate(encoded["input_ids"]):
+        ids = np.array([*prefix, *found], dtype=np.int64)
+        if has_offsets:
+            pairs = [*none, *encoded["offset_mapping"][row]]
+            offsets = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+            offsets[offsets[:, 0] >= offsets[:, 1]] = _NOWHERE
+        else:
+            offsets = np.full((len(ids), 2), -1, np.int32)
+        result.append(EncodedText(ids, offsets))
+    return result
 
 
 def adds_start_token(tokenizer: Any) -> bool:

@@ -105,7 +105,7 @@ def make_target(
         name=name,
         model=model.to(where).eval(),
         tokenizer=tokenizer,
-        context=_context(model, tokenizer),
+        context=_context(model.config, tokenizer),
         device=where,
     )
 
@@ -157,6 +157,31 @@ def load_target(
     return target
 
 
+def load_tokenizer_and_context(
+    path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
+) -> tuple[Any, int | None]:
+    """Return a model's tokenizer, and the positions that it can take, without its weights.
+
+    Raises:
+        InputError: as `load_target`, where it concerns these two.
+    """
+    from transformers import AutoConfig, AutoTokenizer
+
+    from train.models.pretrained import code_options, find_model
+
+    found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+    trusted = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True, **trusted)
+        config = AutoConfig.from_pretrained(found.path, local_files_only=True, **trusted)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise InputError(
+            f"its tokenizer or its configuration cannot be loaded: {_one_line(error)}",
+            where=path_or_id,
+        ) from error
+    return tokenizer, _context(config, tokenizer)
+
+
 def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.device(default_device().kind)
@@ -172,8 +197,8 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _context(model: Any, tokenizer: Any) -> int | None:
-    config = model.config.get_text_config()
+def _context(whole: Any, tokenizer: Any) -> int | None:
+    config = whole.get_text_config()
     for key in _CONTEXT_KEYS:
         if isinstance(value := getattr(config, key, None), int) and value > 0:
             return value

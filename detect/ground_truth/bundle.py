@@ -6,7 +6,7 @@ statistics, token frequencies) is stored once.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,12 @@ class _Header(BaseModel):
     models: list[_Model]
 
 
+_INSIDE = frozenset(
+    {"texts", "statistics", "reference", "frequency", "members", "groups", "shadows", "datasets"}
+)
+"""Fields of the evidence that a bundle holds, or that its rows give."""
+
+
 class BundleFacts(BaseModel):
     """What a bundle says of itself."""
 
@@ -85,6 +91,8 @@ class BundleFacts(BaseModel):
     rows: int
     withheld: int
     """Rows whose texts are not inside."""
+    left_out: tuple[str, ...]
+    """Evidence that the run has and a bundle does not hold, such as `continuations`."""
 
 
 def write_bundle(path: Path, truth: GroundTruth) -> BundleFacts:
@@ -99,6 +107,13 @@ def write_bundle(path: Path, truth: GroundTruth) -> BundleFacts:
         )
     parts = _Parts()
     models = [_pack(one, parts) for one in truth.models]
+    left_out = tuple(
+        field.name
+        for field in fields(Evidence)
+        if field.name not in _INSIDE
+        and any(getattr(one.evidence, field.name) for one in truth.models)
+    )
+    notes = [f"not inside: {', '.join(left_out)}"] if left_out else []
     created = datetime.now(UTC).isoformat(timespec="seconds")
     header = _Header(
         name=truth.name,
@@ -106,7 +121,7 @@ def write_bundle(path: Path, truth: GroundTruth) -> BundleFacts:
         provenance=truth.provenance,
         analysis=dict(truth.analysis),
         experiment=truth.experiment,
-        notes=list(truth.notes),
+        notes=[*truth.notes, *notes],
         models=models,
     )
     content = write_archive(path, header.model_dump(mode="json"), parts.tables)
@@ -117,6 +132,7 @@ def write_bundle(path: Path, truth: GroundTruth) -> BundleFacts:
         models=len(models),
         rows=len(rows),
         withheld=sum(rows.values()),
+        left_out=left_out,
     )
 
 

@@ -7,6 +7,7 @@ gets `TextWithheld`, and is then run on the other rows alone.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any, overload
 
 import numpy as np
@@ -53,8 +54,8 @@ class WithheldTexts(Sequence[str]):
         return self._texts[row]
 
 
-class _WithheldStatistics(TokenStatistics):
-    """Token statistics of a text that is not here."""
+class _Withheld:
+    """Before a class of token statistics: those of a text that is not here."""
 
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
@@ -63,7 +64,24 @@ class _WithheldStatistics(TokenStatistics):
         return value
 
     def __len__(self) -> int:
-        return len(self.log_probability)
+        # Token statistics count their ids.
+        return len(self.log_probability)  # type: ignore[attr-defined]
+
+
+@cache
+def _withheld_kind(kind: type[TokenStatistics]) -> type[TokenStatistics]:
+    """Return a class of token statistics whose text cannot be read."""
+    return type(f"Withheld{kind.__name__}", (_Withheld, kind), {})
+
+
+def _hidden(one: TokenStatistics) -> TokenStatistics:
+    """Return the same statistics, without what shows the text.
+
+    A detector's access may be limited already (`detect.access`); that stays so.
+    """
+    hidden = object.__new__(_withheld_kind(type(one)))
+    vars(hidden).update(vars(one))
+    return hidden
 
 
 class _WithheldExample(ExampleEvidence):
@@ -96,7 +114,7 @@ def guarded(evidence: Evidence, withheld: npt.NDArray[np.bool_]) -> Evidence:
     """Return evidence in which reading a withheld text raises `TextWithheld`.
 
     Args:
-        evidence: read-only (`detect.guarded_call.read_only`); anything may stand for the texts.
+        evidence: as a detector gets it; anything may stand for the withheld texts.
         withheld: which rows are not to be read.
     """
     if not withheld.any():
@@ -104,14 +122,12 @@ def guarded(evidence: Evidence, withheld: npt.NDArray[np.bool_]) -> Evidence:
 
     def hide(rows: Sequence[TokenStatistics]) -> Sequence[TokenStatistics]:
         return tuple(
-            _as(_WithheldStatistics, one) if hidden else one
-            for one, hidden in zip(rows, withheld, strict=True)
+            _hidden(one) if hidden else one for one, hidden in zip(rows, withheld, strict=True)
         )
 
-    changed: dict[str, Any] = {
-        "texts": WithheldTexts(evidence.texts, withheld),
-        "statistics": {name: hide(rows) for name, rows in evidence.statistics.items()},
-    }
+    changed: dict[str, Any] = {"texts": WithheldTexts(evidence.texts, withheld)}
+    if evidence.statistics:
+        changed["statistics"] = {name: hide(rows) for name, rows in evidence.statistics.items()}
     if evidence.reference is not None:
         changed["reference"] = hide(evidence.reference)
     if evidence.shadows is not None:

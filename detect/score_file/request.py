@@ -26,6 +26,13 @@ class ScoringOptions:
     """Of the model, on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the model's repository."""
+    held_out: str | None = None
+    """A file, folder or glob of further texts, none of them scored, which the model has not seen:
+    shots and populations for `recall`, `codec` and the like. Rows with label 1 are known members,
+    for `con_recall`."""
+    generate: bool = False
+    """Let the model write, for the detectors of `all` that read what a model writes: dear, as a
+    token is written at a time. A detector that is named needs no leave."""
     cache: Path | None = None
     """Folder for counted frequencies; by default the user's cache folder."""
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from detect.detector_settings import names_all, needs_of, parse_detectors, plugin_digests
 from detect.score_file.evidence.provider import Progress
 from detect.score_file.evidence.providers import check_needs, read_evidence, unmet
+from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows, read_labelled
 from detect.score_file.output import check_suffix, write_score_file
 from detect.score_file.request import DetectFileRequest, ScoringRequest
@@ -97,6 +98,8 @@ def score_labelled_rows(
         InputError: unknown detectors, a detector named without what it needs, or a model that
             cannot be loaded.
     """
+    if request.held_out is not None:
+        read_held_out_file(request.held_out, rows)  # Refused now, whoever needs it.
     settings, left_out = runnable(
         parse_detectors(request.detectors),
         unmet(request, rows, in_code=in_code),
@@ -110,6 +113,7 @@ def score_labelled_rows(
         "model": request.model,
         "revision": request.revision,
         "reference": request.reference,
+        "held_out": request.held_out,
         "dtype": request.dtype,
         "policy": request.policy.record(),
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,

@@ -8,12 +8,14 @@ interrupted when its time is over.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import update_wrapper
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from detect.detector import Column, Detector
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
 from detect.ground_truth.ground_truth import ScoredModel
@@ -120,7 +122,7 @@ class CandidateRunner:
         readable = np.arange(len(chosen))
         started = time.perf_counter()
         try:
-            columns = self._columns(guarded(evidence, withheld), asked, allowed)
+            columns = self._columns(evidence, asked, allowed, withheld)
         except TextWithheld:
             readable = np.flatnonzero(~withheld)
             if not len(readable):
@@ -144,9 +146,15 @@ class CandidateRunner:
         )
 
     def _columns(
-        self, evidence: Evidence, settings: Sequence[DetectorSetting], allowed: float
+        self,
+        evidence: Evidence,
+        settings: Sequence[DetectorSetting],
+        allowed: float,
+        withheld: npt.NDArray[np.bool_] | None = None,
     ) -> list[Any]:
         detector = self.candidate.detector
+        if withheld is not None and withheld.any():
+            detector = _hiding(detector, withheld)
         try:
             with time_limit(allowed):
                 return score_guarded(
@@ -166,6 +174,16 @@ class CandidateRunner:
         except TookTooLong as late:
             # The timer went off between the detector's end and ours.
             raise TooSlow(f"it is too slow: {late}", where=self.candidate.given) from late
+
+
+def _hiding(detector: Detector, withheld: npt.NDArray[np.bool_]) -> Detector:
+    """Return a detector that is refused what it reads of withheld texts."""
+
+    def score(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
+        return detector.score(guarded(evidence, withheld), settings)
+
+    # Messages name the file of the detector's own function.
+    return replace(detector, score=update_wrapper(score, detector.score))
 
 
 def _lacking(setting: DetectorSetting, evidence: Evidence) -> list[str]:

@@ -54,6 +54,9 @@ class Contaminant(Settings):
     """How many examples are spiked."""
     nonmembers: Rows
     """How many examples are withheld."""
+    held_out: Annotated[int, Field(ge=0, le=MAX_ROWS)] = 0
+    """How many further rows are held out: no model is trained on them and none of them is scored.
+    Detectors take shots, calibration and populations from them."""
     stratify: bool = True
     """Draw members and non-members in equal shares from each stratum (answer, section, …);
     strata too small for that are drawn from as if they were one."""
@@ -149,6 +152,7 @@ def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
         "templates": list(templates(contaminant)),
         "members": contaminant.members,
         "nonmembers": contaminant.nonmembers,
+        **({"held_out": contaminant.held_out} if contaminant.held_out else {}),
         "stratify": contaminant.stratify,
         "options": {
             name: value for name, value in options.items() if name not in dataset.unidentified

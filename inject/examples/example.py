@@ -1,8 +1,9 @@
-"""One example, and the file that holds a pool of them.
+"""One example, and the files that hold a pool of them.
 
 An `Example` is a rendered row with the character spans of its parts, its side (member or
 non-member) and its split (tune or test). `example_id` is a hash of the rendered text, so
-the same text is the same example wherever it comes from.
+the same text is the same example wherever it comes from. Held-out rows, which no model sees and
+nobody scores, have a file of their own, so that no reader of the examples takes one for them.
 """
 
 import json
@@ -18,6 +19,7 @@ from inject.digest import text_digest
 from inject.tables import read_parquet
 
 EXAMPLES_FILE = "examples.parquet"
+HELD_OUT_FILE = "held_out.parquet"
 
 Side = Literal["member", "nonmember"]
 Split = Literal["tune", "test"]
@@ -128,6 +130,18 @@ def write_examples(folder: Path, examples: Iterable[Example]) -> None:
 def read_examples(folder: Path) -> list[Example]:
     """Read what `write_examples` wrote, in the same order."""
     return examples_of(read_parquet(folder / EXAMPLES_FILE))
+
+
+def write_held_out(folder: Path, examples: Sequence[Example]) -> None:
+    """Write the held-out rows into a folder as `held_out.parquet`, if there are any."""
+    if examples:
+        pq.write_table(examples_table(examples), folder / HELD_OUT_FILE)
+
+
+def read_held_out(folder: Path) -> list[Example]:
+    """Read what `write_held_out` wrote, in the same order; empty where there is no such file."""
+    path = folder / HELD_OUT_FILE
+    return examples_of(read_parquet(path)) if path.is_file() else []
 
 
 def examples_of(table: pa.Table) -> list[Example]:

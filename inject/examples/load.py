@@ -44,7 +44,15 @@ class LoadedExamples:
     """The examples of one contaminant, in the order of its rows."""
 
     examples: tuple[Example, ...]
+    """The rows that members and non-members are drawn from, and held-out rows, too."""
     report: LoadReport
+    further: tuple[Example, ...] = ()
+    """Rows of an endless dataset that were made for held-out rows alone, behind the others."""
+
+    @property
+    def every(self) -> tuple[Example, ...]:
+        """All of them."""
+        return (*self.examples, *self.further)
 
 
 def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
@@ -59,14 +67,17 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
 
     Raises:
         InputError: an unreadable row, a template that names an unknown field, or fewer
-            examples than members and non-members asked for.
+            examples than members, non-members and held-out rows asked for.
     """
     dataset = get_dataset(contaminant.dataset)
     parsed = tuple(parse_template(template) for template in templates(contaminant))
     seen: set[str] = set()
     source_ids: dict[str, int] = {}
     examples: list[Example] = []
+    further: list[Example] = []
     rows = duplicates = empty = unanswered = 0
+    # What is held out must not change the rows that members are drawn from.
+    limit = _SPARE * _wanted(contaminant) if dataset.endless else None
     for row in _rows(dataset, contaminant, seed):
         rows += 1
         template = _choose(parsed, row)
@@ -81,7 +92,8 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
         else:
             seen.add(name)
             number = source_ids[row.source_id] = source_ids.get(row.source_id, 0) + 1
-            examples.append(
+            part = examples if limit is None or rows <= limit else further
+            part.append(
                 Example(
                     example_id=name,
                     dataset=contaminant.name,
@@ -97,17 +109,17 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
             )
     report = LoadReport(
         rows=rows,
-        examples=len(examples),
+        examples=len(examples) + len(further),
         duplicates=duplicates,
         empty=empty,
         unanswered=unanswered,
     )
     _check_enough(contaminant, report)
-    return LoadedExamples(examples=tuple(examples), report=report)
+    return LoadedExamples(examples=tuple(examples), report=report, further=tuple(further))
 
 
 def _rows(dataset: Dataset, contaminant: Contaminant, seed: int) -> Iterator[Row]:
-    wanted = contaminant.members + contaminant.nonmembers
+    wanted = _wanted(contaminant) + contaminant.held_out
     limit = _SPARE * wanted if dataset.endless else None
     source = DatasetSource(
         path=contaminant.path,
@@ -137,11 +149,17 @@ def _blank_fields(rendered: Rendered) -> set[str]:
     }
 
 
+def _wanted(contaminant: Contaminant) -> int:
+    """Return how many rows stand on the two sides."""
+    return contaminant.members + contaminant.nonmembers
+
+
 def _check_enough(contaminant: Contaminant, report: LoadReport) -> None:
-    wanted = contaminant.members + contaminant.nonmembers
+    wanted = _wanted(contaminant) + contaminant.held_out
     if report.examples < wanted:
+        further = f", {contaminant.held_out} held-out rows" if contaminant.held_out else ""
         raise InputError(
-            f"{contaminant.members} members and {contaminant.nonmembers} non-members need "
+            f"{contaminant.members} members and {contaminant.nonmembers} non-members{further} need "
             f"{wanted} examples; the dataset has {report.examples} ({report.rows} rows read, "
             f"{report.duplicates} duplicates, {report.empty} empty, "
             f"{report.unanswered} without an answer).",

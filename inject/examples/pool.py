@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from inject import keyed
 from inject.examples.example import Example
 from inject.examples.near_duplicates import NearDuplicatePair, near_duplicate_pairs
 from inject.examples.random_rounding import round_table
-from inject.examples.strata import dataset_generator, keyed_strata
+from inject.examples.strata import Stratum, dataset_generator, keyed_strata
 
 # Only this many times the rows asked for are compared, unless too few of them are left: a pool of
 # 10,000 rows from which 400 are drawn needs no 10**8 comparisons.
@@ -129,10 +131,19 @@ def _compared(
 
 def _candidates(request: PoolRequest, wanted: int, seed: int) -> list[Example]:
     """Return `wanted` random rows to be compared, each row with the same probability."""
-    total = len(request.examples)
-    stream = keyed.Stream.NEAR_DUPLICATE
-    strata = keyed_strata(request.examples, stream=stream, seed=seed)
-    random = dataset_generator(request.dataset, stream=stream, seed=seed)
+    strata = keyed_strata(request.examples, stream=keyed.Stream.NEAR_DUPLICATE, seed=seed)
+    random = dataset_generator(request.dataset, stream=keyed.Stream.NEAR_DUPLICATE, seed=seed)
+    return random_rows(strata, wanted, random)
+
+
+def random_rows(
+    strata: Sequence[Stratum], wanted: int, random: np.random.Generator
+) -> list[Example]:
+    """Return `wanted` rows, the share of each stratum rounded at random, neighbours in its order.
+
+    Each row has the same probability: its stratum's rows are taken from anywhere on, around.
+    """
+    total = sum(one.size for one in strata)
     table = [[wanted * one.size, (total - wanted) * one.size] for one in strata]
     chosen: list[Example] = []
     for stratum, (count, _) in zip(strata, round_table(table, max(total, 1), random), strict=True):

@@ -34,6 +34,8 @@ _LEAST_CORE = 8
 _BLOCK = 1 << 20
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MOST_LISTED = 50
+HELD_OUT_SIDE = "held_out"
+"""What `sides` calls a row that is on no side and must stand nowhere either."""
 AUDIT_FILE = "audit.json"
 _LISTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits", "between_sides")
 
@@ -77,7 +79,7 @@ class AuditReport:
     wrong_counts: tuple[dict[str, object], ...]
     """Members whose number of occurrences differs: example_id, expected, found."""
     nonmembers_found: tuple[dict[str, object], ...]
-    """Withheld examples that stand in the stream: example_id, position."""
+    """Withheld or held-out examples that stand in the stream: example_id, position."""
     background_hits: tuple[dict[str, object], ...]
     """Examples that stand in the clean corpus: example_id, position, document."""
     tokens_searched: int
@@ -85,6 +87,8 @@ class AuditReport:
     """Pairs of a member and a non-member that share a run of words: member, nonmember, words. Of a
     run that many members have, the pairs with the first few of them. They fail nothing, as rows of
     one dataset share phrases; many of them ask for a look."""
+    held_out: int = 0
+    """Held-out rows that were looked for besides; found ones are among `nonmembers_found`."""
 
 
 def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[Occurrence]:
@@ -145,7 +149,7 @@ def audit(
         names: every planned copy.
         starts: where the text of each of them starts in the view, in the same order.
         texts: token ids of each text that copies carry, by example_id and variant.
-        sides: `member` or `nonmember`, by example_id.
+        sides: `member`, `nonmember` or `HELD_OUT_SIDE`, by example_id.
     """
     planned = Counter((name.example_id, name.variant) for name in names)
     realised = Counter(name.example_id for name in names)
@@ -190,6 +194,7 @@ def audit(
         nonmembers_found=tuple(withheld[:_MOST_LISTED]),
         background_hits=tuple(background[:_MOST_LISTED]),
         tokens_searched=view.n_tokens + corpus.n_tokens,
+        held_out=sum(side == HELD_OUT_SIDE for side in sides.values()),
     )
 
 

@@ -1,29 +1,42 @@
-"""Paraphrases that a model writes: asked once, checked, and kept.
+"""Paraphrases that a model writes: asked for together, checked, and asked again where need be.
 
 An answer that is empty, or the text itself, is asked for again with another seed, a few times;
-then it is an error that names the row. Answers are kept in a folder under the digest of everything
-that they depend on, so that a killed run asks for none twice.
+then it is an error that names the row. Which answer a row has depends on its own answers alone.
+Writers keep their answers (`inject.server.reply_cache`), so that a killed run asks for none twice.
 """
 
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from inject.digest import digest
 from inject.errors import InputError
 from inject.examples.example import Example
-from inject.files import write_text
 from inject.variants.settings import ParaphraseVariant
 
 TRIES = 4
 
 
+class Question(NamedTuple):
+    """What a model is asked, and under which seed."""
+
+    prompt: str
+    seed: int
+
+
 class TextGenerator(Protocol):
     """A model that answers prompts."""
 
-    def write(self, prompt: str, *, seed: int) -> str:
-        """Return the model's answer to a prompt."""
+    def write(
+        self, questions: Sequence[Question], *, progress: Callable[[int, int], None] | None = None
+    ) -> list[str]:
+        """Return the model's answers; `progress` hears of answers so far, and in all."""
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what to know about the answers so far."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections and files."""
         ...
 
 
@@ -48,7 +61,6 @@ def model_paraphrases(
     variant: ParaphraseVariant,
     *,
     writer: TextGenerator,
-    cache: Path | None,
     progress: Callable[[int, int], None] | None,
 ) -> list[list[str]]:
     """Return `versions` paraphrases of each example.
@@ -57,65 +69,53 @@ def model_paraphrases(
         examples: in order.
         variant: model, prompt, temperature, seed.
         writer: the model.
-        cache: a folder for answers; None keeps nothing.
         progress: called with the number of answers so far, and in all.
 
     Raises:
         InputError: the model returns nothing, or the text itself, `TRIES` times.
     """
-    written = []
-    total = len(examples) * variant.versions
-    for place, example in enumerate(examples):
-        versions = []
-        for version in range(variant.versions):
-            versions.append(_paraphrase(example, variant, version, writer, cache))
-            if progress is not None:
-                progress(place * variant.versions + version + 1, total)
-        written.append(versions)
-    return written
-
-
-def _paraphrase(
-    example: Example,
-    variant: ParaphraseVariant,
-    version: int,
-    writer: TextGenerator,
-    cache: Path | None,
-) -> str:
-    prompt = variant.prompt.replace("{text}", example.text)
-    answer = ""
+    places = [(row, version) for row in range(len(examples)) for version in range(variant.versions)]
+    written: dict[tuple[int, int], str] = {}
+    open_places = places
     for attempt in range(TRIES):
-        seed = (variant.seed + version * TRIES + attempt) % 2**31
-        answer = _asked(prompt, variant, seed, writer, cache).strip()
-        if answer and _plain(answer) != _plain(example.text):
-            return answer
-    raise InputError(
+        there = len(written)
+        answers = writer.write(
+            [_question(examples[row], variant, version, attempt) for row, version in open_places],
+            progress=progress and _of_all(progress, there, len(places)),
+        )
+        for place, answer in zip(open_places, map(str.strip, answers), strict=True):
+            if answer and _plain(answer) != _plain(examples[place[0]].text):
+                written[place] = answer
+            elif attempt == TRIES - 1:
+                raise _unusable(examples[place[0]], variant, answer)
+        open_places = [place for place in open_places if place not in written]
+        if not open_places:
+            break
+    return [
+        [written[row, version] for version in range(variant.versions)]
+        for row in range(len(examples))
+    ]
+
+
+def _question(example: Example, variant: ParaphraseVariant, version: int, attempt: int) -> Question:
+    return Question(
+        variant.prompt.replace("{text}", example.text),
+        (variant.seed + version * TRIES + attempt) % 2**31,
+    )
+
+
+def _of_all(progress: Callable[[int, int], None], there: int, total: int) -> Callable[..., None]:
+    return lambda done, _asked: progress(there + done, total)
+
+
+def _unusable(example: Example, variant: ParaphraseVariant, answer: str) -> InputError:
+    return InputError(
         f"the paraphrase model {variant.model} returned "
         f"{'the text unchanged' if answer else 'nothing'} for row {example.source_id}, "
         f"{TRIES} times with different seeds",
         where=f"contaminants.{example.dataset}",
         hint="Raise the temperature, change the prompt, or use another model.",
     )
-
-
-def _asked(
-    prompt: str, variant: ParaphraseVariant, seed: int, writer: TextGenerator, cache: Path | None
-) -> str:
-    asked = {
-        "model": variant.model,
-        "base_url": variant.base_url,
-        "prompt": prompt,
-        "temperature": variant.temperature,
-        "max_tokens": variant.max_tokens,
-        "seed": seed,
-    }
-    path = cache / f"answer-{digest(asked)[:32]}.json" if cache is not None else None
-    if path is not None and path.is_file():
-        return str(json.loads(path.read_text(encoding="utf-8"))["answer"])
-    answer = writer.write(prompt, seed=seed)
-    if path is not None:
-        write_text(path, json.dumps({"answer": answer}, ensure_ascii=False))
-    return answer
 
 
 def _plain(text: str) -> str:

@@ -5,7 +5,6 @@ pass of the tokenizer over the texts that differ from their example, and what a 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -54,7 +53,6 @@ def render_variants(
     tokenizer: "PreTrainedTokenizerBase",
     seed: int,
     writer: Callable[[ParaphraseVariant], TextGenerator],
-    cache: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Rendition]:
     """Return every variant of every member, variant by variant.
@@ -66,7 +64,6 @@ def render_variants(
         tokenizer: encodes changed texts.
         seed: keys what is replaced at random.
         writer: opens the model of a variant `paraphrase` with `by: model`.
-        cache: folder for a model's answers, or None.
         progress: called with the number of a model's answers so far, and in all.
 
     Raises:
@@ -104,7 +101,7 @@ def render_variants(
                 for one in members
             ]
         elif isinstance(variant, ParaphraseVariant):
-            texts += _paraphrased(members, kind, variant, writer, cache, progress)
+            texts += _paraphrased(members, kind, variant, writer, progress)
         elif variant.kind == "whole":
             found += [
                 Rendition(one.example_id, kind, label, tokens[one.example_id]) for one in members
@@ -135,16 +132,13 @@ def _paraphrased(
     kind: int,
     variant: ParaphraseVariant,
     writer: Callable[[ParaphraseVariant], TextGenerator],
-    cache: Path | None,
     progress: Callable[[int, int], None] | None,
 ) -> Iterable[_Text]:
     if variant.by == "data":
         written = [dataset_paraphrases(one, variant.versions) for one in members]
     else:
         _check_sendable(members, variant)
-        written = model_paraphrases(
-            members, variant, writer=writer(variant), cache=cache, progress=progress
-        )
+        written = model_paraphrases(members, variant, writer=writer(variant), progress=progress)
     return [
         _Text(one, kind, f"{variant.label()}-{number}", text)
         for one, versions in zip(members, written, strict=True)

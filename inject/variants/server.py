@@ -1,76 +1,70 @@
-"""A model behind an OpenAI-compatible server.
+"""The model behind a server that writes paraphrases, and the model of any kind that is asked.
 
-The key comes from the environment variable that the experiment names, and is written nowhere: a
-server that repeats it in its answer finds it masked in our message.
+The key comes from the environment variable that the experiment names, and is written nowhere
+(`inject.server`).
 """
 
-import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from inject.errors import InputError
-from inject.secrets import masked
+from inject.server.address import Server
+from inject.server.client import ServerClient
+from inject.server.request import TextRequest
+from inject.server.waiting import process_jitter
+from inject.variants.paraphrase import Question
 from inject.variants.settings import ParaphraseVariant
 
-TIMEOUT_SECONDS = 120.0
-RETRIES = 3
-_NO_KEY = "none"
+REPLIES_FILE = "replies.sqlite"
 
 
 class ServerTextGenerator:
-    """Asks a chat completion for each prompt.
+    """Asks a chat completion for each prompt, several at a time.
 
     Raises:
         InputError: the environment variable of the key is not set.
     """
 
-    def __init__(self, variant: ParaphraseVariant) -> None:
-        from openai import OpenAI
+    def __init__(self, variant: ParaphraseVariant, cache: Path | None = None) -> None:
+        """Open the server; nothing is asked yet.
 
+        Args:
+            variant: which server, which model, and how it samples.
+            cache: a folder for replies; None keeps none.
+        """
         self._variant = variant
-        self._key = _key(variant.api_key_variable)
-        self._client = OpenAI(
-            base_url=variant.base_url,
-            api_key=self._key,
-            timeout=TIMEOUT_SECONDS,
-            max_retries=RETRIES,
+        server = Server(
+            base_url=variant.base_url or "",
+            model=variant.model or "",
+            api="chat",
+            api_key_variable=variant.api_key_variable,
+        )
+        self._client = ServerClient(
+            server, cache=cache and cache / REPLIES_FILE, jitter=process_jitter()
         )
 
-    def write(self, prompt: str, *, seed: int) -> str:
-        """Return the server's answer.
+    def write(
+        self, questions: Sequence[Question], *, progress: Callable[[int, int], None] | None = None
+    ) -> list[str]:
+        """Return the server's answers.
 
         Raises:
             InputError: the server cannot be reached, or refuses.
         """
-        from openai import OpenAIError
-
-        refused = ""
-        try:
-            answer = self._client.chat.completions.create(
-                model=self._variant.model or "",
-                messages=[{"role": "user", "content": prompt}],
-                temperature=self._variant.temperature,
+        requests = [
+            TextRequest(
+                prompt=one.prompt,
                 max_tokens=self._variant.max_tokens,
-                seed=seed,
+                temperature=self._variant.temperature,
+                seed=one.seed,
             )
-        except OpenAIError as error:
-            refused = masked(str(error) or type(error).__name__, self._key)
-        if refused:
-            # Raised out here, so that no traceback shows the library's own message.
-            raise InputError(
-                f"the server of the paraphrase model gave no answer ({refused})",
-                where=masked(str(self._variant.base_url), self._key),
-                hint="See that it runs, and knows the model "
-                f"{self._variant.model!r}; answers so far are kept.",
-            )
-        return (answer.choices[0].message.content or "") if answer.choices else ""
+            for one in questions
+        ]
+        return [reply.text for reply in self._client.ask(requests, progress=progress)]
 
+    def notes(self) -> tuple[str, ...]:
+        """Return what to know about the answers."""
+        return self._client.notes()
 
-def _key(variable: str | None) -> str:
-    if variable is None:
-        return _NO_KEY
-    if not os.environ.get(variable):
-        raise InputError(
-            f"the environment variable {variable} is not set",
-            where="variants.of.api_key_variable",
-            hint=f"export {variable}=… before the run.",
-        )
-    return os.environ[variable]
+    def close(self) -> None:
+        """Close connections and the file of replies."""
+        self._client.close()

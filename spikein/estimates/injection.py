@@ -69,6 +69,8 @@ class InjectionEstimate:
     """Why the tokens are unknown; empty where they are known."""
     problem: str
     """Why a run would be refused, as far as this is known now; empty otherwise."""
+    held_out: int = 0
+    """Rows that are neither trained on nor scored."""
 
     @property
     def share(self) -> float | None:
@@ -164,7 +166,8 @@ def sample(contaminant: Contaminant) -> Contaminant:
     """
     if not get_dataset(contaminant.dataset).endless:
         return contaminant
-    fewer = {side: min(getattr(contaminant, side), SAMPLE) for side in ("members", "nonmembers")}
+    parts = ("members", "nonmembers", "held_out")
+    fewer = {part: min(getattr(contaminant, part), SAMPLE) for part in parts}
     return contaminant.model_copy(update=fewer)
 
 
@@ -205,6 +208,7 @@ def _injection_estimate(
         seconds=copies / COPIES_A_SECOND + _ordered_windows(experiment) / WINDOWS_A_SECOND,
         note=note,
         problem=problem,
+        held_out=sum(one.held_out for one in experiment.contaminants),
     )
 
 

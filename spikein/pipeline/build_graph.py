@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from inject.digest import canonical
+from inject.examples.datasets.registry import get_dataset
 from inject.plan.settings import Placement
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
@@ -200,6 +201,8 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         frequency=frequency_step(corpus, experiment.detect),
         twin=twins.clean_model,
         shadows=twins.shadow_models,
+        held_out=any(one.held_out for one in experiment.contaminants),
+        paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
     )
     scores = scores_step(ModelNode(step=trained), sources, role="arm")
     if scores is None:

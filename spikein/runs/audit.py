@@ -13,7 +13,7 @@ from inject.corpus.background.document import Document
 from inject.corpus.corpus import corpus_tokenizer
 from inject.corpus.decoding import decode_piece, document_pieces
 from inject.errors import InputError
-from inject.examples.example import read_examples
+from inject.examples.example import read_examples, read_held_out
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
 from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
@@ -120,7 +120,11 @@ def _compare_background(
     progress: Callable[[int, int], None] | None,
 ) -> BackgroundComparison:
     pools = {arm.examples for arm in users}
-    examples = {one.example_id: one for pool in pools for one in read_examples(pool)}
+    examples = {
+        one.example_id: one
+        for pool in pools
+        for one in (*read_examples(pool), *read_held_out(pool))
+    }
     audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
     for document in _documents(folder, path, progress):
         audit(document)

@@ -83,7 +83,9 @@ class _CachedWork(Work):
 
     cache: dict[tuple[str, int], tuple[TokenStatistics, ...]] = field(default_factory=dict)
 
-    def statistics(self, name: str) -> Any:
+    def statistics(self, name: str, rows: Sequence[Example] | None = None) -> Any:
+        if rows is not None:
+            return super().statistics(name, rows)
         key = (self.inputs[name].digest, id(self.rows))
         if key not in self.cache:
             self.cache[key] = read_only(tuple(super().statistics(name)))

@@ -13,15 +13,23 @@ from analysis.page.notes import PoolReport
 from analysis.page.provenance import NamedArtifact, StepRecord
 from analysis.page.settings_summary import ArmSettings
 from analysis.page.streams import Stream, TrainedModel, read_stream
+from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
 from analysis.results import Analysis
 from analysis.trajectory.checkpoints import TrajectoryTables
+from detect.detector_settings import DetectorSetting, needs_of, with_grids
+from detect.detector_table import DetectorFacts, describe_setting
+from detect.needs import cost_text
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
 from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
+from spikein.pipeline.detector_steps import detector_steps
 from spikein.pipeline.graph import Step
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, read_cost
 from spikein.pipeline.steps.examples import read_pool_reports
 from spikein.pipeline.steps.results import open_arms
+from spikein.pipeline.steps.scores import asked_settings, detectors_left_out
+from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
 from spikein.store.manifest import library_versions
 
@@ -72,6 +80,13 @@ def page_inputs(
         else report.artifact(experiment_graph.accuracy_gain).path,
         trajectory=trajectory,
         steps=[_step_record(outcome) for outcome in report.outcomes],
+        detectors=_detector_facts(experiment_graph),
+        left_out=list(
+            dict.fromkeys(
+                one for node in experiment_graph.nodes for one in detectors_left_out(node.sources)
+            )
+        ),
+        detector_work=detector_work(experiment_graph, report),
         artifacts=_named_artifacts(experiment_graph, report),
         code=code_version(),
         libraries=library_versions(_LIBRARIES),
@@ -159,11 +174,72 @@ def _pools(experiment_graph: ExperimentGraph, report: RunReport) -> list[PoolRep
     ]
 
 
+def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
+    """Return the detectors that run in some arm, with the parameters that were asked for."""
+    found = {
+        (setting.name, setting.text): setting
+        for node in experiment_graph.nodes
+        for setting in asked_settings(node.sources).settings
+    }
+    return list(found.values())
+
+
+def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
+    """Return what the detectors declare, each as it was asked for first."""
+    found: dict[str, DetectorFacts] = {}
+    for setting in _asked(experiment_graph):
+        found.setdefault(setting.name, describe_setting(setting))
+    return list(found.values())
+
+
+def detector_work(experiment_graph: ExperimentGraph, report: RunReport) -> list[DetectorWork]:
+    """Return what each detector's scores of each model are drawn from, with what it took."""
+    made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
+    words: dict[str, dict[str, None]] = {}
+    for setting in _asked(experiment_graph):
+        passes = cost_text(needs_of(with_grids([setting])))
+        words.setdefault(setting.name, {})[passes] = None
+    return [
+        DetectorWork(
+            detector=one.detector,
+            cost="; ".join(words[one.detector]),
+            steps=tuple(
+                _evidence_step(made[step.digest]) for step in one.evidence if step.digest in made
+            ),
+            scoring_seconds=_scoring_seconds(made.get(one.scores.digest), one.detector),
+        )
+        for one in detector_steps(experiment_graph.nodes)
+    ]
+
+
+def _evidence_step(artifact: Artifact) -> EvidenceStep:
+    cost = _measured(artifact) or MeasuredCost()
+    return EvidenceStep(
+        key=artifact.digest,
+        seconds=artifact.manifest.seconds,
+        tokens_in=cost.tokens_in,
+        tokens_out=cost.tokens_out,
+    )
+
+
+def _scoring_seconds(scores: Artifact | None, detector: str) -> float | None:
+    cost = None if scores is None else _measured(scores)
+    return None if cost is None else cost.scoring_seconds.get(detector)
+
+
+def _measured(artifact: Artifact) -> MeasuredCost | None:
+    return read_cost(verified(artifact, (COST_FILE,)).path)
+
+
 def _step_record(outcome: Outcome) -> StepRecord:
     manifest = outcome.artifact.manifest
+    expected, measured = outcome.step.cost, _measured(outcome.artifact)
+    tokens = expected.tokens if expected else None
+    if measured is not None and measured.tokens_in is not None:
+        tokens = measured.tokens_in + (measured.tokens_out or 0)
     return StepRecord(
         name=outcome.step.name,
-        tokens=outcome.step.cost.tokens if outcome.step.cost else None,
+        tokens=tokens,
         seconds=manifest.seconds,
         from_store=not outcome.built,
         created=manifest.created,

@@ -65,10 +65,12 @@ def make_arm(
     datasets: tuple[str, ...] = ("fictional", "news"),
     unscored: Mapping[str, int] | None = None,
     n: int = 120,
+    further: int = 0,
 ) -> Arm:
     """Write one arm's files; `effect` scales what the detectors see, 0 is a base model.
 
-    `unscored` gives detectors that fail on their first so many test rows.
+    `unscored` gives detectors that fail on their first so many test rows; `further` adds so many
+    detectors, of rising strength.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pool = examples if examples is not None else make_examples(seed, datasets=datasets, n=n)
@@ -84,7 +86,8 @@ def make_arm(
     shared = random.normal(size=len(pool))
     test_rows = [row for row, example in enumerate(pool) if example.split == "test"]
     rows = []
-    for detector, grid in GRID.items():
+    more = {further_name(at): {"default": 0.05 * at} for at in range(further)}
+    for detector, grid in {**GRID, **more}.items():
         for setting, sensitivity in grid.items():
             noise = 0.8 * shared + 0.6 * random.normal(size=len(pool))
             if detector == "blind":
@@ -112,9 +115,14 @@ def make_arm(
         scores=folder,
         examples=folder,
         copies=counts if contaminated else None,
-        defaults=DEFAULTS,
+        defaults={**DEFAULTS, **dict.fromkeys(more, "default")},
         training=folder if contaminated else None,
     )
+
+
+def further_name(number: int) -> str:
+    """Return the name of one of the further detectors, as long as real ones are."""
+    return f"another_detector_{number:02d}"
 
 
 def make_experiment(folder: Path, *, seeds: tuple[int, ...] = (0,), n: int = 120) -> list[Arm]:

@@ -17,6 +17,8 @@ class Naive(NamedTuple):
     deviation: np.ndarray
     entropy: np.ndarray
     rank: np.ndarray
+    top_log_probability: np.ndarray
+    top_id: np.ndarray
 
 
 def random_target(family: str, tokenizer: Any, *, seed: int = 0, context: int = CONTEXT) -> Target:
@@ -44,6 +46,20 @@ def random_target(family: str, tokenizer: Any, *, seed: int = 0, context: int = 
     return make_target(model, tokenizer, name=family)
 
 
+def naive_tempered(target: Target, ids: list[int], beta: float) -> np.ndarray:
+    """Log-probability, mean and deviation of softmax(β · logits) in float64, [3, n − 1]."""
+    with torch.inference_mode():
+        logits = target.model(torch.tensor([ids])).logits[0].double().numpy()
+    columns = []
+    for position in range(1, len(ids)):
+        row = beta * logits[position - 1]
+        log_p = row - row.max() - np.log(np.sum(np.exp(row - row.max())))
+        mean = float(np.sum(np.exp(log_p) * log_p))
+        deviation = float(np.sqrt(np.sum(np.exp(log_p) * (log_p - mean) ** 2)))
+        columns.append((log_p[ids[position]], mean, deviation))
+    return np.array(columns).T
+
+
 def naive(target: Target, ids: list[int]) -> Naive:
     """Full softmax in float64 over one unpadded sequence; positions 1 … n − 1."""
     with torch.inference_mode():
@@ -56,5 +72,6 @@ def naive(target: Target, ids: list[int]) -> Naive:
         mean = float(np.sum(p * log_p))
         deviation = float(np.sqrt(np.sum(p * (log_p - mean) ** 2)))
         rank = 1 + sum(1 for value in row if value > row[ids[position]])
-        rows.append((log_p[ids[position]], mean, deviation, -mean, rank))
+        top_id = ids[position] if rank == 1 else int(np.flatnonzero(row == row.max())[0])
+        rows.append((log_p[ids[position]], mean, deviation, -mean, rank, log_p.max(), top_id))
     return Naive(*(np.array(column) for column in zip(*rows, strict=True)))

@@ -1,8 +1,23 @@
-"""Access levels follow from needs, and from what a detector declares besides."""
+"""Access levels follow from needs and what a detector declares; what they exclude is withheld."""
 
-from detect.access import Access
-from detect.detector_settings import parse_detectors
-from detect.registry import get_detector
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detect.access import Access, AccessRefusedError, allowed_evidence
+from detect.detector import Column, Detector, Score, detector_of, one_score
+from detect.detector_settings import DetectorSetting, parse_detectors
+from detect.evidence import Evidence, ExampleEvidence
+from detect.needs import Reference, Sides, View
+from detect.registry import KnownDetector, get_detector
+from detect.scoring import score_rows
+from detect.token_statistics import TemperedStatistics, TokenStatistics
+from inject.errors import InputError
+from tests.detect.evidence_samples import evidence_of, random_statistics
 
 
 def test_each_detector_states_what_of_the_target_it_reads() -> None:
@@ -21,3 +36,134 @@ def test_levels_include_one_another_in_order() -> None:
     assert labels[-1] == "weights"
     assert len(set(labels)) == len(labels)
     assert get_detector("loss").detector.access <= Access.TOKENS
+
+
+def scoring(read: str, **declared: Any) -> DetectorSetting:
+    """A detector that evaluates `read` for each example, as a user might write it."""
+
+    def one(example: ExampleEvidence) -> float:
+        eval(read, {"example": example, "np": np})
+        return 1.0
+
+    detector = Detector(
+        **{"name": "mine", "summary": "", "needs": (View("text"),), **declared},
+        score=one_score(one),
+    )
+    known = KnownDetector(detector=detector, origin="a test", code=())
+    return DetectorSetting(known=known, parameters=detector.parameters())
+
+
+def score(setting: DetectorSetting, **more: Any) -> list[float]:
+    rows = [tempered_statistics(4), tempered_statistics(1)]
+    evidence = evidence_of(*rows, reference=rows, members=[True, False], **more)
+    table = score_rows(["a", "b"], evidence, [setting]).table
+    found: list[float] = table.column("score").to_pylist()
+    return found
+
+
+def tempered_statistics(size: int) -> TokenStatistics:
+    rows = random_statistics(size)
+    one = TemperedStatistics(
+        log_probability=rows.log_probability, mean=rows.mean, deviation=rows.deviation
+    )
+    return replace(rows, tempered={2.0: one})
+
+
+DISTRIBUTION = (
+    "mean",
+    "deviation",
+    "entropy",
+    "rank",
+    "top_log_probability",
+    "top_id",
+    "tempered",
+)
+TEXT_VIEW = "example.statistics['text']"
+
+
+@pytest.mark.parametrize("column", DISTRIBUTION)
+def test_a_detector_of_log_probabilities_cannot_read_the_distribution(column: str) -> None:
+    read = f"{TEXT_VIEW}.{column}"
+    with pytest.raises(InputError) as caught:
+        score(scoring(read))
+    message = str(caught.value)
+    assert "detector mine" in message
+    assert f"`{column}`" in message
+    assert "'token log-probabilities'" in message
+    assert "access=Access.DISTRIBUTION" in message
+    assert score(scoring(read, access=Access.DISTRIBUTION)) == [1.0, 1.0]
+    assert score(scoring(read, access=Access.WEIGHTS)) == [1.0, 1.0]
+
+
+def test_every_column_has_a_level() -> None:
+    columns = {field.name for field in fields(TokenStatistics)}
+    assert columns == {*DISTRIBUTION, "ids", "log_probability", "offsets", "reason"}
+    for column in columns - set(DISTRIBUTION):
+        assert score(scoring(f"{TEXT_VIEW}.{column}")) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("level", [Access.NONE, Access.TEXT, Access.LABELS])
+def test_below_log_probabilities_there_are_no_statistics_at_all(level: Access) -> None:
+    declared = {"needs": (), "access": level}
+    assert score(scoring("example.text", **declared)) == [1.0, 1.0]
+    assert score(scoring("len(example.statistics) and 1 / 0", **declared)) == [1.0, 1.0]
+    for view in ("text", "lowercase"):
+        with pytest.raises(InputError, match=rf"view '{view}'.*Access\.TOKENS"):
+            score(scoring(f"example.statistics['{view}']", **declared))
+
+
+def test_a_model_of_ones_own_may_be_read_whole() -> None:
+    declared = {"needs": (Reference(),), "access": Access.TEXT}
+    assert score(scoring("example.reference.entropy + 1", **declared)) == [1.0, 1.0]
+
+
+def test_statistics_within_other_evidence_are_limited_too() -> None:
+    @dataclass(frozen=True)
+    class Pool:
+        rows: Sequence[TokenStatistics]
+        by_view: Mapping[str, Sequence[TokenStatistics]]
+        shadows: Sequence[TokenStatistics]
+        texts: Sequence[str] = ("a",)
+
+    rows = [random_statistics(3)]
+    found = allowed_evidence(
+        evidence_of(*rows, frequency=Pool(rows, {"text": rows}, rows)), Access.TOKENS
+    ).frequency
+    for statistics in (found.rows[0], found.by_view["text"][0]):
+        assert np.shares_memory(statistics.log_probability, rows[0].log_probability)
+        assert len(statistics) == 3
+        with pytest.raises(AccessRefusedError, match="entropy"):
+            statistics.entropy  # noqa: B018
+        with pytest.raises(AttributeError):
+            statistics.entropie  # noqa: B018
+    assert found.shadows[0].entropy is rows[0].entropy
+    assert found.texts == ("a",)
+
+
+def test_a_plain_function_may_read_the_full_distribution() -> None:
+    detector = detector_of(lambda example: float(example.statistics["text"].rank[0]), "f", where="")
+    assert detector.access_with(detector.parameters()) is Access.DISTRIBUTION
+    known = KnownDetector(detector=detector, origin="a test", code=())
+    assert score(DetectorSetting(known=known, parameters=detector.parameters()))[0] >= 1
+
+
+def test_labels_go_to_those_alone_that_need_them() -> None:
+    seen = []
+
+    def note(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
+        seen.append(evidence.members)
+        return [Column([Score(0.0)] * len(evidence.texts)) for _ in settings]
+
+    for needs in ((View("text"),), (View("text"), Sides())):
+        detector = Detector(name="mine", summary="", needs=needs, score=note)
+        known = KnownDetector(detector=detector, origin="a test", code=())
+        score(DetectorSetting(known=known, parameters=detector.parameters()))
+    assert seen == [None, (True, False)]
+
+
+def test_a_limit_copies_no_array_and_takes_microseconds_a_row() -> None:
+    rows = [random_statistics(5)] * 2000
+    started = time.process_time()
+    found = allowed_evidence(evidence_of(*rows), Access.TOKENS)
+    assert time.process_time() - started < 0.5
+    assert found.statistics["text"][0].log_probability is rows[0].log_probability

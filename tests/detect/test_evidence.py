@@ -4,7 +4,10 @@ from dataclasses import fields
 
 from detect.evidence import SHARED, Evidence
 
-BY_ROW = {"texts", "statistics", "reference", "members", "groups", "shadows"}
+BY_ROW = {
+    *("texts", "statistics", "reference", "members", "groups", "shadows", "datasets"),
+    *("prefixed", "continuations", "choices"),
+}
 
 
 def test_every_field_is_by_row_or_shared():

@@ -1,4 +1,5 @@
-from detect.needs import NEEDS, View
+from detect.choices.answers import ChoiceEvidence
+from detect.needs import NEEDS, Continuations, View
 from detect.score_file.evidence import providers as of_files
 from spikein.pipeline.steps.evidence import providers as of_the_graph
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
@@ -20,5 +21,13 @@ def test_evidence_meets_what_it_holds():
     assert View("lowercase").met_by(evidence_of(*rows))
     assert not View("upper").met_by(evidence_of(*rows))
     assert met() == set()
-    found = met(reference=rows, frequency=small_frequency(), members=[True], shadows=[])
+    choices = ChoiceEvidence(answers=[])
+    found = met(
+        reference=rows,
+        frequency=small_frequency(),
+        members=[True],
+        shadows=[],
+        continuations={Continuations().request: []},
+        choices=choices,
+    )
     assert {type(need) for need in found} == set(NEEDS) - {View}

@@ -1,14 +1,33 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detect.token_statistics import STATISTICS_FILE, read_statistics, unscored, write_statistics
+from detect.token_statistics import (
+    STATISTICS_FILE,
+    TemperedStatistics,
+    read_statistics,
+    unscored,
+    write_statistics,
+)
+from inject.errors import InputError
 from tests.detect.evidence_samples import random_statistics
 
-FIELDS = ("ids", "log_probability", "mean", "deviation", "entropy", "rank")
+FIELDS = (
+    "ids",
+    "log_probability",
+    "mean",
+    "deviation",
+    "entropy",
+    "rank",
+    "top_log_probability",
+    "top_id",
+    "offsets",
+)
 
 
 @settings(max_examples=20)
@@ -37,3 +56,42 @@ def test_many_rows_span_several_batches(tmp_path):
     found = read_statistics(tmp_path)
     assert len(found) == 5000
     np.testing.assert_array_equal(found["4999"].ids, rows[4999].ids)
+
+
+def test_inverse_temperatures_are_read_back_and_unscored_rows_have_none(tmp_path):
+    rows = [
+        replace(
+            random_statistics(size, seed=size),
+            tempered={
+                beta: TemperedStatistics(
+                    log_probability=np.full(size, -beta, np.float32),
+                    mean=np.arange(size, dtype=np.float32),
+                    deviation=np.full(size, 1 / beta, np.float32),
+                )
+                for beta in (2**-0.1, 4.0)
+            },
+        )
+        for size in (3, 1)
+    ]
+    write_statistics(tmp_path, ["a", "none", "b"], [rows[0], unscored("empty text"), rows[1]])
+    found = read_statistics(tmp_path)
+    assert found["none"].tempered == {}
+    for name, row in (("a", rows[0]), ("b", rows[1])):
+        assert list(found[name].tempered) == [2**-0.1, 4.0]
+        for beta, tempered in row.tempered.items():
+            for field in ("log_probability", "mean", "deviation"):
+                np.testing.assert_array_equal(
+                    getattr(found[name].tempered[beta], field), getattr(tempered, field)
+                )
+
+
+def test_statistics_of_an_older_version_say_so(tmp_path):
+    write_statistics(tmp_path, ["a"], [random_statistics(3)])
+    path = tmp_path / STATISTICS_FILE
+    with pa.ipc.open_file(path) as reader:
+        table = reader.read_all()
+    old = table.drop_columns(["top_log_probability", "top_id", "offsets"])
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, old.schema) as writer:
+        writer.write_table(old)
+    with pytest.raises(InputError, match=r"holds no top_log_probability, top_id, offsets.*older"):
+        read_statistics(tmp_path)

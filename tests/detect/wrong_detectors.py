@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from spikein import Column, Detector, ExampleEvidence, Score, Sides, TokenStatistics, View
+from spikein import Access, Column, Detector, ExampleEvidence, Score, Sides, TokenStatistics, View
 
 
 def right(statistics: TokenStatistics) -> float:
@@ -28,11 +28,18 @@ def _batch(evidence, settings):
     return [Column([Score(float(value)) for value in spread])]
 
 
-BATCH = Detector(name="by_batch", summary="normalised", needs=(View("text"),), score=_batch)
+BATCH = Detector(
+    name="by_batch",
+    summary="normalised",
+    needs=(View("text"),),
+    access=Access.DISTRIBUTION,
+    score=_batch,
+)
 TRANSDUCTIVE = Detector(
     name="transductive",
     summary="normalised, and says so",
     needs=(View("text"),),
+    access=Access.DISTRIBUTION,
     depends_on_rows=True,
     score=_batch,
 )
@@ -47,7 +54,13 @@ def _picky(evidence, settings):
     return [Column(scores)]
 
 
-PICKY = Detector(name="picky", summary="NaN by side", needs=(View("text"), Sides()), score=_picky)
+PICKY = Detector(
+    name="picky",
+    summary="NaN by side",
+    needs=(View("text"), Sides()),
+    access=Access.DISTRIBUTION,
+    score=_picky,
+)
 
 
 def _leak(evidence, settings):
@@ -69,7 +82,13 @@ def _position(evidence, settings):
     return [Column([Score(right(one) + 0.01 * at) for at, one in enumerate(rows)])]
 
 
-POSITION = Detector(name="position", summary="x", needs=(View("text"),), score=_position)
+POSITION = Detector(
+    name="position",
+    summary="x",
+    needs=(View("text"),),
+    access=Access.DISTRIBUTION,
+    score=_position,
+)
 
 
 def loss_again(statistics: TokenStatistics) -> float:

@@ -1,15 +1,25 @@
 """A local model that answers prompts, for paraphrases.
 
-Each prompt is answered alone under its own seed, so answers do not depend on their order. The
-global random state is left as it was. Cost: one generation a prompt.
+Each prompt is answered alone under its own seed, so answers do not depend on their order; an answer
+is kept as soon as it is there. The global random state is left as it was. Cost: one generation a
+prompt.
 """
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 
 from inject.corpus.tokenizer import load_tokenizer
+from inject.digest import digest
+from inject.server.reply import Reply
+from inject.server.reply_cache import ReplyCache
+from inject.variants.paraphrase import Question
 from inject.variants.settings import ParaphraseVariant
 from train.models.pretrained import find_model, load_causal_model
 from train.transformers_logging import plain_transformers
+
+ANSWERS_FILE = "answers.sqlite"
 
 
 class LocalWriter:
@@ -19,16 +29,50 @@ class LocalWriter:
         InputError: there is no such model.
     """
 
-    def __init__(self, variant: ParaphraseVariant) -> None:
+    def __init__(self, variant: ParaphraseVariant, cache: Path | None = None) -> None:
+        """Load the model.
+
+        Args:
+            variant: which model, and how it samples.
+            cache: a folder for answers; None keeps none.
+        """
         self._variant = variant
+        self._cache = None if cache is None else ReplyCache(cache / ANSWERS_FILE)
         name = variant.model or ""
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         with plain_transformers():
             self._model = load_causal_model(name).to(self._device).eval()
         self._tokenizer = load_tokenizer(str(find_model(name).path))
 
-    def write(self, prompt: str, *, seed: int) -> str:
-        """Return the model's answer."""
+    def write(
+        self, questions: Sequence[Question], *, progress: Callable[[int, int], None] | None = None
+    ) -> list[str]:
+        """Return the model's answers."""
+        answers = []
+        for question in questions:
+            answers.append(self._answer(question))
+            if progress is not None:
+                progress(len(answers), len(questions))
+        return answers
+
+    def notes(self) -> tuple[str, ...]:
+        """Return nothing: what it writes is its own."""
+        return ()
+
+    def close(self) -> None:
+        """Close the file of answers."""
+        if self._cache is not None:
+            self._cache.close()
+
+    def _answer(self, question: Question) -> str:
+        if self._cache is None:
+            return self._written(*question)
+        asked = self._variant.model_dump(include={"model", "temperature", "max_tokens"})
+        name = digest({**asked, **question._asdict()})
+        there = self._cache.get([name]).get(name)
+        return (there or self._cache.keep(name, Reply(self._written(*question)))).text
+
+    def _written(self, prompt: str, seed: int) -> str:
         ids = self._encoded(prompt).to(self._device)
         sampling = self._variant.temperature > 0
         devices = [self._device] if self._device == "cuda" else []

@@ -14,6 +14,7 @@ from detect.token_statistics import TokenStatistics
 
 if TYPE_CHECKING:
     from detect.engine.target import Target
+    from detect.targets.text_model import TextModel
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, tokens done, tokens in all)."""
@@ -35,6 +36,12 @@ class Work:
         if self._target is None:
             self._target = self.load(self.request.model, revision=self.request.revision)
         return self._target
+
+    def text_model(self) -> "TextModel":
+        """Return the model to test as one that writes."""
+        from detect.targets.local import LocalTextModel
+
+        return LocalTextModel(self.target())
 
     def release_target(self) -> None:
         """Free the model to test, which nothing needs any more."""
@@ -77,6 +84,10 @@ class Provider(Generic[NeedT]):
     def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         """Return what the user gave to meet it; nothing, or something empty, where he gave none."""
         raise NotImplementedError
+
+    def meets(self, need: NeedT, request: ScoringRequest, rows: LabelledRows) -> object:
+        """Return what the user gave to meet this need of the kind; nothing where he gave none."""
+        return self.given(request, rows)
 
     def optional(self, request: ScoringRequest) -> str | None:
         """Return what the user gave for this alone, which is of no use where nobody needs it."""

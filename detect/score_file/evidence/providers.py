@@ -8,9 +8,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
+from detect.needs import (
+    Choices,
+    Continuations,
+    Frequency,
+    HeldOut,
+    Need,
+    Prefixed,
+    Reference,
+    Shadows,
+    Sides,
+    View,
+)
+from detect.score_file.evidence.choices import CHOICES
+from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
+from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
+from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Progress, Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
@@ -21,6 +36,10 @@ from detect.score_file.request import ScoringRequest
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
+    HeldOut: HELD_OUT_ROWS,
+    Prefixed: PREFIXED,
+    Continuations: CONTINUATIONS,
+    Choices: CHOICES,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,
@@ -40,7 +59,7 @@ def unmet(
 
     def hint(need: Need) -> str | None:
         provider = PROVIDERS[type(need)]
-        if provider.given(request, rows):
+        if provider.meets(need, request, rows):
             return None
         return (in_code and provider.hint_in_code) or provider.hint
 

@@ -44,6 +44,11 @@ def bundle(
         warn(
             f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."
         )
+    if facts.left_out:
+        warn(
+            f"Not inside: {', '.join(facts.left_out)}. Detectors that read these are judged on the "
+            "run itself."
+        )
     say(f"{facts.models} models, {facts.rows:,} rows, {human_bytes(out.stat().st_size)}.")
     say(f"Content: {facts.content}")
     say(f"Bundle: {out}", style="bold")

@@ -91,6 +91,16 @@ def detect(
             show_default=False,
         ),
     ] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            "--held-out",
+            metavar="FILE",
+            help="Further texts, not scored, that the model has not seen: shots and populations "
+            "for `recall`, `codec` and the like. Rows with [cyan]label[/] 1 are known members.",
+            show_default=False,
+        ),
+    ] = None,
     detectors: Annotated[
         str,
         typer.Option(
@@ -102,6 +112,13 @@ def detect(
             autocompletion=completion.detectors,
         ),
     ] = "all",
+    generate: Annotated[
+        bool,
+        typer.Option(
+            "--generate",
+            help="Let the model write, for the detectors of [cyan]all[/] that read what it writes.",
+        ),
+    ] = False,
     long: Annotated[
         LongText,
         typer.Option("--long", help="What to do with a text longer than the model's context."),
@@ -170,7 +187,9 @@ def detect(
         out=out,
         reference=reference,
         frequency=frequency,
+        held_out=held_out,
         detectors=detectors,
+        generate=generate,
         policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
         device=device,
         dtype=dtype.value,

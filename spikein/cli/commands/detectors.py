@@ -1,49 +1,119 @@
-"""`spikein detectors`: the table of detectors."""
+"""`spikein detectors`: the table of detectors, and each of them in full."""
 
-from typing import Annotated
+import json
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.output import Column, print_table, warn
+from spikein.cli import completion
+from spikein.cli.output import Column, print_table, say, warn
+
+if TYPE_CHECKING:
+    from detect.detector_table import DetectorFacts
 
 
 def detectors(
-    files: Annotated[
+    names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE.py:NAME]...",
-            help="Detectors of your own files, to be checked and listed, too.",
+            metavar="[NAME]...",
+            help="Detectors to show in full: names, or [cyan]FILE.py:NAME[/] of your own.",
             show_default=False,
+            autocompletion=completion.detectors,
         ),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON list, and nothing else.")
+    ] = False,
 ) -> None:
-    """List the detectors, their parameters with the paper's values, and what they need.
+    """List the detectors: what each must see of a model, what it needs and costs, and its paper.
 
     Besides the built-in ones these are the detectors of installed packages (entry points of the
-    group [cyan]spikein.detectors[/]) and those of the files that are named.
+    group [cyan]spikein.detectors[/]). A detector that is named is checked and shown in full, with
+    its definition, what it assumes, and its parameters.
 
     [bold]Examples[/]
 
       spikein detectors
 
-      spikein detectors my_detector.py:score
-    """
-    from detect.detector_table import detector_table
+      spikein detectors surp dc_pdd
 
-    table = detector_table(files or ())
+      spikein detectors my_detector.py:score
+
+      spikein detectors --json > detectors.json
+    """
+    from detect.detector_table import describe_named, detector_table
+
+    warnings: tuple[str, ...] = ()
+    if names:
+        shown = [describe_named(name) for name in names]
+    else:
+        shown, warnings = detector_table()
+    if as_json:
+        print(json.dumps([one.plain() for one in shown], indent=1, ensure_ascii=False))
+    elif names:
+        for one in shown:
+            _print_in_full(one)
+    else:
+        _print_list(shown)
+    for warning in warnings:
+        warn(warning)
+
+
+def _print_list(found: "list[DetectorFacts]") -> None:
     print_table(
         [
             Column("name", whole=True),
-            Column("parameters"),
+            Column("access", whole=True),
             Column("needs"),
-            Column("what it measures"),
-            Column("source"),
-            Column("from"),
+            Column("cost of a text"),
+            Column("depends on"),
+            Column("paper"),
+            *([Column("from")] if len({one.origin for one in found}) > 1 else []),
         ],
         (
-            (row.name, row.parameters, row.needs, row.summary, row.source, row.origin)
-            for row in table.rows
+            (
+                one.name,
+                one.access,
+                ", ".join(one.needs) or "nothing",
+                one.cost,
+                one.depends_on,
+                one.source,
+                *([one.origin] if len({each.origin for each in found}) > 1 else []),
+            )
+            for one in found
         ),
     )
-    for warning in table.warnings:
-        warn(warning)
+    say("Access: what of the target a detector must see; a level includes those before it in:")
+    say("none, text, label probabilities, token log-probabilities, full distribution, weights.")
+    say("2× is two passes of that model over each text. Passes are shared between detectors.")
+    say("spikein detectors NAME shows one in full.", style="dim")
+
+
+def _print_in_full(one: "DetectorFacts") -> None:
+    say(one.name, style="bold")
+    facts = {
+        "measures": one.summary,
+        "assumes": one.assumption or "not declared",
+        "paper": one.source or "none",
+        "access": one.access,
+        "needs": ", ".join(one.needs) or "nothing",
+        "cost of a text": one.cost,
+        "depends on": one.depends_on or "the row and the models alone",
+        "also called": ", ".join(one.aliases),
+        "libraries": ", ".join(one.libraries),
+        "from": one.origin,
+        "default": one.setting,
+        "tuned over": one.grid_text,
+    }
+    print_table(
+        [Column("", whole=True), Column("")], ((key, text) for key, text in facts.items() if text)
+    )
+    if one.parameters:
+        print_table(
+            [Column("parameter", whole=True), Column("default", whole=True), Column("meaning")],
+            ((each.name, each.default, each.text) for each in one.parameters),
+        )
+    if one.notes:
+        say(one.notes)
+        say("")

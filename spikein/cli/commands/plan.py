@@ -131,11 +131,13 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
     from spikein.store.filesystem import human_bytes
 
     say("")
+    held_out = any(one.held_out for one in estimates)
     print_table(
         [
             Column("injection", whole=True),
             Column("placement"),
             Column("members", right=True),
+            *((Column("held out", right=True),) if held_out else ()),
             Column("copies", right=True),
             Column("members with 0, 1, 2, 3, 4, 5+"),
             Column("tokens", right=True),
@@ -148,6 +150,7 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
                 one.label or one.copies_rule,
                 one.placement,
                 f"{one.members:,}",
+                *((f"{one.held_out:,}",) if held_out else ()),
                 f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
                 ", ".join(f"{members:,.0f}" for members in one.counts),
                 ""

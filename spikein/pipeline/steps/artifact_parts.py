@@ -8,14 +8,20 @@ what it leaves out, so that whatever is added to an artifact counts.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from inject.corpus.corpus import FACTS_FILE
 from inject.corpus.imported_files import PLACES
 from inject.digest import digest, file_digest
-from inject.examples.example import EXAMPLES_FILE, Example, read_examples
+from inject.examples.example import (
+    EXAMPLES_FILE,
+    HELD_OUT_FILE,
+    Example,
+    read_examples,
+    read_held_out,
+)
 from inject.model_folder import LOG_FILE
 from inject.stream.audit import AUDIT_FILE, read_audit
 from inject.stream.exposures import EXPOSURES_FILE
@@ -30,6 +36,10 @@ UNSPLIT = Reading(facet="unsplit", files=(EXAMPLES_FILE,))
 """The rows in their order, with their sides, but not their split into tune and test."""
 TEXTS = Reading(facet="texts", files=(EXAMPLES_FILE,))
 """Ids and texts in their order."""
+AUDITED = Reading(facet="audited", files=(EXAMPLES_FILE, HELD_OUT_FILE))
+"""As `UNSPLIT`, and the held-out rows."""
+HELD_OUT = Reading(facet="held_out", files=(HELD_OUT_FILE,))
+"""The held-out rows in their order."""
 TOKENS = Reading(facet="tokens")
 """The corpus without what it says of its sources and of what was left out."""
 PASSED = Reading(facet="passed", files=(AUDIT_FILE,))
@@ -41,19 +51,28 @@ RECORDS = Reading(files=(EXPOSURES_FILE, LOG_FILE))
 
 
 def _unsplit(folder: Path) -> str:
-    def plain(row: Example) -> object:
-        return {name: value for name, value in asdict(row).items() if name != "split"}
-
-    return _rows_digest(folder, plain)
+    return _rows_digest(read_examples(folder), _without_split)
 
 
 def _texts(folder: Path) -> str:
-    return _rows_digest(folder, lambda row: [row.example_id, row.text])
+    return _rows_digest(read_examples(folder), lambda row: [row.example_id, row.text])
 
 
-def _rows_digest(folder: Path, plain: Callable[[Example], object]) -> str:
+def _held_out(folder: Path) -> str:
+    return _rows_digest(read_held_out(folder), _without_split)
+
+
+def _audited(folder: Path) -> str:
+    return digest([_unsplit(folder), _held_out(folder)])
+
+
+def _without_split(row: Example) -> object:
+    return {name: value for name, value in asdict(row).items() if name != "split"}
+
+
+def _rows_digest(rows: Sequence[Example], plain: Callable[[Example], object]) -> str:
     state = hashlib.sha256()
-    for row in read_examples(folder):
+    for row in rows:
         state.update(json.dumps(plain(row), sort_keys=True).encode())
         state.update(b"\n")
     return state.hexdigest()
@@ -83,6 +102,11 @@ def _passed(folder: Path) -> str:
     return digest(read_audit(folder).passed)
 
 
-OF_EXAMPLES: Facets = {"unsplit": _unsplit, "texts": _texts}
+OF_EXAMPLES: Facets = {
+    "unsplit": _unsplit,
+    "texts": _texts,
+    "audited": _audited,
+    "held_out": _held_out,
+}
 OF_CORPUS: Facets = {"tokens": _tokens}
 OF_AUDIT: Facets = {"passed": _passed}

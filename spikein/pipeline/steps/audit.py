@@ -4,22 +4,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from inject.corpus.corpus import corpus_tokenizer
+from inject.examples.example import read_held_out
 from inject.overlap.filter import overlaps_between_sides
 from inject.plan.plan import read_plan
 from inject.source_digest import root
-from inject.stream.audit import AuditFailed, audit, read_audit, write_audit
+from inject.stream.audit import HELD_OUT_SIDE, AuditFailed, audit, read_audit, write_audit
 from inject.stream.audit_findings import name_rows
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import OF_AUDIT, TOKENS, UNSPLIT
-from spikein.pipeline.steps.inputs import read_pool_and_corpus
+from spikein.pipeline.steps.artifact_parts import AUDITED, OF_AUDIT, TOKENS
+from spikein.pipeline.steps.inputs import example_tokens, read_pool_and_corpus
 from spikein.pipeline.steps.variants import copy_texts, variants_of
 
 
 def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step) -> Step:
     """Search the contaminated stream and the clean corpus for every example.
 
-    The corpus is hashed on the way: an edit of a token file is noticed before anything trains.
+    Held-out rows are looked for as non-members are. The corpus is hashed on the way: an edit of a
+    token file is noticed before anything trains.
     """
 
     rules = experiment.audit
@@ -27,6 +30,12 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
     def build(context: StepContext) -> None:
         pool, tokens, clean = read_pool_and_corpus(corpus, context.inputs)
         clean.verify()
+        held_out = read_held_out(context.inputs["examples"].path)
+        if held_out:
+            encoder = corpus_tokenizer(context.inputs["corpus"].path)
+            tokens = {**tokens, **example_tokens(held_out, encoder)}
+        sides: dict[str, str] = {example.example_id: example.side for example in pool}
+        sides |= dict.fromkeys((example.example_id for example in held_out), HELD_OUT_SIDE)
         planned = read_plan(context.inputs["plan"].path)
         view = planned.view(clean)
         report = audit(
@@ -37,10 +46,10 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             names=planned.names(),
             starts=view.text_starts(),
             texts=copy_texts(context.inputs, tokens),
-            sides={example.example_id: example.side for example in pool},
+            sides=sides,
         )
         shared = overlaps_between_sides(pool, rules) if rules.ngram is not None else []
-        report = replace(name_rows(report, pool), between_sides=tuple(shared))
+        report = replace(name_rows(report, [*pool, *held_out]), between_sides=tuple(shared))
         write_audit(context.out, report)
 
     return Step(
@@ -55,7 +64,7 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             **variants_of(plan),
         },
         code=(root(build),),
-        reads={"corpus": TOKENS, "examples": UNSPLIT},
+        reads={"corpus": TOKENS, "examples": AUDITED},
         facets=OF_AUDIT,
         build=build,
     )

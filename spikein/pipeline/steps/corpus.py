@@ -198,7 +198,7 @@ def _candidates(contaminants: Sequence[Contaminant], seeds: Sequence[int]) -> li
     found: dict[tuple[str, str], Example] = {}
     for contaminant in contaminants:
         for seed in _seeds_of(contaminant, seeds) or [0]:
-            for example in load_examples(contaminant, seed=seed).examples:
+            for example in load_examples(contaminant, seed=seed).every:
                 found.setdefault((example.dataset, example.example_id), example)
     return list(found.values())
 
@@ -220,10 +220,13 @@ def _rows_identity(contaminant: Contaminant, seeds: Sequence[int]) -> dict[str, 
     """Return what decides a contaminant's rows; how many are spiked does not, unless made up."""
     identity = contaminant_identity(contaminant)
     wanted = identity.pop("members") + identity.pop("nonmembers")
+    held_out = identity.pop("held_out", 0)
     identity.pop("stratify")
+    endless = get_dataset(contaminant.dataset).endless
     return {
         **identity,
-        "rows": wanted if get_dataset(contaminant.dataset).endless else None,
+        "rows": wanted if endless else None,
+        **({"held_out": held_out} if endless and held_out else {}),
         "seeds": _seeds_of(contaminant, seeds),
     }
 

@@ -1,4 +1,4 @@
-"""Steps of the pool: its examples with their sides and splits, and the sides that a twin sees."""
+"""Steps of the pool: examples with sides and splits, held-out rows, and the sides of a twin."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,14 @@ from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
 from inject.examples.contaminant import contaminant_identity
 from inject.examples.datasets.registry import find_dataset, get_dataset
-from inject.examples.example import Example, read_examples, write_examples
+from inject.examples.example import (
+    Example,
+    read_examples,
+    read_held_out,
+    write_examples,
+    write_held_out,
+)
+from inject.examples.held_out import HeldOutRequest, draw_held_out
 from inject.examples.length_filter import (
     LengthFiltered,
     LengthRules,
@@ -37,7 +44,7 @@ REPORTS_FILE = "examples.json"
 def examples_step(
     experiment: Experiment, tokenizer: Step, *, seed: int, placements: Sequence[Placement]
 ) -> Step:
-    """Load all datasets, filter their rows by length, and draw members, non-members and splits.
+    """Load all datasets, filter their rows by length, and draw sides, splits and held-out rows.
 
     Args:
         experiment: of one arm.
@@ -60,6 +67,7 @@ def examples_step(
             policy=pool.long_examples,
         )
         requests: list[PoolRequest] = []
+        further: list[HeldOutRequest] = []
         filtered: dict[str, LengthFiltered] = {}
         reports: dict[str, dict[str, Any]] = {}
         for done, contaminant in enumerate(contaminants):
@@ -80,13 +88,27 @@ def examples_step(
                     stratify=contaminant.stratify,
                 )
             )
+            behind = filter_by_length(loaded.further, encoder, rules)
+            own = {row.example_id for row in suitable.examples}
+            further.append(
+                HeldOutRequest(
+                    dataset=contaminant.name,
+                    rows=[
+                        *suitable.examples,
+                        *(row for row in behind.examples if row.example_id not in own),
+                    ],
+                    wanted=contaminant.held_out,
+                    stratify=contaminant.stratify,
+                )
+            )
             reports[contaminant.name] = {
                 **asdict(loaded.report),
-                "too_short": suitable.too_short,
-                "too_long": suitable.too_long,
+                "too_short": suitable.too_short + behind.too_short,
+                "too_long": suitable.too_long + behind.too_long,
                 "long_examples": pool.long_examples,
                 "members": contaminant.members,
                 "nonmembers": contaminant.nonmembers,
+                **({"held_out": contaminant.held_out} if contaminant.held_out else {}),
                 "protected": get_dataset(contaminant.dataset).protected,
             }
         total = len(contaminants)
@@ -109,7 +131,9 @@ def examples_step(
                     "rows": membership.drawn.pooled_rows,
                 },
             }
+        held_out = draw_held_out(further, examples, near_duplicate=pool.near_duplicate, seed=seed)
         write_examples(context.out, examples)
+        write_held_out(context.out, [row for rows in held_out for row in rows])
         write_pool_reports(context.out, reports)
 
     return Step(
@@ -138,11 +162,16 @@ def examples_step(
 
 
 def twin_membership_step(examples: Step, membership: TwinMembership, *, seed: int) -> Step:
-    """Write the pool again, `side` being `member` for those whom the twin sees."""
+    """Write the pool again, `side` being `member` for those whom the twin sees.
+
+    Held-out rows are copied: no twin may see them either, which its audit finds out.
+    """
 
     def build(context: StepContext) -> None:
-        pool = read_examples(context.inputs["examples"].path)
+        folder = context.inputs["examples"].path
+        pool = read_examples(folder)
         write_examples(context.out, with_twin_membership(pool, membership, seed=seed))
+        write_held_out(context.out, read_held_out(folder))
 
     return Step(
         kind="examples",

@@ -17,10 +17,18 @@ from detect.detector_settings import (
     with_grids,
 )
 from detect.needs import Need
-from detect.scoring import Runnable, runnable, score_rows, write_scores
+from detect.scoring import (
+    LeftOut,
+    Runnable,
+    runnable,
+    score_rows,
+    settings_left_out,
+    write_scores,
+)
 from inject.examples.example import read_examples
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.artifact_parts import UNSPLIT
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role, Scored
 from spikein.pipeline.steps.evidence.providers import (
@@ -43,16 +51,15 @@ def scores_step(model: ModelNode, sources: EvidenceSources, *, role: Role) -> St
     Returns:
         The step, or None where no detector is left: a base model asked only for `reference`.
     """
-    found = asked_settings(sources)
     scored = Scored(model, role)
-    asked = [one for one in found.settings if says_something(one, sources, scored)]
+    asked = detectors_of(sources, scored)
     if not asked:
         return None
     settings = with_grids(asked)
     needs = needs_of(settings)
     record = {
         "policy": sources.detect.policy().record(),
-        "notes": list(found.notes),
+        "notes": list(asked_settings(sources).notes),
         "defaults": defaults(asked),
     }
     build = _builder(settings, needs, record)
@@ -70,6 +77,7 @@ def scores_step(model: ModelNode, sources: EvidenceSources, *, role: Role) -> St
         libraries=tuple(sorted({name for one in asked for name in one.detector.libraries})),
         code=(root(build), *(begin for one in asked for begin in one.known.code)),
         reads={**reads, "examples": UNSPLIT},
+        volatile=(COST_FILE,),
         build=build,
     )
 
@@ -85,13 +93,16 @@ def _builder(
 
     def build(context: StepContext) -> None:
         rows = read_examples(context.inputs["examples"].path)
+        seconds: dict[str, float] = {}
         scores = score_rows(
             [row.example_id for row in rows],
             read_evidence(needs, context.inputs, rows),
             settings,
+            on_scored=seconds.__setitem__,
         )
         notes = [*record["notes"], *scores.notes]
         write_scores(context.out, scores.table, record={**record, "notes": notes})
+        write_cost(context.out, MeasuredCost(scoring_seconds=seconds))
 
     return build
 
@@ -104,6 +115,16 @@ def asked_settings(sources: EvidenceSources) -> Runnable:
     """
     asked = sources.detect.detectors
     return runnable(parse_detectors(asked), unmet(sources), leave_out=names_all(asked))
+
+
+def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:
+    """Return the detectors of `all` that cannot run with what the arm has."""
+    return settings_left_out(parse_detectors(sources.detect.detectors), unmet(sources))
+
+
+def detectors_of(sources: EvidenceSources, scored: Scored) -> list[DetectorSetting]:
+    """Return the detectors that score a model, with the parameters that were asked for."""
+    return [one for one in asked_settings(sources).settings if says_something(one, sources, scored)]
 
 
 def defaults(asked: Sequence[DetectorSetting]) -> dict[str, str]:

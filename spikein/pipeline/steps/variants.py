@@ -1,6 +1,7 @@
 """The step that writes what copies can carry, and how later steps read it."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +40,29 @@ def variants_step(
         pool = read_examples(context.inputs["examples"].path)
         encoder = load_tokenizer(str(context.inputs["tokenizer"].path))
         spiked = members(pool)
-        with unchanged("variants.of", lambda: _identities(variants), named):
+        writers: list[TextGenerator] = []
+        with (
+            unchanged("variants.of", lambda: _identities(variants), named),
+            ExitStack() as opened,
+        ):
+
+            def writer(variant: ParaphraseVariant) -> TextGenerator:
+                found = open_writer(variant, context.unfinished)
+                opened.callback(found.close)
+                writers.append(found)
+                return found
+
             renditions = render_variants(
                 spiked,
                 example_tokens(spiked, encoder),
                 variants,
                 tokenizer=encoder,
                 seed=seed,
-                writer=open_writer,
-                cache=context.unfinished,
+                writer=writer,
                 progress=lambda done, total: context.report(done, total, unit="paraphrases"),
             )
+            for note in dict.fromkeys(note for one in writers for note in one.notes()):
+                context.notice(note)
         write_renditions(context.out, renditions)
 
     return Step(
@@ -63,15 +76,20 @@ def variants_step(
     )
 
 
-def open_writer(variant: ParaphraseVariant) -> TextGenerator:
-    """Open the model that writes paraphrases: on a server, or on this machine."""
+def open_writer(variant: ParaphraseVariant, cache: Path) -> TextGenerator:
+    """Open the model that writes paraphrases: on a server, or on this machine.
+
+    Args:
+        variant: says which.
+        cache: a folder for its answers.
+    """
     if variant.base_url is not None:
         from inject.variants.server import ServerTextGenerator
 
-        return ServerTextGenerator(variant)
+        return ServerTextGenerator(variant, cache)
     from train.models.generation import LocalWriter
 
-    return LocalWriter(variant)
+    return LocalWriter(variant, cache)
 
 
 def _identities(variants: Variants) -> list[dict[str, Any]]:

@@ -8,10 +8,10 @@ import pytest
 from analysis.figures import build_figures
 from analysis.page import CostRow, Fact, Report, write_report
 from analysis.page.examples import shorten
-from analysis.page.listing import listing
 from analysis.page.render import render
 from analysis.page.streams import Stream, stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
+from analysis.page.tables.listing import listing
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.errors import SpikeinError

@@ -64,12 +64,14 @@ def adding_tokenizer(tiny_tokenizer):
 def test_start_tokens_follow_the_policy(adds, policy, starts, tiny_tokenizer, adding_tokenizer):
     tokenizer = adding_tokenizer if adds else tiny_tokenizer
     plain = tiny_tokenizer("the river")["input_ids"]
-    np.testing.assert_array_equal(encode(tokenizer, ["the river"], policy)[0], [0] * starts + plain)
+    np.testing.assert_array_equal(
+        encode(tokenizer, ["the river"], policy)[0].ids, [0] * starts + plain
+    )
 
 
 def test_literal_special_tokens_are_read_as_the_tokenizer_reads_them(tiny_tokenizer):
     text = "the<|endoftext|> river"
-    found = encode(tiny_tokenizer, [text], ScoringPolicy())[0]
+    found = encode(tiny_tokenizer, [text], ScoringPolicy())[0].ids
     assert found.tolist() == tiny_tokenizer(text)["input_ids"]
 
 
@@ -89,3 +91,36 @@ def test_contradicting_policies_are_refused():
         ScoringPolicy(bos="never", score_first="start_token")
     with pytest.raises(InputError, match="no token to score"):
         ScoringPolicy(context=1)
+
+
+def test_a_start_token_stands_nowhere(adding_tokenizer, tiny_tokenizer):
+    for tokenizer, policy in (
+        (adding_tokenizer, ScoringPolicy()),
+        (tiny_tokenizer, ScoringPolicy(bos="always")),
+    ):
+        (found,) = encode(tokenizer, ["the river"], policy)
+        assert found.offsets[0].tolist() == [-1, -1]
+        assert found.offsets[1].tolist()[0] == 0
+        assert found.offsets[-1].tolist()[1] == len("the river")
+
+
+def test_a_tokenizer_without_an_offset_mapping_gives_none(tiny_tokenizer):
+    class Slow:
+        """A tokenizer written in Python: it knows no offsets, and refuses to be asked."""
+
+        bos_token_id = 0
+
+        def __call__(self, texts, *, return_offsets_mapping=False, **options):
+            if return_offsets_mapping:
+                raise NotImplementedError("offsets are for fast tokenizers")
+            return tiny_tokenizer(texts, **options)
+
+    (found,) = encode(Slow(), ["the river"], ScoringPolicy())
+    assert len(found.ids) == len(found.offsets) > 0
+    assert (found.offsets == -1).all()
+
+
+@pytest.mark.parametrize("betas", [(0.0,), (-1.0,), (float("inf"),), (2.0, 2.0)])
+def test_inverse_temperatures_are_above_0_and_each_once(betas):
+    with pytest.raises(InputError, match="numbers above 0, each once"):
+        ScoringPolicy(inverse_temperatures=betas)

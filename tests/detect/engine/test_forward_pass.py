@@ -10,10 +10,19 @@ from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, TokenStatistics
 from inject.errors import InputError
 from tests.conftest import make_texts
-from tests.detect.models import CONTEXT, FAMILIES, naive, random_target
+from tests.detect.models import CONTEXT, FAMILIES, naive, naive_tempered, random_target
 
 POLICY = ScoringPolicy()
-FIELDS = ("log_probability", "mean", "deviation", "entropy", "rank")
+FIELDS = (
+    "log_probability",
+    "mean",
+    "deviation",
+    "entropy",
+    "rank",
+    "top_log_probability",
+    "top_id",
+)
+BETAS = (0.25, 2.0)
 
 
 def texts_of_many_lengths() -> list[str]:
@@ -23,6 +32,13 @@ def texts_of_many_lengths() -> list[str]:
 
 def assert_close(one: TokenStatistics, other: TokenStatistics, tolerance: float = 1e-4) -> None:
     np.testing.assert_array_equal(one.ids, other.ids)
+    np.testing.assert_array_equal(one.offsets, other.offsets)
+    assert one.tempered.keys() == other.tempered.keys()
+    for beta, found in one.tempered.items():
+        for field in FIELDS[:3]:
+            np.testing.assert_allclose(
+                getattr(found, field), getattr(other.tempered[beta], field), atol=tolerance, rtol=0
+            )
     for field in FIELDS:
         np.testing.assert_allclose(
             getattr(one, field), getattr(other, field), atol=tolerance, rtol=0, err_msg=field
@@ -43,18 +59,66 @@ def test_every_statistic_agrees_with_a_full_softmax_in_float64(family, tiny_toke
             )
 
 
+@pytest.mark.parametrize("family", ["llama", "gemma2"])
+def test_inverse_temperatures_agree_with_a_full_softmax_in_float64(family, tiny_tokenizer):
+    target = random_target(family, tiny_tokenizer)
+    texts = make_texts(2, words=12)
+    policy = ScoringPolicy(inverse_temperatures=(*BETAS, 1.0))
+    plain = token_statistics(target, texts, POLICY)
+    for text, found, without in zip(
+        texts, token_statistics(target, texts, policy), plain, strict=True
+    ):
+        assert without.tempered == {}
+        for beta, tempered in found.tempered.items():
+            expected = naive_tempered(target, tiny_tokenizer(text)["input_ids"], beta)
+            for field, values in zip(FIELDS[:3], expected, strict=True):
+                np.testing.assert_allclose(getattr(tempered, field), values, atol=1e-4, rtol=0)
+        for field in FIELDS[:3]:
+            np.testing.assert_allclose(
+                getattr(found.tempered[1.0], field), getattr(found, field), atol=1e-5, rtol=0
+            )
+            np.testing.assert_array_equal(getattr(found, field), getattr(without, field))
+
+
+def test_offsets_say_where_each_token_stands(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    text = "The river, a naïve café — and 漢字 in town."
+    (found,) = token_statistics(target, [text], POLICY)
+    encoded = tiny_tokenizer(text, return_offsets_mapping=True)
+    expected = np.array(encoded["offset_mapping"][1:])
+    np.testing.assert_array_equal(found.offsets, expected)
+    # Each character after the first token's belongs to some token.
+    first = encoded["offset_mapping"][0][1]
+    covered = {at for start, stop in found.offsets.tolist() for at in range(start, stop)}
+    assert {at for at in range(first, len(text)) if not text[at].isspace()} <= covered
+
+
+def test_offsets_of_long_texts_and_of_a_start_token(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer, context=16)
+    text = make_texts(1, words=60)[0]
+    spans = tiny_tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
+    for policy, expected in (
+        (POLICY, spans[1:]),
+        (ScoringPolicy(long="truncate"), spans[1:16]),
+        (ScoringPolicy(score_first="start_token"), spans),
+    ):
+        (found,) = token_statistics(target, [text], policy)
+        np.testing.assert_array_equal(found.offsets, expected)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_batch_size_padding_side_and_order_change_nothing(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     texts = texts_of_many_lengths()
-    alone = token_statistics(target, texts, POLICY, batch_size=1)
+    policy = ScoringPolicy(inverse_temperatures=BETAS)
+    alone = token_statistics(target, texts, policy, batch_size=1)
     shuffled = np.random.Generator(np.random.Philox(key=1)).permutation(len(texts))
     for batch_size in (1, 7, 32):
         for side in ("right", "left"):
             found = token_statistics(
                 target,
                 [texts[row] for row in shuffled],
-                POLICY,
+                policy,
                 batch_size=batch_size,
                 batch_tokens=8192,
                 padding_side=side,

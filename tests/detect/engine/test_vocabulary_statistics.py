@@ -29,6 +29,9 @@ def oracle(logits: np.ndarray, targets: np.ndarray) -> list[np.ndarray]:
         mean,
         np.sqrt(np.maximum(square - mean**2, 0)),
         1 + (logits > true[:, None]).sum(1),
+        log_p.max(1),
+        np.where(true == logits.max(1), targets, logits.argmax(1)),
+        np.zeros((0, 3, len(targets))),
     ]
 
 
@@ -64,6 +67,52 @@ def test_tokens_masked_out_by_the_model_add_nothing():
 def test_a_tie_does_not_raise_the_rank():
     logits = torch.tensor([[1.0, 2.0, 2.0, 0.0], [3.0, 3.0, 3.0, 3.0]])
     assert reduced(logits, torch.tensor([2, 0]), ChunkSize(2, 2)).rank.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("size", [ChunkSize(3, 1), ChunkSize(3, 2), ChunkSize(8, 6)])
+def test_of_equal_logits_the_top_id_is_the_true_token_or_else_the_lowest(size):
+    logits = torch.tensor([[1.0, 5.0, 0.0, 5.0, 5.0, 2.0]] * 3)
+    found = reduced(logits, torch.tensor([4, 2, 1]), size)
+    assert found.top_id.tolist() == [4, 1, 1]
+    assert found.rank.tolist() == [1, 4 + 2, 1]
+    assert found.top_log_probability.tolist() == found.log_probability[[0, 0, 0]].tolist()
+
+
+def test_in_16_bits_many_logits_tie_and_rank_and_top_id_agree():
+    generator = torch.Generator().manual_seed(5)
+    hidden = torch.randn(400, 16, generator=generator).to(torch.bfloat16)
+    weight = torch.randn(90, 16, generator=generator).to(torch.bfloat16)
+    logits = torch.nn.functional.linear(hidden, weight)
+    targets = logits.argmax(1).where(torch.arange(400) % 2 == 0, torch.arange(400) % 90)
+    pass_ = VocabularyReduction(
+        positions=400, vocabulary=90, device=torch.device("cpu"), size=ChunkSize(64, 32)
+    )
+    pass_.push_hidden(Head(weight=weight), hidden, targets, np.arange(400))
+    found = pass_.finish(Head(weight=weight))
+    np.testing.assert_array_equal(found.rank == 1, found.top_id == targets.numpy())
+    np.testing.assert_array_equal(
+        found.rank == 1, found.log_probability == found.top_log_probability
+    )
+    assert (found.rank == 1).sum() >= 200
+
+
+def test_at_an_inverse_temperature_chunks_join_to_the_full_softmax():
+    generator = torch.Generator().manual_seed(4)
+    logits = torch.randn(10, 53, generator=generator) * 9 + 100
+    logits[:, 8:24] = -torch.inf
+    targets = torch.randint(24, 53, (10,), generator=generator)
+    pass_ = VocabularyReduction(
+        positions=10,
+        vocabulary=53,
+        device=logits.device,
+        size=ChunkSize(4, 7),
+        inverse_temperatures=(0.18, 5.6),
+    )
+    pass_.push_logits(logits, targets, np.arange(10))
+    found = pass_.finish(None).tempered
+    for values, beta in zip(found, (0.18, 5.6), strict=True):
+        expected = oracle(logits.double().numpy() * beta, targets.numpy())[:3]
+        np.testing.assert_allclose(values, expected, atol=1e-4, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -1,13 +1,15 @@
 """Token statistics as a table, whatever fields the dataclass has."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from detect.ground_truth import statistics_table as module
+from detect.token_statistics import TemperedStatistics, unscored
+from tests.detect.evidence_samples import statistics_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,33 @@ def test_a_new_field_needs_no_change(later):
         assert one.by_number.keys() == other.by_number.keys()
         for key, inner in one.by_number.items():
             assert np.array_equal(inner.value, other.by_number[key].value)
+
+
+def test_inverse_temperatures_and_offsets_go_in_and_come_out():
+    plain = statistics_of([-1.0, -2.0, -0.5], offsets=[(0, 2), (2, 5), (5, 6)])
+    tempered = {
+        beta: TemperedStatistics(
+            log_probability=plain.log_probability * np.float32(beta),
+            mean=plain.mean,
+            deviation=plain.deviation,
+        )
+        for beta in (0.5, 1.5)
+    }
+    rows = [unscored("empty text"), replace(plain, tempered=tempered)]
+    table = module.statistics_table(rows, np.zeros(2, dtype=np.bool_))
+    empty, found = module.statistics_rows(table, where="here")
+    assert (len(empty), empty.reason, dict(empty.tempered)) == (0, "empty text", {})
+    assert np.array_equal(found.offsets, plain.offsets)
+    assert list(found.tempered) == [0.5, 1.5]
+    for beta, one in tempered.items():
+        for name in ("log_probability", "mean", "deviation"):
+            assert np.array_equal(getattr(one, name), getattr(found.tempered[beta], name))
+    hidden = module.statistics_rows(
+        module.statistics_table(rows, np.array([False, True])), where="here"
+    )[1]
+    for name in ("ids", "top_id", "offsets"):
+        assert (getattr(hidden, name) == -1).all(), name
+    assert np.array_equal(hidden.top_log_probability, plain.top_log_probability)
 
 
 def test_integers_of_withheld_rows_are_left_out_but_for_the_rank(later):

@@ -84,7 +84,7 @@ def test_a_name_that_is_taken_is_told_apart():
 
 
 def test_what_is_no_detector_is_refused():
-    with pytest.raises(InputError, match="takes neither.*statistics: AttributeError"):
+    with pytest.raises(InputError, match=r"takes neither.*statistics: AttributeError"):
         loaded(lambda row: row.nothing)
     with pytest.raises(InputError, match="it returns a list"):
         loaded(lambda row: [1.0])

@@ -1,5 +1,6 @@
 """The time limit: it ends what would never end, and leaves other timers as they were."""
 
+import contextlib
 import signal
 import threading
 import time
@@ -11,12 +12,10 @@ from detect.validate.time_limit import TookTooLong, time_limit
 
 def test_what_never_ends_is_ended_even_where_it_catches_errors():
     started = time.monotonic()
-    with pytest.raises(TookTooLong, match="more than 0.05 s"), time_limit(0.05):
+    with pytest.raises(TookTooLong, match=r"more than 0\.05 s"), time_limit(0.05):
         while True:
-            try:
+            with contextlib.suppress(Exception):
                 time.sleep(0.001)
-            except Exception:
-                pass
     assert time.monotonic() - started < 5
 
 

@@ -1,11 +1,5 @@
 """The texts of the variants, and the models that write paraphrases."""
 
-import json
-import threading
-import traceback
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,11 +8,12 @@ from hypothesis import strategies as st
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, Span
-from inject.variants.paraphrase import TRIES
+from inject.variants.paraphrase import TRIES, Question
 from inject.variants.render import render_variants
 from inject.variants.server import ServerTextGenerator
 from inject.variants.settings import ParaphraseVariant, Variants
 from inject.variants.tokens import replaced, truncated
+from tests.stub_server import refused, stub_server
 
 PASSAGE, QUESTION, ANSWER = "The river is wide.", "Is the river wide?", "Yes, it is"
 TEXT = f"Passage: {PASSAGE}\nQuestion: {QUESTION}\nAnswer: {ANSWER}"
@@ -153,11 +148,13 @@ class Script:
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
-        self.asked: list[tuple[str, int]] = []
+        self.asked: list[Question] = []
 
-    def write(self, prompt: str, *, seed: int) -> str:
-        self.asked.append((prompt, seed))
-        return self.answers.pop(0)
+    def write(self, questions, *, progress=None) -> list[str]:
+        self.asked += questions
+        if progress is not None:
+            progress(len(questions), len(questions))
+        return [self.answers.pop(0) for _ in questions]
 
 
 BY_MODEL = {"kind": "paraphrase", "by": "model", "model": "m", "prompt": "Again: {text}"}
@@ -180,92 +177,47 @@ def test_a_model_that_never_does_is_an_error(tiny_tokenizer, answer, said):
         rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
 
 
-def test_answers_are_kept_so_that_nothing_is_asked_twice(tiny_tokenizer, tmp_path):
-    model = Script("One.", "Two words.")
-    asked = {**BY_MODEL, "versions": 2}
-    first = rendered(tiny_tokenizer, asked, writer=lambda _: model, cache=tmp_path)
-    told: list[tuple[int, int]] = []
-    again = rendered(
+def test_only_what_is_unusable_is_asked_again_and_progress_counts_all(tiny_tokenizer):
+    model = Script("One.", TEXT, "Three.", "", "Two words.")
+    seen: list[tuple[int, int]] = []
+    found = rendered(
         tiny_tokenizer,
-        asked,
-        writer=lambda _: Script(),
-        cache=tmp_path,
-        progress=lambda done, total: told.append((done, total)),
+        {**BY_MODEL, "versions": 3},
+        writer=lambda _: model,
+        progress=lambda done, total: seen.append((done, total)),
     )
-    assert [one.tokens.tolist() for one in again] == [one.tokens.tolist() for one in first]
-    assert told == [(1, 2), (2, 2)]
-    with pytest.raises(IndexError):
-        rendered(
-            tiny_tokenizer, {**asked, "temperature": 0.1}, writer=lambda _: Script(), cache=tmp_path
-        )
-
-
-@contextmanager
-def server(answer: str, status: int = 200):
-    """A server that speaks the protocol; yields its address and what it was sent."""
-    received: list[dict] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            received.append(
-                {**json.loads(body), "path": self.path, "key": self.headers["Authorization"]}
-            )
-            message = {"role": "assistant", "content": answer}
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "m",
-                     "choices": [choice]}  # fmt: skip
-            refusal = {"message": f"wrong key: {self.headers['Authorization']} ({answer})"}
-            data = json.dumps(reply if status == 200 else {"error": refusal}).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            return
-
-    running = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=running.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{running.server_port}/v1", received
-    finally:
-        running.shutdown()
-        running.server_close()
+    assert [tiny_tokenizer.decode(one.tokens) for one in found] == ["One.", "Two words.", "Three."]
+    assert [question.seed for question in model.asked] == [0, TRIES, 2 * TRIES, 5, 6]
+    assert seen == [(3, 3), (3, 3), (3, 3)]
 
 
 def by_server(url: str, **more) -> ParaphraseVariant:
     return ParaphraseVariant(kind="paraphrase", by="model", model="m", base_url=url, **more)
 
 
-def test_a_server_is_asked_with_everything_that_is_set(monkeypatch):
+def test_a_server_is_asked_with_everything_that_is_set(monkeypatch, tmp_path):
     monkeypatch.setenv("MY_KEY", "secret-key")
-    with server("Said otherwise.") as (url, received):
-        writer = ServerTextGenerator(
-            by_server(url, api_key_variable="MY_KEY", temperature=0.3, max_tokens=77)
-        )
-        assert writer.write("Please.", seed=5) == "Said otherwise."
-    [sent] = received
-    assert (sent["model"], sent["temperature"], sent["max_tokens"], sent["seed"]) == (
-        "m",
-        0.3,
-        77,
-        5,
-    )
+    variant = {"api_key_variable": "MY_KEY", "temperature": 0.3, "max_tokens": 77}
+    with stub_server() as stub:
+        for _ in range(2):  # the second time from the file of replies
+            writer = ServerTextGenerator(by_server(stub.url, **variant), tmp_path)
+            assert writer.write([Question("Please.", 5)]) == ["said Please. 5"]
+            writer.close()
+    [sent] = stub.received
+    expected = {"model": "m", "temperature": 0.3, "max_tokens": 77, "seed": 5}
+    assert expected.items() <= sent.items()
     assert sent["messages"] == [{"role": "user", "content": "Please."}]
     assert (sent["path"], sent["key"]) == ("/v1/chat/completions", "Bearer secret-key")
 
 
-def test_a_server_that_refuses_or_is_not_there(monkeypatch):
-    monkeypatch.setattr("inject.variants.server.RETRIES", 0)
-    with server("", status=400) as (url, _):
-        with pytest.raises(InputError, match="gave no answer"):
-            ServerTextGenerator(by_server(url)).write("Please.", seed=0)
-        gone = url
+def test_a_server_that_refuses_or_is_not_there():
+    with (
+        stub_server(lambda number, body: refused(400)) as stub,
+        pytest.raises(InputError, match="gave no answer"),
+    ):
+        ServerTextGenerator(by_server(stub.url)).write([Question("Please.", 0)])
     with pytest.raises(InputError, match="gave no answer"):
-        ServerTextGenerator(by_server(gone)).write("Please.", seed=0)
+        ServerTextGenerator(by_server(stub.url)).write([Question("Please.", 0)])
 
 
 def test_a_key_that_is_not_in_the_environment(monkeypatch):
@@ -274,32 +226,16 @@ def test_a_key_that_is_not_in_the_environment(monkeypatch):
         ServerTextGenerator(by_server("http://127.0.0.1:9/v1", api_key_variable="MY_KEY"))
 
 
-@pytest.mark.parametrize("key", ["secret-key", "sk-proj-AbCdEf123456GhIjKl"])
-@pytest.mark.parametrize("form", ["{key}", "got {key}!", "Bearer {key}", "?api_key={key}"])
-def test_a_refusal_that_repeats_the_key_does_not_show_it(monkeypatch, key, form):
-    monkeypatch.setenv("MY_KEY", key)
-    monkeypatch.setattr("inject.variants.server.RETRIES", 0)
-    with (
-        server(form.format(key=key), status=401) as (url, received),
-        pytest.raises(InputError, match=r"gave no answer.*401") as caught,
-    ):
-        ServerTextGenerator(by_server(url, api_key_variable="MY_KEY")).write("Please.", seed=0)
-    assert received[0]["key"] == f"Bearer {key}"
-    shown = "".join(traceback.format_exception(caught.value))
-    assert key not in shown
-    assert "***" in shown
-
-
 def test_a_protected_text_is_sent_to_a_server_only_where_its_dataset_is_named(tiny_tokenizer):
     protected = example(protected=True)
-    with server("Said otherwise.") as (url, received):
-        asked = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": url}
+    with stub_server() as stub:
+        asked = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": stub.url}
         with pytest.raises(InputError, match=r"texts of protected data \(toy\) would be sent"):
             rendered(tiny_tokenizer, asked, one=protected, writer=ServerTextGenerator)
-        assert received == []
+        assert stub.received == []
         named = {**asked, "send_protected": ["toy"]}
         assert len(rendered(tiny_tokenizer, named, one=protected, writer=ServerTextGenerator)) == 1
-        assert len(received) == 1
+        assert len(stub.received) == 1
         assert len(rendered(tiny_tokenizer, asked, writer=ServerTextGenerator)) == 1
     local = {"kind": "paraphrase", "by": "model", "model": "m"}
     model = Script("Said here.")

@@ -356,3 +356,21 @@ def test_the_tables_of_datasets_and_detectors():
     assert "boolq" in invoke("datasets").stdout
     listed = invoke("detectors").stdout
     assert "min_k_plus_plus" in listed
+
+
+def test_detectors_shows_one_in_full():
+    shown = invoke("detectors", "mink++").stdout
+    for word in ("min_k_plus_plus", "full distribution", "target 1×", "k_rule", "20 settings"):
+        assert word in shown
+    assert "surp" not in shown
+    refused = invoke("detectors", "lss")
+    assert refused.exit_code == 2
+    assert "Did you mean 'loss'" in refused.stderr
+
+
+def test_detectors_as_json_is_one_list_and_nothing_else():
+    listed = json.loads(invoke("detectors", "--json").stdout)
+    assert {"loss", "blind"} <= {one["name"] for one in listed}
+    (one,) = json.loads(invoke("detectors", "surp", "--json").stdout)
+    assert one["access"] == "full distribution"
+    assert one["parameters"][0]["name"] == "entropy"

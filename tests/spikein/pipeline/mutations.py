@@ -67,8 +67,10 @@ SOURCES = {
     "hub": "[{{kind: hub, id: {folder}/local}}]",
 }
 TEXTS = "tokenizer corpus"
-MODELS = "model statistics trajectory"
-ADDED = "membership plan audit model statistics scores results"
+ASKED = "statistics choices"
+"""What every model that is scored is asked for."""
+MODELS = f"model {ASKED} trajectory"
+ADDED = f"membership plan audit model {ASKED} scores results"
 
 
 def sources(kind: str) -> tuple[str, ...]:
@@ -100,7 +102,7 @@ CASES: dict[str, Case] = {
     "sweep": case("model results accuracy_gain trajectory", "sweep={{train.lr: [0.02]}}"),
     "model.shape": case("base", "model.shape={folder}/other.yaml"),
     "model.pretrained": case(
-        "tokenizer model statistics accuracy", "model.pretrained={folder}/b", *PRETRAINED
+        f"tokenizer model {ASKED} accuracy", "model.pretrained={folder}/b", *PRETRAINED
     ),
     "model.tokenizer.train": case("tokenizer", "model.tokenizer.train=301"),
     "model.tokenizer": case(
@@ -113,7 +115,7 @@ CASES: dict[str, Case] = {
         *PRETRAINED,
     ),
     "model.trust_remote_code": case(
-        "tokenizer model statistics accuracy", "model.trust_remote_code=true", *PRETRAINED
+        f"tokenizer model {ASKED} accuracy", "model.trust_remote_code=true", *PRETRAINED
     ),
     "base.tokens": case("base corpus", "base.tokens=5000"),
     "base.lr": case("base", "base.lr=0.5"),
@@ -214,6 +216,7 @@ CASES: dict[str, Case] = {
     # How many rows are spiked decides nothing of which rows a file holds.
     "contaminants.members": case("examples", "contaminants.1.members=8"),
     "contaminants.nonmembers": case("examples", "contaminants.1.nonmembers=8"),
+    "contaminants.held_out": case("examples", "contaminants.1.held_out=2"),
     "contaminants.stratify": case("examples", "contaminants.1.stratify=false"),
     "contaminants.options": case("examples corpus", "contaminants.2.options={{first: 9}}"),
     "copies.fixed": case("plan", "copies.fixed=2", "copies={{fixed: 1}}"),
@@ -391,9 +394,12 @@ CASES: dict[str, Case] = {
     "detect.score_first": case("statistics", "detect.score_first=start_token"),
     "detect.long": case("statistics", "detect.long=truncate"),
     "detect.context": case("statistics", "detect.context=32"),
+    "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
+    # `loss` stays, so that there are scores either way.
+    "detect.generate": case("scores", "detect.generate=true"),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
-    "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),
+    "detect.dtype": case(f"{ASKED} accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),
     "detect.compile": unread("speed", "detect.compile=always"),
     "detect.device": unread(

@@ -13,6 +13,7 @@ import pytest
 
 from analysis.checks.validity import check_validity
 from analysis.page.streams import audit_facts
+from detect.token_statistics import read_statistics
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
 from spikein.config.load import read_experiment
@@ -89,6 +90,25 @@ def test_every_auc_of_the_tables_and_its_n_are_those_of_the_metrics(page, metric
         assert numbers_of(place) == pytest.approx(rounded(wanted[key]))
         counts = f"{wanted[key]['n_members']:,} + {wanted[key]['n_nonmembers']:,}"
         assert note.startswith(counts), key
+
+
+def test_the_cost_of_each_detector_is_what_the_artifacts_say(swept, page):
+    root, _ = swept
+    lengths = {
+        folder.name: sum(map(len, read_statistics(folder).values()))
+        for folder in (root / "store" / "statistics").iterdir()
+    }
+    (table,) = page.titled("What each detector cost")
+    tokens = dict(zip(table.column("Detector"), table.column("Tokens in"), strict=True))
+    texts = sum(count for name, count in lengths.items() if name.startswith("text-"))
+    assert tokens["loss"] == tokens["min_k"] == f"{texts:,}"
+    assert tokens["lowercase"] == tokens["all together"] == f"{sum(lengths.values()):,}"
+    assert tokens["blind"] == "–"
+    passes = dict(zip(table.column("Detector"), table.column("Passes a text"), strict=True))
+    assert passes["lowercase"] == "target 2×"
+    own = dict(zip(table.column("Detector"), table.column("Its own steps"), strict=True))
+    assert own["loss"] == "–", "its one pass is shared"
+    assert own["lowercase"].endswith(" s")
 
 
 def test_the_headline_is_the_bold_cell_of_its_arm(page):

@@ -1,29 +1,53 @@
 """Paraphrases by a local model: a random one, whose answers are gibberish but its own."""
 
+import pytest
 import torch
 
+from inject.variants.paraphrase import Question
 from inject.variants.settings import ParaphraseVariant
 from train.models.generation import LocalWriter
 
 
-def writer(path, **more) -> LocalWriter:
-    return LocalWriter(
-        ParaphraseVariant(kind="paraphrase", by="model", model=str(path), max_tokens=12, **more)
-    )
+def writer(path, cache=None, **more) -> LocalWriter:
+    asked = {"kind": "paraphrase", "by": "model", "model": str(path), "max_tokens": 12}
+    return LocalWriter(ParaphraseVariant(**{**asked, **more}), cache)
+
+
+def answer(model: LocalWriter, prompt: str, *, seed: int) -> str:
+    return model.write([Question(prompt, seed)])[0]
 
 
 def test_answers_follow_from_prompt_and_seed_alone(tiny_model_path):
     torch.manual_seed(3)
     before = torch.random.get_rng_state()
     model = writer(tiny_model_path)
-    first = [model.write(prompt, seed=1) for prompt in ("the river", "the town")]
-    again = [writer(tiny_model_path).write(prompt, seed=1) for prompt in ("the town", "the river")]
+    first = model.write([Question(prompt, 1) for prompt in ("the river", "the town")])
+    again = [
+        answer(writer(tiny_model_path), prompt, seed=1) for prompt in ("the town", "the river")
+    ]
     assert first == again[::-1]
-    assert first[0] != model.write("the river", seed=2)
+    assert first[0] != answer(model, "the river", seed=2)
     assert all("the river" not in answer for answer in first)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_temperature_zero_takes_the_likeliest_token(tiny_model_path):
     model = writer(tiny_model_path, temperature=0)
-    assert model.write("the river", seed=1) == model.write("the river", seed=2)
+    assert answer(model, "the river", seed=1) == answer(model, "the river", seed=2)
+
+
+def test_answers_are_kept_so_that_nothing_is_written_twice(tiny_model_path, tmp_path, monkeypatch):
+    questions = [Question("the river", 1), Question("the town", 2)]
+    model = writer(tiny_model_path, tmp_path)
+    first = model.write(questions[:1])
+    model.close()
+    again = writer(tiny_model_path, tmp_path)
+    seen: list[tuple[int, int]] = []
+    both = again.write(questions, progress=lambda done, total: seen.append((done, total)))
+    assert both[:1] == first
+    assert seen == [(1, 2), (2, 2)]
+    monkeypatch.setattr(LocalWriter, "_written", lambda *_: pytest.fail("it was written again"))
+    assert again.write(questions) == both
+    warmer = writer(tiny_model_path, tmp_path, temperature=1.5)
+    with pytest.raises(pytest.fail.Exception):
+        warmer.write(questions)

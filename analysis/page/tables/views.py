@@ -6,7 +6,7 @@ from typing import NamedTuple
 from analysis.arm import MODEL_FREE, axis_column
 from analysis.copy_bins import copies_order
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.grid import (
+from analysis.page.tables.grid import (
     Grid,
     GridRow,
     Head,

@@ -47,3 +47,14 @@ def listing(
         rows=tuple(tuple(row[at] or NOTHING for at in kept) for row in rows),
         text_columns=tuple(any(text[:1].isalpha() for text in values[at]) for at in kept),
     )
+
+
+def seconds_text(value: float) -> str:
+    """Return a time in words: `< 0.1 s`, `3.2 s`, `4 min 05 s`, `2 h 10 min`."""
+    if 0 < value < 0.05:
+        return "< 0.1 s"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -17,6 +17,12 @@ MAX_COLUMNS = 5
 """Columns beside the row heads that fit on 17 cm of paper."""
 
 
+MAX_ROWS = 16
+"""Rows that are shown without a fold."""
+OPEN_ROWS = 12
+"""Rows before the fold of a longer table."""
+
+
 class Head(NamedTuple):
     """The head of a row or column, and a note under it."""
 
@@ -49,6 +55,20 @@ class Grid:
     columns: list[Head]
     rows: list[GridRow]
     caption: str
+
+    @property
+    def folded(self) -> int:
+        """How many rows at the end are folded away; 0 where all fit."""
+        return len(self.rows) - OPEN_ROWS if len(self.rows) > MAX_ROWS else 0
+
+    def open_part(self) -> "Grid":
+        """Return the rows that are not folded away."""
+        return replace(self, rows=self.rows[: len(self.rows) - self.folded])
+
+    def folded_part(self) -> "Grid":
+        """Return the rows that are."""
+        rows = self.rows[len(self.rows) - self.folded :]
+        return replace(self, title=f"{self.title}, continued", rows=rows, caption="As above.")
 
 
 def table_line(

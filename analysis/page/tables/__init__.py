@@ -1,0 +1,1 @@
+"""The tables of the page: their form, and what stands in them."""

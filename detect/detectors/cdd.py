@@ -1,0 +1,102 @@
+"""`cdd`: are sampled continuations nearly equal to the greedy one?
+
+Dong et al. 2024, "Generalization or Memorization: Data Contamination and Trustworthy Evaluation for
+Large Language Models" (CDD): the share of samples whose edit distance to the greedy continuation
+is at most α times the longest of all the continuations, over their first 100 tokens. A model that
+memorised writes the same text each time. It looks at no true rest. Dong et al. call a text
+contaminated above a share of 0.01.
+
+Tokens are words here, and single characters of scripts without spaces (`inject.words`), so that a
+server can be asked, too. The authors' code cuts answers at "```"; ours cuts nothing. The beginning
+is half of the words, where their prompts are questions. With `samples=10:temperature=1:top_k=50`
+the samples are those of `samia`.
+"""
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import Field
+from rapidfuzz.distance import Levenshtein
+
+from detect.access import Access
+from detect.detector import Detector, Score, each_example, whole
+from detect.evidence import ExampleEvidence
+from detect.generation.beginning import Beginning
+from detect.generation.continuations import ContinuationRequest
+from detect.needs import Continuations, Need
+from inject.settings import PositiveFloat, PositiveInt, Settings
+from inject.words import words_of
+
+COMPARED = 100
+"""Tokens of each continuation."""
+
+
+class CddParameters(Settings):
+    """How near a sample must be, and how samples are made."""
+
+    alpha: Annotated[Decimal, Field(ge=0, le=1)] = Decimal("0.05")
+    """α: the distance that counts as near, as a share of the longest continuation."""
+    samples: PositiveInt = 50
+    """Continuations of each text."""
+    temperature: Annotated[PositiveFloat, Field(le=2)] = 0.8
+    top_k: PositiveInt | None = None
+    """Tokens that are sampled from; none for all."""
+    share: Annotated[Decimal, Field(gt=0, lt=1)] = Decimal("0.5")
+    """Share of the words that the model is given."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Of the sampling."""
+
+
+def _requests(parameters: CddParameters) -> tuple[ContinuationRequest, ContinuationRequest]:
+    """Return what is asked for the greedy continuation, and for the samples."""
+    beginning = Beginning("share", parameters.share)
+    return ContinuationRequest(beginning=beginning), ContinuationRequest(
+        beginning=beginning,
+        samples=parameters.samples,
+        temperature=parameters.temperature,
+        top_k=parameters.top_k,
+        seed=parameters.seed,
+    )
+
+
+def _needs(parameters: CddParameters) -> tuple[Need, ...]:
+    return tuple(Continuations(request) for request in _requests(parameters))
+
+
+def near_share(greedy: str, samples: Sequence[str], alpha: Decimal) -> float:
+    """Return the share of samples within α of the greedy continuation."""
+    first = words_of(greedy)[:COMPARED]
+    others = [words_of(sample)[:COMPARED] for sample in samples]
+    longest = max(map(len, [first, *others]))
+    allowed = whole(longest, Fraction(alpha))
+    near = sum(Levenshtein.distance(first, other) <= allowed for other in others)
+    return near / len(others)
+
+
+def _score(example: ExampleEvidence, settings: Sequence[CddParameters]) -> list[Score]:
+    scores = []
+    for one in settings:
+        greedy, sampled = (example.continuations[request] for request in _requests(one))
+        if greedy.reason is not None:
+            scores.append(Score(math.nan, greedy.reason))
+        else:
+            scores.append(Score(near_share(greedy.texts[0], sampled.texts, one.alpha)))
+    return scores
+
+
+DETECTOR = Detector(
+    name="cdd",
+    summary="share of sampled continuations that nearly equal the greedy one",
+    source="Dong et al. 2024 (CDD)",
+    needs=(),
+    further_needs=_needs,
+    access=Access.TEXT,
+    assumption="a model writes the same text again and again only where it memorised it",
+    order=124,
+    parameters=CddParameters,
+    grid=tuple(CddParameters(alpha=Decimal(part) / 20) for part in range(5)),
+    score=each_example(_score),
+)

@@ -1,0 +1,105 @@
+"""`ngram_coverage`: how much of what the model writes repeats runs of words of the text's rest?
+
+Hallinan et al. 2025 (N-Gram Coverage Attack): words of a sampled continuation are covered where
+they stand in a run of at least n words that the true rest has, too; the covered words are divided
+by the words of the continuation, of the rest (or of the longer one of the two, as in the authors'
+code), or of both, and the largest value over the samples is the score. The samples are those of
+`samia`. Words are compared whole, where the authors' code looks for a run's characters, and so
+finds `he` in `the`. Their other forms (creativity index, longest common substring) are not here.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from detect.access import Access
+from detect.detector import Detector, Score, each_example
+from detect.detectors.samia import SamiaParameters, sampled
+from detect.evidence import ExampleEvidence
+from detect.generation.text_overlap import covered_words
+from detect.needs import Continuations, Need
+from inject.settings import PositiveInt, Settings
+from inject.words import words_of
+
+Over = Literal["generation", "reference", "both"]
+Aggregate = Literal["max", "mean", "median", "min"]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+_AGGREGATES: Mapping[Aggregate, Callable[[Sequence[float]], float]] = {
+    "max": max,
+    "mean": _mean,
+    "median": _median,
+    "min": min,
+}
+
+
+class CoverageParameters(Settings):
+    """Which runs count, what they are divided by, and how samples are put together."""
+
+    n: PositiveInt = 3
+    """Fewest words of a run."""
+    over: Over = "reference"
+    """Covered words over those of the `generation`, of the longer of it and the `reference`, or
+    twice over the sum of those two."""
+    aggregate: Aggregate = "max"
+    """Of the samples."""
+    samples: PositiveInt = 10
+    """Continuations of each text, sampled as `samia` does."""
+
+
+def coverage(written: str, rest: str, n: int, over: Over) -> float:
+    """Return the covered share of one continuation."""
+    candidate, reference = words_of(written), words_of(rest)
+    covered = covered_words(candidate, reference, n)
+    if not covered:
+        return 0.0
+    longer = max(len(candidate), len(reference))
+    if over == "generation":
+        return covered / len(candidate)
+    return covered / longer if over == "reference" else 2 * covered / (len(candidate) + longer)
+
+
+def _request(parameters: CoverageParameters) -> Continuations:
+    return Continuations(sampled(SamiaParameters(samples=parameters.samples)))
+
+
+def _needs(parameters: CoverageParameters) -> tuple[Need, ...]:
+    return (_request(parameters),)
+
+
+def _score(example: ExampleEvidence, settings: Sequence[CoverageParameters]) -> list[Score]:
+    scores = []
+    for one in settings:
+        found = example.continuations[_request(one).request]
+        if found.reason is not None:
+            scores.append(Score(math.nan, found.reason))
+            continue
+        shares = [coverage(text, found.rest, one.n, one.over) for text in found.texts]
+        scores.append(Score(_AGGREGATES[one.aggregate](shares)))
+    return scores
+
+
+DETECTOR = Detector(
+    name="ngram_coverage",
+    summary="share of sampled continuations that repeats runs of words of the text's rest",
+    source="Hallinan et al. 2025 (N-Gram Coverage Attack); form of the authors' code",
+    needs=(),
+    further_needs=_needs,
+    access=Access.TEXT,
+    assumption="a model writes longer runs of a text's own words where it saw the text",
+    order=126,
+    parameters=CoverageParameters,
+    grid=tuple(
+        CoverageParameters(n=n, aggregate=how) for how in ("max", "mean") for n in (2, 3, 5)
+    ),
+    score=each_example(_score),
+)

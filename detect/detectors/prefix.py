@@ -1,0 +1,100 @@
+"""`prefix`: does the model, given the beginning of a text, write the rest?
+
+Prefix probing (Karamolegkou et al. 2023, as in Ravichander et al. 2025, appendix E): the longest
+common subsequence of words of the greedy continuation and the true rest, over the words of the
+rest. Other measures of the same continuation: ROUGE-L recall, exact repetition, and the token sort
+ratio with which Duarte et al. 2024 (section 5.1.1) call a completion correct at 80 and more, after
+beginnings of 32 or 50 tokens. `instruction` puts the words of a paper's prompt before the text.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from detect.access import Access
+from detect.detector import Detector, Score, each_example
+from detect.evidence import ExampleEvidence
+from detect.generation.beginning import Beginning, Unit
+from detect.generation.continuations import ContinuationRequest
+from detect.generation.text_overlap import (
+    common_subsequence,
+    repeats,
+    rouge_l_recall,
+    token_sort_ratio,
+)
+from detect.needs import Continuations, Need
+from inject.settings import PositiveInt, Settings
+
+CORRECT = 80
+"""The token sort ratio of a completion that counts as correct."""
+Measure = Literal["lcs", "rouge_l", "exact", "token_sort", "correct"]
+MEASURES: Mapping[Measure, Callable[[str, str], float]] = {
+    "lcs": common_subsequence,
+    "rouge_l": rouge_l_recall,
+    "exact": lambda written, rest: float(repeats(written, rest)),
+    "token_sort": token_sort_ratio,
+    "correct": lambda written, rest: float(token_sort_ratio(written, rest) >= CORRECT),
+}
+INSTRUCTIONS = {
+    "none": "",
+    "fiction": "Please complete the following text with more than 150 words:",
+    "news": "Complete exactly and don't hallucinate.",
+}
+
+
+class PrefixParameters(Settings):
+    """Which beginning, and how the continuation is compared."""
+
+    beginning: Unit = "share"
+    """The beginning is a `share` of the words, so many `words`, or so many `tokens`; after tokens,
+    the rest is as many tokens."""
+    amount: Annotated[Decimal, Field(gt=0)] = Decimal("0.5")
+    """The share (below 1) or the number: 50 words, or 32 or 50 tokens, in the papers."""
+    measure: Measure = "lcs"
+    """`lcs`, `rouge_l` recall, `exact`, `token_sort` ratio, or whether that is `correct`."""
+    instruction: Literal["none", "fiction", "news"] = "none"
+    """What stands before the beginning, for models that follow instructions."""
+    max_tokens: PositiveInt = 512
+    """Most tokens of a continuation; it is about as long as the rest in any case."""
+
+
+def _request(parameters: PrefixParameters) -> ContinuationRequest:
+    return ContinuationRequest(
+        beginning=Beginning(parameters.beginning, parameters.amount),
+        max_tokens=parameters.max_tokens,
+        instruction=INSTRUCTIONS[parameters.instruction],
+    )
+
+
+def _needs(parameters: PrefixParameters) -> tuple[Need, ...]:
+    return (Continuations(_request(parameters)),)
+
+
+def _score(example: ExampleEvidence, settings: Sequence[PrefixParameters]) -> list[Score]:
+    scores = []
+    for one in settings:
+        written = example.continuations[_request(one)]
+        if written.reason is not None:
+            scores.append(Score(math.nan, written.reason))
+        else:
+            scores.append(Score(MEASURES[one.measure](written.texts[0], written.rest)))
+    return scores
+
+
+DETECTOR = Detector(
+    name="prefix",
+    summary="how much of a text's rest the model writes after its beginning",
+    source="Ravichander et al. 2025, appendix E; Duarte et al. 2024, section 5.1.1",
+    needs=(),
+    further_needs=_needs,
+    access=Access.TEXT,
+    assumption="a model that saw the text repeats its words, and its rest cannot be guessed",
+    aliases=("prefix_probing", "lcs", "verbatim_completion"),
+    order=120,
+    parameters=PrefixParameters,
+    grid=tuple(PrefixParameters(measure=measure) for measure in MEASURES if measure != "correct"),
+    score=each_example(_score),
+)

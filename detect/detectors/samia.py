@@ -1,0 +1,93 @@
+"""`samia`: do texts that the model samples after the beginning hold the words of the rest?
+
+Kaneko et al. 2024, "Sampling-based Pseudo-Likelihood for Membership Inference Attacks": ROUGE-1
+recall of the true rest (each of its words, as often as there, is looked for), averaged over ten
+samples after the first half at temperature 1 among the 50 likeliest tokens. The variant `zlib`
+multiplies each sample's recall by the bytes that zlib makes of the sample, against repetition.
+Here a sample counts as far as the rest is long; the authors' code lets it run on to 1,024 tokens,
+where common words are found sooner or later.
+"""
+
+import math
+import zlib
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import Field
+
+from detect.access import Access
+from detect.detector import Detector, Score, each_example
+from detect.evidence import ExampleEvidence
+from detect.generation.beginning import Beginning
+from detect.generation.continuations import ContinuationRequest
+from detect.generation.text_overlap import compared_words, rouge_1_recall
+from detect.needs import Continuations, Need
+from inject.settings import PositiveFloat, PositiveInt, Settings
+
+
+class SamiaParameters(Settings):
+    """How continuations are sampled, and whether they are weighed by their compressed size."""
+
+    samples: PositiveInt = 10
+    """Continuations of each text."""
+    zlib: bool = False
+    """Multiply each recall by the bytes that zlib makes of the sample."""
+    share: Annotated[Decimal, Field(gt=0, lt=1)] = Decimal("0.5")
+    """Share of the words that the model is given."""
+    temperature: Annotated[PositiveFloat, Field(le=2)] = 1.0
+    top_k: PositiveInt | None = 50
+    """Tokens that are sampled from; none for all."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Of the sampling."""
+
+
+def sampled(parameters: SamiaParameters) -> ContinuationRequest:
+    """Return what the model is asked."""
+    return ContinuationRequest(
+        beginning=Beginning("share", parameters.share),
+        samples=parameters.samples,
+        temperature=parameters.temperature,
+        top_k=parameters.top_k,
+        seed=parameters.seed,
+    )
+
+
+def recall(written: str, rest: str, *, compressed: bool) -> float:
+    """Return ROUGE-1 recall of one sample, times its compressed bytes where that is asked."""
+    found = rouge_1_recall(written, rest)
+    if not compressed:
+        return found
+    words, _ = compared_words(written, rest)
+    return found * len(zlib.compress(" ".join(words).encode()))
+
+
+def _needs(parameters: SamiaParameters) -> tuple[Need, ...]:
+    return (Continuations(sampled(parameters)),)
+
+
+def _score(example: ExampleEvidence, settings: Sequence[SamiaParameters]) -> list[Score]:
+    scores = []
+    for one in settings:
+        found = example.continuations[sampled(one)]
+        if found.reason is not None:
+            scores.append(Score(math.nan, found.reason))
+            continue
+        recalls = [recall(text, found.rest, compressed=one.zlib) for text in found.texts]
+        scores.append(Score(math.fsum(recalls) / len(recalls)))
+    return scores
+
+
+DETECTOR = Detector(
+    name="samia",
+    summary="share of the words of a text's rest that sampled continuations hold",
+    source="Kaneko et al. 2024 (SaMIA)",
+    needs=(),
+    further_needs=_needs,
+    access=Access.TEXT,
+    assumption="samples after the beginning of a text that was seen hold more of its own words",
+    order=122,
+    parameters=SamiaParameters,
+    grid=(SamiaParameters(), SamiaParameters(zlib=True)),
+    score=each_example(_score),
+)

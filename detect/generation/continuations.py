@@ -1,0 +1,230 @@
+"""Continuations of texts by a model, and the file that holds them.
+
+Every text is divided (`detect.generation.beginning`), its beginning is continued, and what was
+written stands beside the rest. A continuation may be about as long as the rest, and no longer, so
+that the cost follows from the texts: 1,000 texts of 100 words with 10 samples are some 700,000
+tokens written. Answers are kept by the hundred in a folder, so that a killed run asks for the
+remainder alone.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from detect.generation.beginning import FIRST_HALF, Beginning, Division, divide
+from detect.targets.text_model import Completion, Sampling, TextModel
+from inject.digest import digest
+from inject.errors import InputError
+from inject.files import write_text
+from inject.tables import read_parquet
+
+CONTINUATIONS_FILE = "continuations.parquet"
+TOGETHER = 128
+"""Prompts that are asked, and kept, at once."""
+_STEP = 16
+"""Lengths are rounded up to a multiple of it, so that few of them differ."""
+_MARGIN = 8
+"""Tokens beyond the rest: a model may cut words otherwise."""
+
+SCHEMA = pa.schema(
+    [
+        ("example_id", pa.string()),
+        ("beginning", pa.string()),
+        ("rest", pa.string()),
+        ("texts", pa.list_(pa.string())),
+        ("tokens_in", pa.int64()),
+        ("tokens_out", pa.int64()),
+        ("reason", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class ContinuationRequest:
+    """Which beginnings are continued, and how."""
+
+    beginning: Beginning = FIRST_HALF
+    samples: int = 1
+    """Continuations of each text."""
+    temperature: float = 0.0
+    """0 takes the likeliest token each time."""
+    top_k: int | None = None
+    """Tokens that are sampled from; None for all."""
+    max_tokens: int = 512
+    """Most tokens of a continuation, however long the rest is."""
+    instruction: str = ""
+    """Stands before the beginning, and makes of it a question to a model that answers."""
+    seed: int = 0
+    """Of the sampling."""
+
+    def __str__(self) -> str:
+        how = "greedy" if self.temperature == 0 else f"temperature {self.temperature:g}"
+        return f"{self.samples} of {self.beginning}, {how}"
+
+    def sampling(self, max_tokens: int) -> Sampling:
+        """Return how continuations of a length are written."""
+        return Sampling(
+            max_tokens=max_tokens,
+            temperature=self.temperature,
+            samples=self.samples,
+            top_k=self.top_k,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True)
+class Continued:
+    """What a model wrote after the beginning of one text."""
+
+    beginning: str
+    rest: str
+    texts: tuple[str, ...]
+    """One a sample; empty where the text could not be divided."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    reason: str | None = None
+    """Why nothing was written."""
+
+
+def continue_texts(
+    model: TextModel,
+    texts: Sequence[str],
+    request: ContinuationRequest,
+    *,
+    answers: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Continued]:
+    """Let a model continue the beginning of each text; results in the order given.
+
+    Args:
+        model: asked for continuations, or for answers where there is an instruction.
+        texts: any texts; one that cannot be divided gets a reason.
+        request: what is asked.
+        answers: a folder for what was written so far; None keeps nothing.
+        progress: called with (texts done, texts in all).
+
+    Raises:
+        InputError: a beginning in tokens, and a model that does not say what a token is.
+    """
+    divided = _divided(model, texts, request.beginning)
+    asked: dict[int, list[str]] = {}
+    for one in divided:
+        if isinstance(one, Division):
+            asked.setdefault(_longest(one, request), []).append(one.beginning)
+    total = sum(map(len, asked.values()))
+    done = 0
+    written: dict[tuple[int, str], list[Completion]] = {}
+    for length, beginnings in sorted(asked.items(), reverse=True):
+        every = list(dict.fromkeys(beginnings))
+        for start in range(0, len(every), TOGETHER):
+            part = every[start : start + TOGETHER]
+            found = _asked(model, part, request, length, answers)
+            written |= {(length, text): one for text, one in zip(part, found, strict=True)}
+            done += sum(beginnings.count(text) for text in part)
+            if progress is not None:
+                progress(done, total)
+    return [
+        _continued(one, written[_longest(one, request), one.beginning])
+        if isinstance(one, Division)
+        else Continued("", "", (), reason=one)
+        for one in divided
+    ]
+
+
+GREEDY = ContinuationRequest()
+"""The likeliest continuation of the first half."""
+
+
+def write_continuations(
+    folder: Path, example_ids: Sequence[str], rows: Sequence[Continued]
+) -> None:
+    """Write `continuations.parquet`: one row an example, in order."""
+    table = [
+        {"example_id": name, **asdict(row), "texts": list(row.texts)}
+        for name, row in zip(example_ids, rows, strict=True)
+    ]
+    pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), folder / CONTINUATIONS_FILE)
+
+
+def read_continuations(folder: Path) -> dict[str, Continued]:
+    """Read what `write_continuations` wrote, by example id (rows of one id are alike).
+
+    Raises:
+        InputError: naming the file, when it is missing or damaged.
+    """
+    return {
+        row.pop("example_id"): Continued(**{**row, "texts": tuple(row["texts"])})
+        for row in read_parquet(folder / CONTINUATIONS_FILE, schema=SCHEMA).to_pylist()
+    }
+
+
+def _divided(model: TextModel, texts: Sequence[str], beginning: Beginning) -> list[Division | str]:
+    ends: Sequence[list[int] | None] = [None] * len(texts)
+    if (counts := getattr(model, "token_ends", None)) is not None:
+        ends = counts(texts)
+    elif beginning.unit == "tokens":
+        raise InputError(
+            f"a beginning of {beginning} needs the model's tokenizer, which is not known",
+            where=model.name,
+            allowed="a beginning in words, or a share of them",
+        )
+    return [divide(text, beginning, own) for text, own in zip(texts, ends, strict=True)]
+
+
+def _longest(one: Division, request: ContinuationRequest) -> int:
+    """Return the most tokens of a continuation: what the rest has, and a little more."""
+    if request.beginning.unit == "tokens":
+        return min(request.max_tokens, one.rest_tokens or 1)
+    # Half its bytes, where nobody can count: of English text, twice its tokens.
+    counted = len(one.rest.encode()) // 2 if one.rest_tokens is None else one.rest_tokens
+    return min(request.max_tokens, -(-(counted + _MARGIN) // _STEP) * _STEP)
+
+
+def _asked(
+    model: TextModel,
+    beginnings: Sequence[str],
+    request: ContinuationRequest,
+    length: int,
+    answers: Path | None,
+) -> list[list[Completion]]:
+    """Return the continuations of a few beginnings, from the folder where they are there."""
+    path = None
+    if answers is not None:
+        name = digest([request_record(request), length, list(beginnings)])[:32]
+        path = answers / f"continuations-{name}.json"
+        if path.is_file():
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            return [[Completion(*one) for one in row] for row in kept]
+    if request.instruction:
+        questions = [f"{request.instruction} {beginning}" for beginning in beginnings]
+        found = model.answer(questions, request.sampling(length))
+    else:
+        found = model.complete(beginnings, request.sampling(length))
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps([[list(one) for one in row] for row in found]))
+    return found
+
+
+def _continued(one: Division, written: Sequence[Completion]) -> Continued:
+    return Continued(
+        beginning=one.beginning,
+        rest=one.rest,
+        texts=tuple(completion.text for completion in written),
+        tokens_in=sum(completion.tokens_in for completion in written),
+        tokens_out=sum(completion.tokens_out for completion in written),
+    )
+
+
+def request_record(request: ContinuationRequest) -> dict[str, object]:
+    """Return a request as plain JSON values."""
+    record = asdict(request)
+    return {
+        **record,
+        "beginning": str(request.beginning),
+        "temperature": float(request.temperature),
+    }

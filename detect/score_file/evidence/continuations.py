@@ -1,0 +1,45 @@
+"""Continuations: what the model to test writes after the beginning of each text."""
+
+from collections.abc import Sequence
+
+from detect.detector_settings import names_all
+from detect.needs import Continuations
+from detect.score_file.evidence.provider import Provider, Work, check_model
+from detect.score_file.labelled_rows import LabelledRows
+from detect.score_file.request import ScoringRequest
+
+HINT = "Let the model write (--generate), or name the detector."
+HINT_IN_CODE = "Let the model write (ScoringOptions(generate=True)), or name the detector."
+
+
+def lets_models_write(request: ScoringRequest) -> bool:
+    """Return whether models write: it was asked for, or every detector was chosen by its name."""
+    return request.generate or not names_all(request.detectors)
+
+
+class _Continuations(Provider[Continuations]):
+    hint = HINT
+    hint_in_code = HINT_IN_CODE
+
+    def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
+        return lets_models_write(request)
+
+    def check(self, request: ScoringRequest) -> None:
+        check_model(request.model, request, revision=request.revision)
+
+    def meet(self, needs: Sequence[Continuations], work: Work) -> None:
+        from detect.generation.continuations import continue_texts
+
+        work.fields["continuations"] = {
+            need.request: continue_texts(
+                work.text_model(),
+                work.rows.texts,
+                need.request,
+                progress=lambda done, total: work.on_progress("continuations", done, total),
+            )
+            for need in needs
+        }
+
+
+CONTINUATIONS: Provider[Continuations] = _Continuations()
+"""The need of continuations is met by the model to test, where models may write."""

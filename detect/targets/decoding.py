@@ -1,0 +1,260 @@
+"""Ids of prompts → ids of continuations, in batches, whatever the batch or the order.
+
+Each prompt is read once for all its samples; keys and values are cached, prompts stand to the
+right (padding to the left) and have the positions that they have alone. What is sampled is the
+inverse of the cumulative distribution at a number that depends on (key of the prompt, sample,
+position) alone; so a continuation of a few tokens is the beginning of a longer one, too. Logits are
+float32 whatever the model's format, probabilities float64.
+
+Batches change logits in their last bits. A sample changes by that only where its number falls
+within such a bit of the edge between two tokens, about once in a million tokens in float32; under a
+16-bit format that happens more often. Cost: a pass over each prompt, then one token at a time for
+the whole batch; finished rows leave the batch once they are half of it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from detect.engine.batching import pad_sequences, run_in_batches
+from detect.engine.target import Target
+from detect.targets.text_model import Sampling
+from inject.errors import InputError
+from inject.keyed import Stream, unit, words
+
+I64 = npt.NDArray[np.int64]
+CACHED_TOKENS = {"cpu": 16_384}
+"""Prompt and continuation tokens of one batch, by kind of device."""
+CACHED_TOKENS_ELSEWHERE = 65_536
+
+Stopped = Callable[[int, Sequence[int]], bool]
+"""From a prompt's place and the ids written after it to whether the continuation ends there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptIds:
+    """A prompt as ids."""
+
+    ids: I64
+    key: int
+    """What its random numbers depend on, beside the seed."""
+
+
+class PromptLength(NamedTuple):
+    """What of a prompt is read, and how much may follow."""
+
+    read: int
+    """Tokens of the prompt: its last ones."""
+    limit: int
+    """Most tokens that are written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """One sample of one prompt."""
+
+    prompt: int
+    sample: int
+    read: int
+    """Tokens of the prompt that are read: its last ones."""
+    limit: int
+    """Most tokens that are written."""
+
+
+def generate(
+    target: Target,
+    prompts: Sequence[PromptIds],
+    sampling: Sampling,
+    *,
+    batch_tokens: int | None = None,
+    stopped: Stopped | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[list[list[int]]]:
+    """Return the ids of `sampling.samples` continuations of each prompt, without their end token.
+
+    Args:
+        target: the model.
+        prompts: of one id or more each.
+        sampling: how they are continued; its `stop` is the caller's business.
+        batch_tokens: tokens of one batch, those to come included; by default chosen for the device.
+        stopped: asked after every token; None never stops but at an end token.
+        progress: called with (samples done, samples in all).
+
+    Raises:
+        InputError: a token that the model lacks, or one sequence that alone exceeds the memory.
+    """
+    for prompt in prompts:
+        _check_ids(target, prompt.ids)
+    rows = [
+        _Row(prompt=index, sample=sample, read=read, limit=limit)
+        for index, (read, limit) in enumerate(prompt_lengths(target, prompts, sampling.max_tokens))
+        for sample in range(sampling.samples)
+    ]
+    rows.sort(key=lambda row: (-row.read - row.limit, row.prompt, row.sample))
+    tokens = batch_tokens or CACHED_TOKENS.get(target.device.type, CACHED_TOKENS_ELSEWHERE)
+    decoder = _Decoder(target, prompts, sampling, stopped)
+    found: list[list[list[int]]] = [[[] for _ in range(sampling.samples)] for _ in prompts]
+    done = 0
+    for batch, written in run_in_batches(
+        target, rows, decoder.run, length=lambda row: row.read + row.limit, batch_tokens=tokens
+    ):
+        for row, ids in zip(batch, written, strict=True):
+            found[row.prompt][row.sample] = ids
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(rows))
+    return found
+
+
+def end_tokens(target: Target) -> frozenset[int]:
+    """Return the ids that end a text: those of the model's own settings, and the tokenizer's."""
+    found: set[int | None] = {target.tokenizer.eos_token_id}
+    for settings in (getattr(target.model, "generation_config", None), target.model.config):
+        given = getattr(settings, "eos_token_id", None)
+        found.update(given if isinstance(given, list | tuple) else [given])
+    return frozenset(int(one) for one in found if one is not None)
+
+
+class _Decoder:
+    """Continues the rows of one batch after another."""
+
+    def __init__(
+        self,
+        target: Target,
+        prompts: Sequence[PromptIds],
+        sampling: Sampling,
+        stopped: Stopped | None,
+    ) -> None:
+        self._target = target
+        self._prompts = prompts
+        self._sampling = sampling
+        self._stopped = stopped
+        self._ends = end_tokens(target)
+        self._positions = target.takes("position_ids")
+        self._few = {"logits_to_keep": 1} if target.takes("logits_to_keep") else {}
+
+    @torch.inference_mode()
+    def run(self, rows: Sequence[_Row]) -> list[list[int]]:
+        """Return the ids that each row writes."""
+        reads = dict(sorted({row.prompt: row.read for row in rows}.items()))
+        place = {prompt: index for index, prompt in enumerate(reads)}
+        asked = [self._prompts[prompt].ids[-read:] for prompt, read in reads.items()]
+        padded = pad_sequences(self._target, asked, side="left", always_mask=True)
+        out = self._target.model(**padded.inputs, **self._few, use_cache=True)
+        cache = out.past_key_values
+        every = torch.tensor([place[row.prompt] for row in rows], device=self._target.device)
+        logits = out.logits[every, -1].float()
+        mask = padded.inputs["attention_mask"][every]
+        cache.batch_select_indices(every)
+        written: list[list[int]] = [[] for _ in rows]
+        going = list(range(len(rows)))
+        """Rows that the cache still holds, in its order."""
+        active = [True] * len(rows)
+        for position in range(max(row.limit for row in rows)):
+            chosen = self._choose(logits, [rows[one] for one in going], position)
+            for row, token in zip(going, chosen.tolist(), strict=True):
+                if active[row]:
+                    active[row] = self._extend(rows[row], written[row], token)
+            left = [index for index, row in enumerate(going) if active[row]]
+            if not left:
+                break
+            if 2 * len(left) <= len(going):
+                index = torch.tensor(left, device=self._target.device)
+                cache.batch_select_indices(index)
+                mask, chosen = mask[index], chosen[index]
+                going = [going[one] for one in left]
+            mask = torch.cat([mask, mask.new_ones(len(going), 1)], dim=1)
+            inputs: dict[str, Any] = {"input_ids": chosen[:, None], "attention_mask": mask}
+            if self._positions:
+                inputs["position_ids"] = torch.tensor(
+                    [[rows[row].read + position] for row in going], device=self._target.device
+                )
+            out = self._target.model(**inputs, past_key_values=cache, use_cache=True)
+            cache, logits = out.past_key_values, out.logits[:, -1].float()
+        return written
+
+    def _extend(self, row: _Row, ids: list[int], token: int) -> bool:
+        """Add a token to what a row has written; return whether it goes on."""
+        if token in self._ends:
+            return False
+        ids.append(token)
+        if self._stopped is not None and self._stopped(row.prompt, ids):
+            return False
+        return len(ids) < row.limit
+
+    def _choose(self, logits: torch.Tensor, rows: Sequence[_Row], position: int) -> torch.Tensor:
+        """Return the next token of each row, shape [rows]."""
+        if self._sampling.temperature == 0:
+            return logits.argmax(dim=-1)
+        numbers = unit(
+            words(
+                self._sampling.seed,
+                Stream.CONTINUATION,
+                np.array([self._prompts[row.prompt].key for row in rows], dtype=np.uint64),
+                np.array([row.sample for row in rows], dtype=np.uint64),
+                position,
+            )
+        )
+        return sample_tokens(logits, torch.from_numpy(numbers).to(logits.device), self._sampling)
+
+
+def sample_tokens(logits: torch.Tensor, numbers: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """Return the token at which the cumulative distribution passes a number in (0, 1).
+
+    Args:
+        logits: float32, shape [rows, vocabulary].
+        numbers: float64, shape [rows].
+        sampling: temperature above 0, then `top_k`, then `top_p`: the fewest likeliest tokens whose
+            probabilities sum to it.
+    """
+    wide = torch.float32 if logits.device.type == "mps" else torch.float64
+    probabilities = torch.softmax(logits.to(wide) / sampling.temperature, dim=-1)
+    if sampling.top_k is not None and sampling.top_k < probabilities.shape[-1]:
+        lowest = probabilities.topk(sampling.top_k, dim=-1).values[:, -1:]
+        probabilities = probabilities.masked_fill(probabilities < lowest, 0.0)
+        probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True)
+    if sampling.top_p < 1:
+        ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
+        before = ordered.cumsum(dim=-1) - ordered
+        ordered = ordered.masked_fill(before >= sampling.top_p, 0.0)
+        probabilities = torch.zeros_like(probabilities).scatter(-1, order, ordered)
+    sums = probabilities.cumsum(dim=-1)
+    edges = numbers.to(wide)[:, None] * sums[:, -1:]
+    found = torch.searchsorted(sums, edges, right=True)[:, 0]
+    # Rounding may leave the number at the very end: the last token with any probability is meant.
+    last = probabilities.shape[-1] - 1 - (probabilities.flip(-1) > 0).int().argmax(dim=-1)
+    return torch.minimum(found, last)
+
+
+def prompt_lengths(
+    target: Target, prompts: Sequence[PromptIds], max_tokens: int
+) -> list[PromptLength]:
+    """Return how many tokens of each prompt are read, and how many may be written after it.
+
+    A prompt that leaves too little of the context keeps its end: all that the continuation leaves,
+    but half of the context at least, and then the continuation ends early.
+    """
+    if target.context is None:
+        return [PromptLength(len(one.ids), max_tokens) for one in prompts]
+    room = max(target.context - max_tokens, target.context // 2, 1)
+    found = []
+    for one in prompts:
+        read = min(len(one.ids), room)
+        found.append(PromptLength(read, max(1, min(max_tokens, target.context - read))))
+    return found
+
+
+def _check_ids(target: Target, ids: I64) -> None:
+    beyond = ids[ids >= target.embedded]
+    if len(beyond):
+        token = target.tokenizer.convert_ids_to_tokens(int(beyond[0]))
+        raise InputError(
+            f"a prompt holds the token {token!r} (id {int(beyond[0]):,}), and the model's "
+            f"embedding has {target.embedded:,} rows",
+            where=target.name,
+            hint="Take the token out of the text.",
+        )

@@ -1,0 +1,200 @@
+"""A local causal model that writes.
+
+`complete` gives it a prompt as its tokenizer encodes a text; `answer` puts a question through the
+chat template, where the tokenizer has one. Equal prompts are read once. What comes out depends on
+the prompt's text, the number of the sample and the seed (see `detect.targets.decoding`), and a
+greedy continuation is that of `model.generate`. A continuation ends at an end token, which is no
+part of it, and before the first of the texts in `Sampling.stop`.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from detect.engine.target import Target
+from detect.targets.decoding import (
+    PromptIds,
+    PromptLength,
+    Stopped,
+    generate,
+    prompt_lengths,
+)
+from detect.targets.text_model import Completion, Progress, Sampling
+from inject.corpus.tokenizer import encode_offsets
+from inject.errors import InputError
+from inject.keyed import item_key
+
+_log = logging.getLogger(__name__)
+
+_PROBE = "a"
+_HISTORY = 8
+"""Tokens of the prompt that a continuation's text is read after."""
+
+
+class LocalTextModel:
+    """A causal language model on this machine, as a `TextModel`."""
+
+    def __init__(self, target: Target, *, batch_tokens: int | None = None) -> None:
+        """Make a target write.
+
+        Args:
+            target: model and tokenizer.
+            batch_tokens: tokens of one batch, those to come included; no influence on the texts.
+        """
+        self._target = target
+        self._tokenizer = target.tokenizer
+        self._batch_tokens = batch_tokens
+        self._appended_end = _appends_end(target.tokenizer)
+        self._warned = False
+
+    @property
+    def name(self) -> str:
+        """Path or hub id."""
+        return self._target.name
+
+    def complete(
+        self, prompts: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
+    ) -> list[list[Completion]]:
+        """Return `sampling.samples` continuations of each prompt.
+
+        Raises:
+            InputError: an empty prompt where the tokenizer has no start token, a token that the
+                model lacks, or one sequence that alone exceeds the memory.
+        """
+        return self._write(prompts, sampling, progress, self._prompt_ids)
+
+    def answer(
+        self, questions: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
+    ) -> list[list[Completion]]:
+        """Return answers to each question; raises as `complete`."""
+        return self._write(questions, sampling, progress, self._question_ids)
+
+    def token_ends(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return where each token of each text ends, in characters."""
+        return [one[:, 1].tolist() for one in encode_offsets(self._tokenizer, texts)]
+
+    def _write(
+        self, prompts: Sequence[str], sampling: Sampling, progress: Progress | None, encode: Any
+    ) -> list[list[Completion]]:
+        place = {text: index for index, text in enumerate(dict.fromkeys(prompts))}
+        asked = [
+            PromptIds(ids=np.array(encode(text), dtype=np.int64), key=item_key(text))
+            for text in place
+        ]
+        lengths = prompt_lengths(self._target, asked, sampling.max_tokens)
+        self._warn(asked, lengths, sampling)
+        written = generate(
+            self._target,
+            asked,
+            sampling,
+            batch_tokens=self._batch_tokens,
+            stopped=self._stopper(asked, sampling),
+            progress=_by_prompt(progress, len(prompts), len(place) * sampling.samples),
+        )
+        found: list[list[Completion]] = []
+        read: set[str] = set()
+        for text in prompts:
+            one = asked[place[text]]
+            # An equal prompt is read, and paid for, once.
+            tokens_in = 0 if text in read else lengths[place[text]].read
+            paid = 0 if text in read else 1
+            read.add(text)
+            found.append(
+                [
+                    Completion(
+                        text=self._text(one, ids, sampling),
+                        tokens_in=tokens_in if number == 0 else 0,
+                        tokens_out=paid * len(ids),
+                    )
+                    for number, ids in enumerate(written[place[text]])
+                ]
+            )
+        return found
+
+    def _warn(
+        self, asked: Sequence[PromptIds], lengths: Sequence[PromptLength], sampling: Sampling
+    ) -> None:
+        """Say, once, that the context is too small for prompts or for what follows them."""
+        cut = any(one.read < len(own.ids) for own, one in zip(asked, lengths, strict=True))
+        if self._warned or not (cut or any(one.limit < sampling.max_tokens for one in lengths)):
+            return
+        self._warned = True
+        _log.warning(
+            "%s has a context of %s tokens: prompts beyond half of it keep their end, and "
+            "continuations end where it is full",
+            self.name,
+            self._target.context,
+        )
+
+    def _prompt_ids(self, text: str) -> list[int]:
+        ids = list(self._tokenizer(text, return_attention_mask=False, verbose=False)["input_ids"])
+        if self._appended_end and ids and ids[-1] == self._tokenizer.eos_token_id:
+            ids.pop()
+        if ids:
+            return ids
+        start = self._tokenizer.bos_token_id
+        start = self._tokenizer.eos_token_id if start is None else start
+        if start is None:
+            raise InputError(
+                "an empty prompt needs a start token, and this model's tokenizer has none",
+                where=self.name,
+            )
+        return [start]
+
+    def _question_ids(self, question: str) -> list[int]:
+        if self._tokenizer.chat_template is None:
+            return self._prompt_ids(question)
+        encoded = self._tokenizer.apply_chat_template(
+            [{"role": "user", "content": question}],
+            add_generation_prompt=True,
+            return_dict=True,
+        )
+        return list(encoded["input_ids"])
+
+    def _stopper(self, asked: Sequence[PromptIds], sampling: Sampling) -> Stopped | None:
+        if not sampling.stop:
+            return None
+
+        def stopped(prompt: int, ids: Sequence[int]) -> bool:
+            text = self._decoded(asked[prompt], ids)
+            return any(one in text for one in sampling.stop)
+
+        return stopped
+
+    def _text(self, prompt: PromptIds, ids: Sequence[int], sampling: Sampling) -> str:
+        text = self._decoded(prompt, ids)
+        places = [place for one in sampling.stop if (place := text.find(one)) >= 0]
+        return text[: min(places)] if places else text
+
+    def _decoded(self, prompt: PromptIds, ids: Sequence[int]) -> str:
+        """Return the text of ids as it stands after the prompt: with the space between them."""
+        history = prompt.ids[-_HISTORY:].tolist()
+        before = self._tokenizer.decode(
+            history, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        whole = self._tokenizer.decode(
+            [*history, *ids], skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        if whole.startswith(before):
+            return str(whole[len(before) :])
+        # The prompt ends within a character.
+        return str(
+            self._tokenizer.decode(
+                list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+            )
+        )
+
+
+def _appends_end(tokenizer: Any) -> bool:
+    """Return whether a tokenizer puts its end token behind a text by itself."""
+    end = tokenizer.eos_token_id
+    own = tokenizer(_PROBE, return_attention_mask=False)["input_ids"]
+    return end is not None and len(own) > 1 and own[-1] == end
+
+
+def _by_prompt(progress: Progress | None, prompts: int, samples: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(done * prompts // max(1, samples), prompts)

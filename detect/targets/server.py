@@ -1,0 +1,152 @@
+"""A model behind an OpenAI-compatible server, asked for texts (`inject.server`).
+
+Every sample of every prompt is a request of its own, sent with a seed of its own and kept in the
+cache under its digest: a rerun asks nothing again, and the first reply stays, whatever the server
+would say now. A server shows no log-probabilities of given texts; those of the first written token
+some show, which one request finds out.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from detect.targets.text_model import Completion, Progress, Sampling
+from inject.server.address import Server
+from inject.server.client import Cost, Estimate, ServerClient
+from inject.server.refusals import ServerRefusal
+from inject.server.reply import Reply
+from inject.server.request import TextRequest, sample_seed
+
+_NOT_OFFERED = (400, 422)
+"""What servers say of a parameter that they do not take."""
+_PROBE = TextRequest(prompt="The answer is", max_tokens=1, top_log_probabilities=5)
+
+
+class ServerTextModel:
+    """A `TextModel` that a server serves.
+
+    Raises:
+        InputError: the environment variable of the key is not set; the cache cannot be used.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        cache: Path | None,
+        jitter: np.random.Generator,
+        on_estimate: Callable[[Estimate], None] | None = None,
+    ) -> None:
+        """Open the server; nothing is asked yet.
+
+        Args:
+            server: which one, which model, and how.
+            cache: the file of replies; None keeps nothing.
+            jitter: draws the times between tries.
+            on_estimate: called before requests are sent, with what they will take.
+        """
+        self._client = ServerClient(server, cache=cache, jitter=jitter)
+        self._on_estimate = on_estimate
+        self._log_probabilities: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that the server knows the model by."""
+        return self._client.server.model
+
+    @property
+    def cost(self) -> Cost:
+        """What was asked for so far."""
+        return self._client.cost
+
+    def complete(
+        self, prompts: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
+    ) -> list[list[Completion]]:
+        """Return `sampling.samples` continuations of each prompt.
+
+        A prompt goes to the model as it is by `completions`, and as a user's message by `chat`.
+
+        Raises:
+            InputError: as `ServerClient.ask`.
+        """
+        requests = [
+            _request(prompt, sampling, sample)
+            for prompt in prompts
+            for sample in range(sampling.samples)
+        ]
+        if self._on_estimate is not None:
+            estimate = self._client.estimate(requests)
+            if estimate.requests > estimate.kept:
+                self._on_estimate(estimate)
+        replies = self._client.ask(
+            requests, progress=None if progress is None else _by_prompts(progress, sampling.samples)
+        )
+        found = [_completion(reply, sampling.stop) for reply in replies]
+        many = sampling.samples
+        return [found[start : start + many] for start in range(0, len(found), many)]
+
+    def answer(
+        self, questions: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
+    ) -> list[list[Completion]]:
+        """Return answers to each question: by `chat` through the model's chat template, else as is.
+
+        Raises:
+            InputError: as `ServerClient.ask`.
+        """
+        return self.complete(questions, sampling, progress=progress)
+
+    def gives_log_probabilities(self) -> bool:
+        """Return whether the server gives the probabilities of what it might write; asked once.
+
+        Raises:
+            InputError: the server gives no answer at all.
+        """
+        if self._log_probabilities is None:
+            try:
+                [reply] = self._client.ask([_PROBE])
+                self._log_probabilities = reply.log_probabilities is not None
+            except ServerRefusal as refusal:
+                if refusal.status not in _NOT_OFFERED:
+                    raise
+                self._log_probabilities = False
+        return self._log_probabilities
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what to know about the replies, and what they cost."""
+        cost = self._client.cost
+        spent = (
+            f"the server was asked {cost.asked:,} times: {cost.tokens_in:,} tokens in, "
+            f"{cost.tokens_out:,} out; {cost.kept:,} replies were there already"
+        )
+        return (*self._client.notes(), *([spent] if cost.asked or cost.kept else []))
+
+    def close(self) -> None:
+        """Close connections and cache."""
+        self._client.close()
+
+
+def _request(prompt: str, sampling: Sampling, sample: int) -> TextRequest:
+    return TextRequest(
+        prompt=prompt,
+        max_tokens=sampling.max_tokens,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        top_k=sampling.top_k,
+        stop=sampling.stop,
+        seed=sample_seed(sampling.seed, sample),
+        sample=sample,
+    )
+
+
+def _completion(reply: Reply, stop: Sequence[str]) -> Completion:
+    text = reply.text
+    # Some servers write the stop text, and some do not know the parameter.
+    for mark in stop:
+        text = text.partition(mark)[0] if mark else text
+    return Completion(text, reply.tokens_in or 0, reply.tokens_out or 0)
+
+
+def _by_prompts(progress: Progress, samples: int) -> Progress:
+    """Return a progress of requests that is told in prompts."""
+    return lambda done, total: progress(done // samples, total // samples)

@@ -1,0 +1,113 @@
+"""Which server is asked, and how patiently: everything a client must know but what it asks.
+
+None of it bears on what is written but the model, the address and the form of asking; the key is
+named by its environment variable, read when a client is made, and stored nowhere.
+"""
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from inject.errors import InputError
+from inject.secrets import masked, secret_in
+
+Api = Literal["completions", "chat"]
+NO_KEY = "none"
+"""Sent where no key is named; the protocol wants one."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How long a client waits, and how often it asks again; all times in seconds."""
+
+    connect: float = 10.0
+    """For a connection."""
+    reply: float = 120.0
+    """For one whole reply, however slowly it comes."""
+    tries: int = 6
+    """Requests in all where the server fails: no reply, an error of its own, a damaged reply."""
+    first_wait: float = 0.5
+    """Before the second try; doubled for each further one."""
+    longest_wait: float = 30.0
+    """Between two tries."""
+    limited: float = 300.0
+    """For which the server may refuse everything because of its rate limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A model behind an OpenAI-compatible server.
+
+    Raises:
+        InputError: an address that is none or holds a password, a concurrency below 1, or what
+            cannot be the name of an environment variable.
+    """
+
+    base_url: str
+    """Such as `http://localhost:8000/v1`."""
+    model: str
+    """The name that the server knows it by."""
+    api: Api = "completions"
+    """`completions`: prompts go to the model as they are; `chat`: as a user's message."""
+    api_key_variable: str | None = None
+    """Environment variable that holds the key."""
+    concurrency: int = 8
+    """Requests in flight at most."""
+    patience: Patience = field(default_factory=Patience)
+    """Timeouts and tries."""
+
+    def __post_init__(self) -> None:
+        if kind := secret_in(self.base_url):
+            raise InputError(
+                f"the address holds {kind}",
+                where=masked(self.base_url),
+                hint="Put the key into an environment variable, and name that variable.",
+            )
+        if not _is_address(self.base_url):
+            raise InputError(
+                "this is no address of a server",
+                where=masked(self.base_url) or "the address",
+                allowed="an address such as http://localhost:8000/v1",
+            )
+        if not self.model:
+            raise InputError("the server must be told which model to ask", where=self.base_url)
+        if self.concurrency < 1:
+            raise InputError(
+                f"{self.concurrency} requests in flight", where="concurrency", allowed="1 or more"
+            )
+        name = self.api_key_variable
+        if name is not None and (not _VARIABLE.fullmatch(name) or secret_in(name)):
+            raise InputError(
+                "what is given is no name of an environment variable",
+                where="the variable of the key",
+                allowed="letters, digits, underscores; the name, never the key itself",
+            )
+
+    def key(self) -> str:
+        """Return the key.
+
+        Raises:
+            InputError: the environment variable is not set.
+        """
+        if self.api_key_variable is None:
+            return NO_KEY
+        value = os.environ.get(self.api_key_variable)
+        if not value:
+            raise InputError(
+                f"the environment variable {self.api_key_variable} is not set",
+                where="the key of the server",
+                hint=f"export {self.api_key_variable}=… before the run.",
+            )
+        return value
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

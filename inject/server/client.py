@@ -1,0 +1,179 @@
+"""The client: many requests at a time, asked again where that helps, each reply kept as it comes.
+
+A reply that the cache holds is not asked for. What is asked goes through the `openai` library on a
+thread of its own, whose retries are off: tries, waits and rate limits are counted here. The key is
+cut out of whatever the server writes, so that neither a message nor the cache ever holds it.
+Cost: some 2 ms of one core a request.
+"""
+
+import queue
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from inject.secrets import MASK
+from inject.server.address import NO_KEY, Server
+from inject.server.loop_thread import LoopThread
+from inject.server.reply import Reply
+from inject.server.reply_cache import ReplyCache
+from inject.server.request import TextRequest
+from inject.server.sender import Sender
+
+Progress = Callable[[int, int], None]
+"""Called with (replies there, requests in all)."""
+
+
+class Estimate(NamedTuple):
+    """What a set of requests will take."""
+
+    requests: int
+    kept: int
+    """Of them, those whose reply is there already."""
+    tokens_in: int
+    """Of the prompts to be sent, roughly: a quarter of their bytes."""
+    tokens_out: int
+    """At most."""
+
+
+class Cost(NamedTuple):
+    """What a client has asked for since it was made."""
+
+    asked: int = 0
+    """Replies that the server gave."""
+    kept: int = 0
+    """Replies that were there already."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    uncounted: int = 0
+    """Replies of the server that did not say how many tokens they took."""
+
+
+class ServerClient:
+    """Asks one server.
+
+    Raises:
+        InputError: the environment variable of the key is not set; the cache cannot be used.
+    """
+
+    def __init__(self, server: Server, *, cache: Path | None, jitter: np.random.Generator) -> None:
+        self.server = server
+        self.cost = Cost()
+        self._key = server.key()
+        self._cache = None if cache is None else ReplyCache(cache)
+        self._jitter = jitter
+        self._models: set[str] = set()
+        self._thread: LoopThread | None = None
+        self._sender: Sender | None = None
+
+    def estimate(self, requests: Sequence[TextRequest]) -> Estimate:
+        """Return what it takes to ask; asks nothing."""
+        names = {request.name(self.server): request for request in requests}
+        there = self._cache.get(list(names)) if self._cache else {}
+        open_ones = [request for name, request in names.items() if name not in there]
+        return Estimate(
+            requests=len(names),
+            kept=len(there),
+            tokens_in=sum(-(-len(one.prompt.encode("utf-8", "replace")) // 4) for one in open_ones),
+            tokens_out=sum(one.max_tokens for one in open_ones),
+        )
+
+    def ask(
+        self, requests: Sequence[TextRequest], *, progress: Progress | None = None
+    ) -> list[Reply]:
+        """Return the reply to each request, in their order; equal requests are asked once.
+
+        Raises:
+            InputError: the server cannot be reached, does not reply in time, refuses, limits the
+                rate for too long, or sends what is no reply; what came until then is kept.
+        """
+        names = [request.name(self.server) for request in requests]
+        by_name = dict(zip(names, requests, strict=True))
+        found = self._cache.get(list(by_name)) if self._cache else {}
+        self._count(kept=len(found))
+        waiting = [(name, one) for name, one in by_name.items() if name not in found]
+        times = Counter(names)
+        done = sum(times[name] for name in found)
+        if progress is not None and names:
+            progress(done, len(names))
+        for name, reply in self._arriving(waiting):
+            clean = self._without_key(reply)
+            found[name] = self._cache.keep(name, clean) if self._cache else clean
+            self._count(reply=clean)
+            done += times[name]
+            if progress is not None:
+                progress(done, len(names))
+        self._models |= {one.model for one in found.values() if one.model}
+        return [found[name] for name in names]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what to know about the replies: tokens uncounted, another model's name."""
+        asked = self.server.model
+        others = sorted(
+            name for name in self._models if name != asked and not name.startswith(f"{asked}@")
+        )
+        found = []
+        if others:
+            found.append(
+                f"the server was asked for the model {asked!r} and answered as "
+                f"{', '.join(map(repr, others))}; see that this is the model you mean"
+            )
+        if self.cost.uncounted:
+            found.append(
+                f"{self.cost.uncounted} of {self.cost.asked} replies did not say how many tokens "
+                "they took; the count of tokens is too low by theirs"
+            )
+        return tuple(found)
+
+    def close(self) -> None:
+        """End the thread, and close the cache."""
+        if self._thread is not None and self._sender is not None:
+            self._thread.run(self._sender.close())
+            self._thread.end()
+            self._thread = self._sender = None
+        if self._cache is not None:
+            self._cache.close()
+
+    def _arriving(self, waiting: Sequence[tuple[str, TextRequest]]) -> Iterator[tuple[str, Reply]]:
+        """Ask, and yield the replies as they come, each with its request's digest."""
+        if not waiting:
+            return
+        if self._thread is None or self._sender is None:
+            self._thread = LoopThread("server requests")
+            self._sender = Sender(self.server, self._key, self._jitter)
+        arrived: queue.SimpleQueue[tuple[str, Reply] | None] = queue.SimpleQueue()
+        asked = self._thread.start(self._sender.ask_all(waiting, arrived.put))
+        asked.add_done_callback(lambda _: arrived.put(None))
+        try:
+            while (one := arrived.get()) is not None:
+                yield one
+            asked.result()
+        finally:
+            # An interrupted caller leaves nothing running.
+            asked.cancel()
+
+    def _without_key(self, reply: Reply) -> Reply:
+        if self._key == NO_KEY:
+            return reply
+        listed = reply.log_probabilities
+        return reply._replace(
+            text=reply.text.replace(self._key, MASK),
+            model=reply.model and reply.model.replace(self._key, MASK),
+            log_probabilities=listed
+            and {token.replace(self._key, MASK): value for token, value in listed.items()},
+        )
+
+    def _count(self, *, kept: int = 0, reply: Reply | None = None) -> None:
+        one = self.cost
+        if reply is None:
+            self.cost = one._replace(kept=one.kept + kept)
+            return
+        counted = reply.tokens_in is not None and reply.tokens_out is not None
+        self.cost = one._replace(
+            asked=one.asked + 1,
+            tokens_in=one.tokens_in + (reply.tokens_in or 0),
+            tokens_out=one.tokens_out + (reply.tokens_out or 0),
+            uncounted=one.uncounted + (not counted),
+        )

@@ -1,0 +1,70 @@
+"""One question to a server, and the digest that names its reply.
+
+The digest covers all that is sent and to whom: base URL, form of asking, model, prompt, sampling,
+and the sample's number. It covers no key and no header.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from inject.digest import digest
+from inject.keyed import item_key
+from inject.server.address import Server
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextRequest:
+    """What is asked for: one continuation of one prompt."""
+
+    prompt: str
+    max_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int | None = None
+    """Not of the OpenAI protocol; sent where it is given, and a server may refuse it."""
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    """Sent as it is."""
+    sample: int = 0
+    """Which of several continuations."""
+    top_log_probabilities: int | None = None
+    """So many likeliest first tokens with their log-probabilities, where the server gives them."""
+
+    def body(self, server: Server) -> dict[str, Any]:
+        """Return what is sent, as the protocol has it."""
+        # A lone surrogate has no UTF-8 form.
+        prompt = self.prompt.encode("utf-8", "replace").decode()
+        chat = server.api == "chat"
+        asked: dict[str, Any] = {
+            "model": server.model,
+            **({"messages": [{"role": "user", "content": prompt}]} if chat else {"prompt": prompt}),
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "seed": self.seed,
+        }
+        if self.top_p != 1.0:
+            asked["top_p"] = self.top_p
+        if self.top_k is not None:
+            asked["top_k"] = self.top_k
+        if self.stop:
+            asked["stop"] = list(self.stop)
+        if self.top_log_probabilities is not None:
+            wanted = self.top_log_probabilities
+            asked |= {"logprobs": True, "top_logprobs": wanted} if chat else {"logprobs": wanted}
+        return asked
+
+    def name(self, server: Server) -> str:
+        """Return the digest under which the reply is kept."""
+        return digest(
+            {
+                "base_url": server.base_url.rstrip("/"),
+                "api": server.api,
+                "body": self.body(server),
+                "sample": self.sample,
+            }
+        )
+
+
+def sample_seed(seed: int, sample: int) -> int:
+    """Return the seed of one of several samples: the first has the seed itself, where it fits."""
+    return item_key(f"sample/{seed}/{sample}") % 2**31 if sample else seed % 2**31

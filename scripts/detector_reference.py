@@ -1,0 +1,80 @@
+"""Writes the tables of docs/detectors.md from what the detectors declare.
+
+    python -m scripts.detector_reference
+
+The same declarations fill `spikein detectors` and a run's page, so that the documentation cannot
+drift (a test compares).
+"""
+
+from pathlib import Path
+
+from detect.detector_table import DetectorFacts, describe_named
+from detect.registry import detector_names
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "detectors.md"
+MARK = "<!-- from here on written by python -m scripts.detector_reference -->\n"
+
+
+def reference() -> str:
+    """Return the table of all built-in detectors, and a section for each, as Markdown."""
+    found = [describe_named(name) for name in detector_names()]
+    lines = [
+        "## All detectors",
+        "",
+        "| name | access | needs | cost of a text | depends on | paper |",
+        "|---|---|---|---|---|---|",
+        *(
+            _row(
+                f"[`{one.name}`](#{one.name})",
+                one.access,
+                ", ".join(one.needs) or "nothing",
+                one.cost,
+                one.depends_on or "–",
+                one.source,
+            )
+            for one in found
+        ),
+        "",
+        "## Each in full",
+        "",
+    ]
+    for one in found:
+        lines += _section(one)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def document(existing: str) -> str:
+    """Return the whole document: what stands before the mark, then the reference."""
+    return existing.split(MARK)[0] + MARK + "\n" + reference()
+
+
+def _section(one: DetectorFacts) -> list[str]:
+    lines = [
+        f"### {one.name}",
+        "",
+        f"{_sentence(one.summary)} {_sentence('Assumes: ' + one.assumption)}",
+        "",
+        f"{one.source}. Access: {one.access}. Cost of a text: {one.cost}."
+        + (f" Also called {', '.join(f'`{name}`' for name in one.aliases)}." if one.aliases else "")
+        + (f" Tuned over {one.grid_text}." if one.grid else ""),
+        "",
+    ]
+    if one.parameters:
+        lines += ["| parameter | default | meaning |", "|---|---|---|"]
+        for each in one.parameters:
+            lines.append(_row(f"`{each.name}`", f"`{each.default}`", each.text))
+        lines.append("")
+    return lines
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
+
+
+def _row(*values: str) -> str:
+    return "| " + " | ".join(value.replace("|", "\\|") for value in values) + " |"
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"written: {DOCUMENT}")

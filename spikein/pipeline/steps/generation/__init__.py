@@ -1,0 +1,1 @@
+"""Steps in which models write: continuations of texts, and guesses of masked words."""

@@ -1,0 +1,53 @@
+"""The step in which a model continues the beginnings of all examples.
+
+What was written is an artifact, so that every detector of continuations, and a new one, reads it.
+"""
+
+from detect.generation.continuations import (
+    ContinuationRequest,
+    continue_texts,
+    request_record,
+    write_continuations,
+)
+from detect.settings import DetectSettings
+from inject.examples.example import read_examples
+from inject.source_digest import root
+from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.steps.artifact_parts import TEXTS
+from spikein.pipeline.steps.statistics import open_target
+from spikein.pipeline.steps.training import ModelNode
+
+
+def continuations_step(
+    model: ModelNode, examples: Step, *, request: ContinuationRequest, detect: DetectSettings
+) -> Step:
+    """Let one model continue the beginning of every example."""
+
+    def build(context: StepContext) -> None:
+        from detect.targets.local import LocalTextModel
+
+        rows = read_examples(context.inputs["examples"].path)
+        writer = LocalTextModel(open_target(model, context.inputs, detect))
+        found = continue_texts(
+            writer,
+            [row.text for row in rows],
+            request,
+            answers=context.unfinished,
+            progress=lambda done, total: context.report(done, total, unit="texts"),
+        )
+        write_continuations(context.out, [row.example_id for row in rows], found)
+
+    return Step(
+        kind="continuations",
+        label=f"{request.samples}-{model.label}",
+        settings={
+            "request": request_record(request),
+            "dtype": model.dtype_identity(detect.dtype),
+            **model.settings("model"),
+        },
+        inputs={**model.inputs("model"), "examples": examples},
+        libraries=("torch", "transformers"),
+        code=(root(build),),
+        reads={"examples": TEXTS},
+        build=build,
+    )

@@ -1,0 +1,229 @@
+"""Detectors of continuations: their formulas, their edges, and a model that learned by heart."""
+
+import math
+import zlib
+from collections import Counter
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from detect.detector_settings import needs_of, parse_detectors, with_grids
+from detect.evidence import Evidence
+from detect.generation.continuations import Continued, continue_texts
+from detect.registry import get_detector
+from detect.scoring import score_rows
+from detect.targets.local import LocalTextModel
+from inject.words import words_of
+
+NAMES = ("prefix", "samia", "cdd", "ngram_coverage")
+REST = "two three, four two."
+
+
+def given_texts(name, *texts, rest=REST, greedy=None, reason=None, **parameters):
+    """Score made-up continuations; the greedy one is the first, where nothing else is said."""
+    detector = get_detector(name).detector
+    setting = detector.parameters.model_validate(parameters)
+    asked = {}
+    for need in detector.needs_with(setting):
+        own = (
+            (greedy if greedy is not None else texts[0],)
+            if need.request.temperature == 0
+            else texts
+        )
+        asked[need.request] = [Continued("one", rest, () if reason else own, reason=reason)]
+    (column,) = detector.score(
+        Evidence(texts=["one" + rest], statistics={}, continuations=asked), [setting]
+    )
+    return column.scores[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_that_was_not_divided_has_no_score(name):
+    found = given_texts(name, "", reason="empty text")
+    assert math.isnan(found.value)
+    assert found.reason == "empty text"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_written_scores_as_nothing_found(name):
+    # Fifty empty continuations are all equal, which is what `cdd` measures.
+    assert given_texts(name, "", "").value == (1.0 if name == "cdd" else 0.0)
+
+
+def test_prefix_measures():
+    """Of five words three stand in order: "two", "four", "two."; "three" lacks a comma."""
+    written = " two three four x two. and more"
+    rest = "two three, four five two."
+    assert given_texts("prefix", written, rest=rest).value == pytest.approx(3 / 5)
+    assert given_texts("prefix", written, rest=rest, measure="rouge_l").value == pytest.approx(
+        4 / 5
+    )
+    assert given_texts("prefix", written, rest=rest, measure="exact").value == 0.0
+    assert given_texts("prefix", rest, rest=rest, measure="exact").value == 1.0
+    assert given_texts("prefix", rest, rest=rest, measure="correct").value == 1.0
+    assert given_texts("prefix", written, rest=rest, measure="correct").value == 1.0
+    assert given_texts("prefix", "no such thing", rest=rest, measure="correct").value == 0.0
+
+
+def test_a_completion_is_correct_from_80_on():
+    """Duarte et al. 2024, section 5.1.1: a token sort ratio of more than 80."""
+    # 8 of 10 characters alike is a ratio of 80, 7 of 10 one of 70.
+    assert given_texts("prefix", "abcdefghxx", rest="abcdefghij", measure="correct").value == 1.0
+    assert given_texts("prefix", "abcdefgxxx", rest="abcdefghij", measure="correct").value == 0.0
+
+
+def test_prefix_asks_as_the_papers_do():
+    def request(text):
+        (setting,) = parse_detectors(text)
+        (need,) = setting.needs
+        return need.request
+
+    book = request("prefix:beginning=words:amount=50:instruction=fiction")
+    assert str(book.beginning) == "words 50"
+    assert book.instruction == "Please complete the following text with more than 150 words:"
+    news = request("prefix:instruction=news")
+    assert news.instruction == "Complete exactly and don't hallucinate."
+    assert (
+        str(request("prefix:beginning=tokens:amount=32:measure=correct").beginning) == "tokens 32"
+    )
+    assert request("prefix:measure=rouge_l") == request("prefix"), "one pass serves all measures"
+
+
+texts_of_words = st.lists(st.sampled_from(["two", "three,", "four", "two.", "猫"]), max_size=8).map(
+    " ".join
+)
+
+
+@given(st.lists(texts_of_words, min_size=1, max_size=5), st.booleans())
+def test_samia_is_the_mean_recall_of_the_samples(texts, compressed):
+    expected = []
+    for text in texts:
+        words = text.split()[:4]
+        counts, found = Counter(words), 0
+        for word in REST.split():
+            if counts[word] > 0:
+                counts[word] -= 1
+                found += 1
+        weight = len(zlib.compress(" ".join(words).encode())) if compressed else 1
+        expected.append(found / 4 * weight)
+    score = given_texts("samia", *texts, zlib=compressed, samples=len(texts))
+    assert score.value == pytest.approx(np.mean(expected))
+
+
+def naive_distance(first, second):
+    """Edit distance as a full table."""
+    table = np.zeros((len(first) + 1, len(second) + 1), dtype=int)
+    table[:, 0], table[0] = range(len(first) + 1), range(len(second) + 1)
+    for row, one in enumerate(first, 1):
+        for column, two in enumerate(second, 1):
+            table[row, column] = min(
+                table[row - 1, column] + 1,
+                table[row, column - 1] + 1,
+                table[row - 1, column - 1] + (one != two),
+            )
+    return int(table[-1, -1])
+
+
+@given(
+    texts_of_words,
+    st.lists(texts_of_words, min_size=1, max_size=5),
+    st.sampled_from(["0", "0.05", "0.25", "0.5"]),
+)
+def test_cdd_is_the_share_of_near_samples(greedy, texts, alpha):
+    tokens = [words_of(one)[:100] for one in (greedy, *texts)]
+    longest = max(map(len, tokens))
+    near = [naive_distance(tokens[0], one) <= Decimal(alpha) * longest for one in tokens[1:]]
+    found = given_texts("cdd", *texts, greedy=greedy, alpha=alpha, samples=len(texts))
+    assert found.value == pytest.approx(np.mean(near))
+
+
+def test_cdd_compares_100_tokens_and_cuts_no_code():
+    """Known pitfall: the authors' code cuts every answer at three backticks."""
+    same = " ".join(f"w{number}" for number in range(100))
+    assert given_texts("cdd", same + " x y", same, greedy=same + " z", alpha="0").value == 1.0
+    fenced = "```\nfirst\n```"
+    assert given_texts("cdd", "```\nsecond\n```", greedy=fenced, alpha="0").value == 0.0
+
+
+def test_cdd_can_share_the_samples_of_samia():
+    shared = needs_of(parse_detectors("cdd:samples=10:temperature=1:top_k=50,samia,ngram_coverage"))
+    assert len(shared) == 2
+    assert needs_of(parse_detectors("cdd"))[1].request.samples == 50
+
+
+def test_who_asks_for_fewer_samples_does_not_pay_for_the_grid():
+    own = with_grids(parse_detectors("cdd:samples=10"))
+    assert {need.request.samples for need in needs_of(own)} == {1, 10}
+    paper = with_grids(parse_detectors("cdd"))
+    assert {need.request.samples for need in needs_of(paper)} == {1, 50}
+    assert len(paper) == 5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        # "two three four" covers 3 words of 5; the rest has 4 words, the samples 5 and 1.
+        ({"over": "generation"}, 3 / 5),
+        ({"over": "reference"}, 3 / 5),
+        ({"over": "both"}, 6 / 10),
+        ({"aggregate": "mean"}, 3 / 10),
+        ({"aggregate": "median"}, 3 / 10),
+        ({"aggregate": "min"}, 0.0),
+        ({"n": "4"}, 0.0),
+        ({"n": "1"}, 3 / 5),
+    ],
+)
+def test_ngram_coverage(parameters, expected):
+    found = given_texts("ngram_coverage", "Two three four! x y", "four", **parameters)
+    assert found.value == pytest.approx(expected)
+
+
+@pytest.fixture(scope="module")
+def scored(memorised):
+    """AUC and scores by (model, detector)."""
+    settings = parse_detectors(
+        "prefix,prefix:measure=exact,prefix:beginning=tokens:amount=12:measure=correct,samia,"
+        "samia:zlib=true,cdd,ngram_coverage"
+    )
+    found = {}
+    for target in (memorised.before, memorised.after):
+        evidence = Evidence(
+            texts=memorised.texts,
+            statistics={},
+            continuations={
+                need.request: continue_texts(LocalTextModel(target), memorised.texts, need.request)
+                for need in needs_of(settings)
+            },
+        )
+        ids = [str(row) for row in range(len(memorised.texts))]
+        table = score_rows(ids, evidence, settings).table.to_pandas()
+        for (detector, setting), rows in table.groupby(["detector", "setting"], sort=False):
+            found[target.name, detector, setting] = rows["score"].to_numpy()
+    return found
+
+
+def test_a_model_that_learned_by_heart_is_found_and_the_one_before_is_not(scored, memorised):
+    labels = np.array(memorised.labels)
+    for (model, detector, setting), scores in scored.items():
+        auc = roc_auc_score(labels, scores)
+        if model == "after":
+            assert auc >= 0.95, (detector, setting, auc)
+            assert scores[labels].mean() > scores[~labels].mean()
+        else:
+            assert 0.2 <= auc <= 0.8, (detector, setting, auc)
+
+
+def test_decisions_of_the_papers_are_exact_here(scored, memorised):
+    """A token sort ratio of 80, and Dong et al.'s share of 0.01, as decisions."""
+    labels = np.array(memorised.labels)
+    correct = next(
+        scores for key, scores in scored.items() if key[0] == "after" and "correct" in key[2]
+    )
+    assert (correct[labels] == 1).mean() >= 0.9
+    assert (correct[~labels] == 0).all()
+    near = next(scores for key, scores in scored.items() if key[:2] == ("after", "cdd"))
+    assert (near[labels] > 0.01).all()

@@ -1,0 +1,161 @@
+"""Beginnings, and what is asked of a model."""
+
+from decimal import Decimal
+
+import pytest
+
+from detect.generation.beginning import Beginning, Division, divide
+from detect.generation.continuations import (
+    ContinuationRequest,
+    Continued,
+    continue_texts,
+    read_continuations,
+    write_continuations,
+)
+from detect.targets.local import LocalTextModel
+from detect.targets.text_model import Completion
+from inject.errors import InputError
+from tests.conftest import make_texts
+from tests.detect.models import random_target
+
+
+class Scribe:
+    """Answers with its own counter, and remembers what it was asked."""
+
+    name = "scribe"
+
+    def __init__(self):
+        self.asked = []
+
+    def complete(self, prompts, sampling, *, progress=None):
+        self.asked.append((list(prompts), sampling))
+        return [
+            [
+                Completion(f" {prompt[-3:]} {number}", 5 if number == 0 else 0, 2)
+                for number in range(sampling.samples)
+            ]
+            for prompt in prompts
+        ]
+
+    def answer(self, questions, sampling, *, progress=None):
+        return self.complete([f"Q:{one}" for one in questions], sampling)
+
+
+@pytest.mark.parametrize(
+    ("unit", "amount", "beginning", "rest"),
+    [
+        ("share", "0.5", "One  two", "\nthree four five "),
+        ("share", "0.8", "One  two\nthree four", " five "),
+        ("words", "1", "One", "  two\nthree four five "),
+        ("words", "4", "One  two\nthree four", " five "),
+    ],
+)
+def test_a_text_is_divided_between_words_and_nothing_is_lost(unit, amount, beginning, rest):
+    text = "One  two\nthree four five "
+    found = divide(text, Beginning(unit, Decimal(amount)), None)
+    assert found == Division(beginning, rest, None)
+    assert found.beginning + found.rest == text
+
+
+def test_the_share_is_exact():
+    # 0.29 · 100 is 28.999… in floats.
+    found = divide(" ".join(["w"] * 100), Beginning("share", Decimal("0.29")), None)
+    assert found.beginning.count("w") == 29
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty text"),
+        (" \n", "empty text"),
+        ("one", "1 words are too few to divide at share 0.5"),
+        ("夜深了村里的人都睡了", "1 words are too few"),
+    ],
+)
+def test_what_cannot_be_divided_says_why(text, reason):
+    assert reason in divide(text, Beginning(), None)
+    (found,) = continue_texts(Scribe(), [text], ContinuationRequest())
+    assert (found.texts, found.tokens_out) == ((), 0)
+    assert reason in found.reason
+
+
+def test_after_tokens_the_rest_is_as_many_tokens(tiny_tokenizer):
+    """Duarte et al. 2024: a prefix of 32 or 50 tokens and a suffix of the same length."""
+    model = LocalTextModel(random_target("llama", tiny_tokenizer))
+    text = make_texts(1, words=30)[0]
+    ids = tiny_tokenizer(text)["input_ids"]
+    request = ContinuationRequest(beginning=Beginning("tokens", Decimal(8)))
+    (found,) = continue_texts(model, [text], request)
+    assert tiny_tokenizer(found.beginning)["input_ids"] == ids[:8]
+    assert found.beginning + found.rest == tiny_tokenizer.decode(ids[:16])
+    assert 0 < found.tokens_out <= 8
+    (short,) = continue_texts(model, ["the river"], request)
+    assert "fewer than twice 8" in short.reason
+    with pytest.raises(InputError, match="needs the model's tokenizer"):
+        continue_texts(Scribe(), [text], request)
+
+
+def test_a_continuation_may_be_as_long_as_the_rest(tiny_tokenizer):
+    model = LocalTextModel(random_target("llama", tiny_tokenizer))
+    short, long = make_texts(1, words=10)[0], make_texts(1, words=60)[0]
+    found = continue_texts(model, [short, long], ContinuationRequest())
+    lengths = [len(tiny_tokenizer(one.rest)["input_ids"]) for one in found]
+    for one, length in zip(found, lengths, strict=True):
+        assert length < one.tokens_out <= length + 24
+    scribe = Scribe()
+    continue_texts(scribe, [short, long], ContinuationRequest(max_tokens=40))
+    assert sorted(sampling.max_tokens for _, sampling in scribe.asked) == [32, 40]
+
+
+def test_results_are_in_the_order_of_the_texts_and_equal_texts_are_asked_once():
+    scribe = Scribe()
+    texts = ["a b", "", "c d e f", "a b", *make_texts(300, words=6)]
+    request = ContinuationRequest(samples=2, temperature=1.0, top_k=7, seed=3)
+    seen = []
+    found = continue_texts(
+        scribe, texts, request, progress=lambda done, total: seen.append((done, total))
+    )
+    assert found[0] == found[3] == Continued("a", " b", (" a 0", " a 1"), 5, 4)
+    assert [one.reason is None for one in found[:4]] == [True, False, True, True]
+    asked = [prompt for prompts, _ in scribe.asked for prompt in prompts]
+    assert asked.count("a") == 1
+    assert seen[-1] == (303, 303)
+    sampling = scribe.asked[0][1]
+    assert (sampling.samples, sampling.temperature, sampling.top_k, sampling.seed) == (2, 1.0, 7, 3)
+
+
+def test_an_instruction_makes_a_question():
+    scribe = Scribe()
+    continue_texts(scribe, ["a b"], ContinuationRequest(instruction="Complete this:"))
+    assert scribe.asked[0][0] == ["Q:Complete this: a"]
+
+
+def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
+    class Mortal(Scribe):
+        def complete(self, prompts, sampling, *, progress=None):
+            if len(self.asked) == 2:
+                raise KeyboardInterrupt
+            return super().complete(prompts, sampling)
+
+    texts = make_texts(300, words=6)
+    request = ContinuationRequest(samples=2, temperature=1.0)
+    whole = continue_texts(Scribe(), texts, request)
+    mortal, again = Mortal(), Scribe()
+    with pytest.raises(KeyboardInterrupt):
+        continue_texts(mortal, texts, request, answers=tmp_path / "answers")
+    assert continue_texts(again, texts, request, answers=tmp_path / "answers") == whole
+    asked = [
+        (prompt, sampling.max_tokens)
+        for prompts, sampling in mortal.asked + again.asked
+        for prompt in prompts
+    ]
+    assert len(asked) == len(set(asked))
+    other = ContinuationRequest(samples=2, temperature=1.0, seed=1)
+    continue_texts(third := Scribe(), texts, other, answers=tmp_path / "answers")
+    assert len(third.asked) == len(mortal.asked + again.asked)
+
+
+def test_the_file_holds_what_was_written(tmp_path):
+    rows = [Continued("a", " b", ("c", "d"), 3, 4), Continued("", "", (), reason="empty text")]
+    write_continuations(tmp_path, ["x", "y"], rows)
+    assert read_continuations(tmp_path) == {"x": rows[0], "y": rows[1]}

@@ -1,0 +1,216 @@
+"""Held-out rows against their definition, by brute force."""
+
+import random
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.errors import InputError
+from inject.examples.example import Example, example_id
+from inject.examples.held_out import HeldOutRequest, draw_held_out
+from inject.examples.membership import split_members
+from inject.examples.pool import PoolRequest, usable_rows
+from tests.inject.examples.test_membership import POOLS, assert_binomial, pool
+
+ALPHABETS = ("abcdefghij", "абвгдежзик", "αβγδεζηθικ", "天地玄黃宇宙洪荒日月")
+
+
+def texts_of(count, *, alphabet, seed, alike=0.0):
+    """Texts of ten invented words; some repeat another one but for a word."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(count):
+        if found and draw.random() < alike:
+            words = draw.choice(found).split(" ")
+            words[-1] = "".join(draw.choices(alphabet, k=5))
+        else:
+            words = ["".join(draw.choices(alphabet, k=5)) for _ in range(10)]
+        found.append(" ".join(words))
+    return found
+
+
+def dataset(name, sizes, *, alphabet=ALPHABETS[0], seed=0, alike=0.0, strata=3):
+    """Rows in groups of the given sizes."""
+    texts = iter(texts_of(sum(sizes), alphabet=alphabet, seed=seed, alike=alike))
+    rows = []
+    for number, size in enumerate(sizes):
+        for row in range(size):
+            text = next(texts)
+            name_of = example_id(text)
+            rows.append(
+                Example(
+                    example_id=name_of,
+                    dataset=name,
+                    source_id=f"{number}-{row}",
+                    group=f"g{number}" if size > 1 else name_of,
+                    stratum=f"s{number % strata}",
+                    text=text,
+                )
+            )
+    return list({row.example_id: row for row in rows}.values())
+
+
+def grams(text):
+    """Word 3-grams, written down once more: words are runs of letters, or single ideographs."""
+    words = re.findall(r"[一-鿿]|[^\W_]+", text.lower())
+    return {tuple(words[at : at + 3]) for at in range(max(1, len(words) - 2))}
+
+
+def similarity(one, other):
+    first, second = grams(one), grams(other)
+    return len(first & second) / len(first | second)
+
+
+def drawn(datasets, wanted, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratify=True):
+    requests = [
+        PoolRequest(examples=rows, members=sides[0], nonmembers=sides[1], stratify=stratify)
+        for rows in datasets
+    ]
+    usable = usable_rows(requests, near_duplicate=near_duplicate, seed=seed)
+    scored = [
+        row for one in usable for row in split_members(one, tune_share=0.25, seed=seed).examples
+    ]
+    held_out = draw_held_out(
+        [
+            HeldOutRequest(dataset=rows[0].dataset, rows=rows, wanted=number, stratify=stratify)
+            for rows, number in zip(datasets, wanted, strict=True)
+        ],
+        scored,
+        near_duplicate=near_duplicate,
+        seed=seed,
+    )
+    return scored, held_out
+
+
+@given(
+    sizes=st.lists(st.integers(1, 3), min_size=25, max_size=40),
+    other=st.lists(st.integers(1, 2), min_size=20, max_size=30),
+    alphabet=st.sampled_from(ALPHABETS),
+    alike=st.sampled_from([0.0, 0.15]),
+    seed=st.integers(0, 2**32),
+    wanted=st.tuples(st.integers(0, 5), st.integers(0, 4)),
+    stratify=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_held_out_rows_stand_apart_from_every_scored_row(
+    sizes, other, alphabet, alike, seed, wanted, stratify
+):
+    datasets = [
+        dataset("one", sizes, alphabet=alphabet, seed=seed, alike=alike),
+        dataset("two", other, alphabet=alphabet, seed=seed + 1, alike=alike),
+    ]
+    try:
+        scored, held_out = drawn(datasets, wanted, seed=seed, stratify=stratify)
+    except InputError:
+        return  # Too few rows are left; another test looks at the error.
+    assert [len(rows) for rows in held_out] == list(wanted)
+    every = [row for rows in held_out for row in rows]
+    assert {(row.side, row.split) for row in every} <= {("nonmember", "tune")}
+    assert len({row.example_id for row in every}) == len(every)
+    on_a_side = {(row.dataset, row.group) for row in scored}
+    assert not on_a_side & {(row.dataset, row.group) for row in every}
+    assert not {row.text for row in scored} & {row.text for row in every}
+    for place, row in enumerate(every):
+        apart = [
+            one
+            for one in (*scored, *every[:place])
+            if (one.dataset, one.group) != (row.dataset, row.group)
+        ]
+        assert all(similarity(row.text, one.text) < 0.7 for one in apart)
+
+
+def test_equal_texts_of_two_datasets_are_held_out_once_even_where_nothing_is_compared():
+    rows = dataset("one", [1] * 12)
+    twins = [
+        Example(
+            example_id=row.example_id,
+            dataset="two",
+            source_id=row.source_id,
+            group=row.group,
+            text=row.text,
+        )
+        for row in rows
+    ]
+    requests = [
+        HeldOutRequest(dataset="one", rows=rows, wanted=3),
+        HeldOutRequest(dataset="two", rows=twins, wanted=3),
+    ]
+    held_out = draw_held_out(requests, rows[:2], near_duplicate=None, seed=3)
+    names = [row.example_id for part in held_out for row in part]
+    assert len(set(names)) == len(names) == 6
+    assert not {row.example_id for row in rows[:2]} & set(names)
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_each_row_that_is_left_has_the_same_chance_and_strata_their_share(name):
+    rows = pool(POOLS[name])
+    scored = [row for row in rows if int(row.source_id.split("-")[1]) % 4 == 0]
+    taken = {row.group for row in scored}
+    free = [row for row in rows if row.group not in taken]
+    if not free:
+        free, scored = rows, []
+    wanted = max(1, round(0.3 * len(free)))
+    sizes = Counter(row.stratum for row in free)
+    counts = Counter({row.example_id: 0 for row in free})
+    seeds = 400
+    for seed in range(seeds):
+        request = HeldOutRequest(dataset="toy", rows=rows, wanted=wanted)
+        [found] = draw_held_out([request], scored, near_duplicate=None, seed=seed)
+        assert len({row.example_id for row in found}) == wanted
+        counts.update(row.example_id for row in found)
+        inside = Counter(row.stratum for row in found)
+        assert all(
+            abs(inside[stratum] - wanted * size / len(free)) < 1 for stratum, size in sizes.items()
+        )
+    assert_binomial(counts.values(), seeds, wanted / len(free))
+
+
+def test_the_order_of_the_rows_in_the_file_decides_nothing():
+    rows = dataset("one", [1, 2, 3] * 12, seed=4, alike=0.1)
+    scored, [found] = drawn([rows], [6])
+    again_scored, [again] = drawn([rows[::-1]], [6])
+    assert [row.example_id for row in found] == [row.example_id for row in again]
+    assert {row.example_id for row in scored} == {row.example_id for row in again_scored}
+
+
+def test_more_rows_are_compared_where_near_duplicates_leave_too_few():
+    # Four rows in five are copies of one another but for a word: 4 x the wanted rows do not do.
+    texts = texts_of(60, alphabet=ALPHABETS[0], seed=2)
+    copies = [f"{texts[0].rsplit(' ', 1)[0]} copy{number}" for number in range(200)]
+    rows = [
+        Example(
+            example_id=example_id(text),
+            dataset="one",
+            source_id=str(number),
+            group=example_id(text),
+            text=text,
+        )
+        for number, text in enumerate([*texts, *copies])
+    ]
+    [found] = draw_held_out(
+        [HeldOutRequest(dataset="one", rows=rows, wanted=40)], [], near_duplicate=0.7, seed=0
+    )
+    assert len(found) == 40
+    assert sum("copy" in row.text for row in found) <= 1
+
+
+def test_too_few_rows_say_how_many_there_are():
+    rows = dataset("one", [1] * 12)
+    with pytest.raises(InputError) as caught:
+        drawn([rows], [5])
+    text = str(caught.value)
+    assert "5 held-out rows asked for, but only 3 rows can be held out" in text
+    assert "of 12 usable rows 9 are members or non-members" in text
+    assert caught.value.where == "contaminants.one.held_out"
+    assert caught.value.allowed == "0 to 3"
+    drawn([rows], [3])
+
+
+def test_members_of_a_group_are_held_out_only_as_a_group_apart():
+    rows = dataset("one", [8] * 6, strata=1)
+    scored, [found] = drawn([rows], [10], sides=(3, 3), near_duplicate=None)
+    assert len({row.group for row in scored}) + len({row.group for row in found}) <= 6
+    assert not {row.group for row in scored} & {row.group for row in found}

@@ -1,0 +1,416 @@
+"""The client against a server that misbehaves: what is asked again, given up, and kept."""
+
+import asyncio
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import traceback
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from inject.errors import InputError
+from inject.server.address import Patience, Server
+from inject.server.client import Cost, ServerClient
+from inject.server.request import TextRequest
+from tests.stub_server import Answer, echo, prompt_of, refused, stub_server, text
+
+QUICK = Patience(connect=1, reply=1, tries=3, first_wait=0.01, longest_wait=0.03, limited=0.5)
+
+
+def jitter() -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=0))
+
+
+def client(url: str, cache: Path | None = None, *, patience: Patience = QUICK, **more):
+    server = Server(**{"base_url": url, "model": "m", "patience": patience, **more})
+    return closing(ServerClient(server, cache=cache, jitter=jitter()))
+
+
+def asked(*prompts: str) -> list[TextRequest]:
+    return [TextRequest(prompt=one, max_tokens=5, seed=7) for one in prompts]
+
+
+@pytest.mark.parametrize(
+    ("api", "path"), [("completions", "/v1/completions"), ("chat", "/v1/chat/completions")]
+)
+def test_everything_that_is_set_is_sent(monkeypatch, api, path):
+    monkeypatch.setenv("MY_KEY", "secret-key")
+    request = TextRequest(
+        prompt="Please.", max_tokens=9, temperature=0.3, top_p=0.9, top_k=4, stop=("\n",), seed=5
+    )
+    with stub_server() as stub, client(stub.url, api=api, api_key_variable="MY_KEY") as one:
+        assert one.ask([request])[0].text == "said Please. 5"
+        assert one.cost == Cost(asked=1, tokens_in=3, tokens_out=2)
+    [sent] = stub.received
+    assert (sent["path"], sent["key"]) == (path, "Bearer secret-key")
+    assert {"model": "m", "max_tokens": 9, "temperature": 0.3, "seed": 5}.items() <= sent.items()
+    assert (sent["top_p"], sent["top_k"], sent["stop"]) == (0.9, 4, ["\n"])
+    assert prompt_of(sent) == "Please."
+
+
+def test_replies_keep_their_order_and_equal_requests_are_asked_once():
+    seen: list[tuple[int, int]] = []
+
+    def behaviour(number, body):
+        return text(f"to {prompt_of(body)}", after=0.05 if prompt_of(body) == "p0" else 0.0)
+
+    prompts = [f"p{number % 5}" for number in range(12)]
+    with stub_server(behaviour) as stub, client(stub.url) as one:
+        found = one.ask(asked(*prompts), progress=lambda done, total: seen.append((done, total)))
+    assert [reply.text for reply in found] == [f"to {prompt}" for prompt in prompts]
+    assert len(stub.received) == 5
+    assert seen[0] == (0, 12)
+    assert seen[-1] == (12, 12)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_no_more_requests_are_in_flight_than_allowed(concurrency):
+    def behaviour(number, body):
+        return text("x", after=0.05)
+
+    with stub_server(behaviour) as stub, client(stub.url, concurrency=concurrency) as one:
+        one.ask(asked(*map(str, range(9))))
+    assert stub.most_in_flight == concurrency
+
+
+PASSING = {
+    "500": refused(500, "a hiccup"),
+    "503": refused(503, "busy", headers={"Retry-After": "0"}),
+    "429 without a time": refused(429, "slow down"),
+    "429 with Retry-After": refused(429, "slow down", headers={"Retry-After": "0.05"}),
+    "no JSON": Answer(content=b"<html>"),
+    "JSON cut short": Answer(content=b'{"choices": [{"text": "hal'),
+    "fewer bytes than announced": Answer(content=b'{"choices": []}', cut=4),
+    "no choices": Answer(content=b'{"choices": []}'),
+    "null text": Answer(content=b'{"choices": [{"text": null, "message": {"content": null}}]}'),
+    "a list": Answer(content=b"[1]"),
+    "too late": text("late", after=1.5),
+    "byte by byte": text("late", every=0.2),
+}
+
+
+@pytest.mark.parametrize("api", ["completions", "chat"])
+@pytest.mark.parametrize("first", PASSING.values(), ids=PASSING)
+def test_what_passes_is_asked_again(first, api, tmp_path):
+    with (
+        stub_server(lambda number, body: first if number == 0 else text("fine")) as stub,
+        client(stub.url, tmp_path / "replies", api=api) as one,
+    ):
+        assert one.ask(asked("p"))[0].text == "fine"
+        assert len(stub.received) == 2
+        assert one.ask(asked("p"))[0].text == "fine"
+        assert len(stub.received) == 2
+
+
+LASTING = {
+    "500": (refused(500, "a hiccup"), "500: .*a hiccup.*, 3 times", 3),
+    "JSON cut short": (Answer(content=b'{"choices": [{"te'), "no whole JSON, 3 times", 3),
+    "not UTF-8": (Answer(content=b'{"a": "\xff"}'), "no whole JSON, 3 times", 3),
+    "no choices": (Answer(content=b'{"choices": []}'), "holds no choices, 3 times", 3),
+    "an error of status 200": (
+        Answer(content=b'{"error": {"message": "overloaded"}}'),
+        "no choices: overloaded",
+        3,
+    ),
+    "null text": (
+        Answer(content=b'{"choices": [{"text": null, "finish_reason": "content_filter"}]}'),
+        r"no text \(finish reason: content_filter\), 3 times",
+        3,
+    ),
+    "too late": (text("late", after=1.2), "no reply within 1 seconds, 3 times", 3),
+    "429 for ever": (refused(429, "slow down"), "refused everything for .* seconds", None),
+    "429 till tomorrow": (
+        refused(429, "slow down", headers={"Retry-After": "86400"}),
+        "asks to wait for 86400 seconds",
+        1,
+    ),
+    "no quota": (refused(429, "pay first", code="insufficient_quota"), "429: .*pay first", 1),
+    "400": (refused(400, "unknown parameter top_k"), "400: .*unknown parameter top_k", 1),
+    "401": (refused(401, "wrong key"), "401: .*wrong key.*--api-key-variable", 1),
+    "404": (refused(404, "no such model"), "404: .*no such model.*knows the model", 1),
+    "501": (refused(501, "not here"), "501: .*not here", 1),
+    "template": (refused(500, "no chat_template is set"), "chat_template.*by completions", 1),
+}
+
+
+@pytest.mark.parametrize(("answer", "message", "tries"), LASTING.values(), ids=LASTING)
+def test_what_lasts_is_given_up_with_its_reason(answer, message, tries):
+    with (
+        stub_server(lambda number, body: answer) as stub,
+        client(stub.url) as one,
+        pytest.raises(InputError, match=message) as found,
+    ):
+        one.ask(asked("p"))
+    assert found.value.where == stub.url
+    assert len(stub.received) == tries if tries else len(stub.received) > 3
+
+
+def test_a_500_of_chat_says_that_a_chat_template_may_be_missing():
+    with (
+        stub_server(lambda number, body: refused(500, "Internal Server Error")) as stub,
+        client(stub.url, api="chat") as one,
+        pytest.raises(InputError, match="without a chat template is asked by completions"),
+    ):
+        one.ask(asked("p"))
+
+
+def test_a_refused_connection_is_found_out_at_once():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    patient = Patience(tries=50, first_wait=0.01)
+    started = time.monotonic()
+    with (
+        client(url, patience=patient) as one,
+        pytest.raises(InputError, match=r"no connection \(.*See that it runs"),
+    ):
+        one.ask(asked("p", "q"))
+    assert time.monotonic() - started < 5
+
+
+def test_the_time_that_a_rate_limit_asks_for_is_kept_by_all_requests():
+    def behaviour(number, body):
+        if number == 0:
+            return refused(429, headers={"Retry-After": "0.4"})
+        return text("x")
+
+    with stub_server(behaviour) as stub, client(stub.url, concurrency=1) as one:
+        one.ask(asked("a", "b", "c"))
+    first, *others = [sent["time"] for sent in stub.received]
+    assert len(others) == 3
+    assert min(others) - first >= 0.39
+
+
+def test_a_limit_that_is_used_up_is_waited_for_before_it_refuses():
+    used = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "300ms"}
+    with (
+        stub_server(lambda number, body: text("x", headers=used if number == 0 else {})) as stub,
+        client(stub.url, concurrency=1) as one,
+    ):
+        one.ask(asked("a", "b"))
+    first, second = (sent["time"] for sent in stub.received)
+    assert second - first >= 0.29
+
+
+def test_a_limit_that_lets_some_through_is_no_failure():
+    """Ten requests share two a moment: each is refused more often than `tries`."""
+
+    def behaviour(number, body):
+        return text("x") if number % 5 == 4 else refused(429, headers={"retry-after-ms": "10"})
+
+    with stub_server(behaviour) as stub, client(stub.url, concurrency=10) as one:
+        assert len(one.ask(asked(*map(str, range(10))))) == 10
+    assert len(stub.received) == 50
+
+
+def test_a_rerun_asks_nothing_and_what_came_before_an_error_is_kept(tmp_path):
+    cache = tmp_path / "replies.sqlite"
+
+    def behaviour(number, body):
+        return refused(400, "no") if prompt_of(body) == "bad" else echo(number, body)
+
+    with stub_server(behaviour) as stub:
+        with client(stub.url, cache, concurrency=1) as one:
+            with pytest.raises(InputError, match="400"):
+                one.ask(asked("a", "b", "bad", "c"))
+            assert len(stub.received) == 3
+        with client(stub.url, cache) as one:
+            estimate = one.estimate(asked("a", "b", "c", "c"))
+            assert (estimate.requests, estimate.kept, estimate.tokens_out) == (3, 2, 5)
+            found = one.ask(asked("a", "b", "c"))
+            assert [reply.text for reply in found] == ["said a 7", "said b 7", "said c 7"]
+            assert one.cost._replace(tokens_in=0, tokens_out=0) == Cost(asked=1, kept=2)
+        assert len(stub.received) == 4
+    with client(stub.url, cache) as one:  # the server is gone
+        assert one.ask(asked("a", "b", "c")) == found
+        assert one.cost == Cost(kept=3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "q"}, {"max_tokens": 6}, {"temperature": 0.5}, {"top_p": 0.5}, {"top_k": 3},
+        {"stop": ("x",)}, {"seed": 8}, {"sample": 1}, {"top_log_probabilities": 2},
+    ],
+)  # fmt: skip
+def test_a_request_that_differs_in_anything_is_asked(change, tmp_path):
+    base = {"prompt": "p", "max_tokens": 5, "seed": 7}
+    with stub_server() as stub, client(stub.url, tmp_path / "r") as one:
+        one.ask([TextRequest(**base)])
+        one.ask([TextRequest(**{**base, **change})])
+    assert len(stub.received) == 2
+
+
+@pytest.mark.parametrize("change", [{"model": "n"}, {"api": "chat"}, {"base_url": "other"}])
+def test_another_model_form_or_address_is_asked(change, tmp_path):
+    with stub_server() as stub, stub_server() as other:
+        if "base_url" in change:
+            change = {"base_url": other.url}
+        for more in ({}, change):
+            with client(stub.url, tmp_path / "r", **more) as one:
+                one.ask(asked("p"))
+    assert len(stub.received) + len(other.received) == 2
+
+
+@pytest.mark.parametrize("change", [{"concurrency": 2}, {"patience": Patience()}])
+def test_how_it_is_asked_names_no_reply(change, tmp_path):
+    with stub_server() as stub:
+        for more in ({}, change):
+            with client(stub.url, tmp_path / "r", **more) as one:
+                one.ask(asked("p"))
+    assert len(stub.received) == 1
+
+
+def test_the_first_reply_stays_though_the_server_changes_its_answers(tmp_path):
+    with (
+        stub_server(lambda number, body: text(f"answer {number}")) as stub,
+        client(stub.url, tmp_path / "r") as one,
+        client(stub.url, tmp_path / "r") as other,
+    ):
+        assert one.ask(asked("p"))[0].text == "answer 0"
+        assert other.ask(asked("p"))[0].text == "answer 0"
+        assert len(stub.received) == 1
+
+
+def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
+    with stub_server(lambda number, body: text("x", model="other", usage={})) as stub:
+        for _ in range(2):
+            with client(stub.url, tmp_path / "r") as one:
+                one.ask(asked("p"))
+                named, *rest = one.notes()
+                assert "'m' and answered as 'other'" in named
+    assert rest == []
+    uncounted = text("x", model="m@main", usage={})
+    with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as one:
+        one.ask(asked("p"))
+        assert one.notes() == (
+            "1 of 1 replies did not say how many tokens they took; the count of tokens is too "
+            "low by theirs",
+        )
+
+
+KEYS = ["secret-key", "sk-proj-AbCdEf123456GhIjKl"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("form", ["{key}", "got {key}!", "Bearer {key}", "?api_key={key}"])
+def test_a_refusal_that_repeats_the_key_does_not_show_it(monkeypatch, key, form):
+    monkeypatch.setenv("MY_KEY", key)
+    with (
+        stub_server(lambda number, body: refused(401, form.format(key=key))) as stub,
+        client(stub.url, api_key_variable="MY_KEY") as one,
+        pytest.raises(InputError, match="401") as caught,
+    ):
+        one.ask(asked("p"))
+    assert stub.received[0]["key"] == f"Bearer {key}"
+    shown = "".join(traceback.format_exception(caught.value))
+    assert key not in shown
+    assert "***" in shown
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_reply_that_repeats_the_key_is_kept_without_it(monkeypatch, key, tmp_path):
+    monkeypatch.setenv("MY_KEY", key)
+    with (
+        stub_server(lambda number, body: text(f"I know {key}.", model=f"m {key}")) as stub,
+        client(stub.url, tmp_path / "r", api_key_variable="MY_KEY") as one,
+    ):
+        [reply] = one.ask(asked("p"))
+        assert (reply.text, reply.model) == ("I know ***.", "m ***")
+        assert one.ask(asked("p")) == [reply]
+        assert not any(key in note for note in one.notes())
+        files = list(tmp_path.iterdir())
+        assert len(files) > 1  # the log of what is written is beside it
+        assert not any(key.encode() in file.read_bytes() for file in files)
+
+
+def test_neither_prompts_nor_headers_are_in_the_file_and_others_cannot_read_it(tmp_path):
+    path = tmp_path / "r"
+    with stub_server(lambda number, body: text("x")) as stub, client(stub.url, path) as one:
+        one.ask(asked("a prompt that is protected"))
+    content = path.read_bytes()
+    assert b"protected" not in content
+    assert b"Bearer" not in content
+    assert path.stat().st_mode & 0o077 == 0
+    assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_texts_without_a_form_in_utf_8_and_empty_replies():
+    odd = b'{"choices": [{"text": "a\\ud800b"}], "usage": {"prompt_tokens": true}}'
+    with stub_server(lambda number, body: Answer(content=odd)) as stub, client(stub.url) as one:
+        [reply] = one.ask([TextRequest(prompt="x\ud800y", max_tokens=1)])
+        assert (reply.text, reply.tokens_in) == ("a?b", None)
+        assert prompt_of(stub.received[0]) == "x?y"
+    with stub_server(lambda number, body: text("")) as stub, client(stub.url) as one:
+        assert one.ask(asked("p"))[0].text == ""
+        assert one.ask([]) == []
+
+
+def test_a_callers_own_loop_is_no_hindrance():
+    """A notebook's cells run inside a loop."""
+
+    async def cell() -> str:
+        with stub_server() as stub, client(stub.url) as one:
+            return one.ask(asked("p"))[0].text
+
+    assert asyncio.run(cell()) == "said p 7"
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+import numpy as np
+from inject.server.address import Server
+from inject.server.client import ServerClient
+from inject.server.request import TextRequest
+url, cache, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+client = ServerClient(
+    Server(base_url=url, model="m", concurrency=4), cache=cache, jitter=np.random.default_rng(0)
+)
+asked = [TextRequest(prompt=str(number), max_tokens=5) for number in range(count)]
+print("\\n".join(reply.text for reply in client.ask(asked)))
+"""
+
+
+def process(url: str, cache: Path, count: int) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", PROCESS, url, str(cache), str(count)]
+    root = str(Path(__file__).resolve().parents[3])
+    environment = {**os.environ, "PYTHONPATH": root}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+@pytest.mark.slow
+def test_processes_share_the_file_and_agree(tmp_path):
+    """A server that never says the same twice: all processes have the replies that came first."""
+    with stub_server(lambda number, body: text(f"answer {number}", after=0.02)) as stub:
+        running = [process(stub.url, tmp_path / "r", 40) for _ in range(3)]
+        said = [one.communicate(timeout=60)[0] for one in running]
+    assert [one.returncode for one in running] == [0, 0, 0]
+    assert len(said[0].split("\n")) == 41
+    assert said[0] == said[1] == said[2]
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_where_it_was(tmp_path):
+    count, slow = 40, 0.1
+    with stub_server(lambda number, body: text(prompt_of(body), after=slow)) as stub:
+        running = process(stub.url, tmp_path / "r", count)
+        while len(stub.received) < 16:
+            assert running.poll() is None
+            time.sleep(0.01)
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+        time.sleep(2 * slow)
+        before = len(stub.received)
+        again = process(stub.url, tmp_path / "r", count)
+        assert again.communicate(timeout=60)[0].split() == [str(one) for one in range(count)]
+    # Four were in flight when it was killed; their replies went nowhere.
+    assert len(stub.received) - before <= count - (before - 4)

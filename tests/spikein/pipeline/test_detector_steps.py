@@ -1,0 +1,79 @@
+"""Which steps count as a detector's cost, and that what a step cost decides nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from spikein.config.load import read_experiment
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.pipeline.detector_steps import detector_steps, scored_models
+from spikein.pipeline.graph import Graph
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, read_cost, write_cost
+from tests.spikein.tiny import write_tiny
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory) -> ExperimentGraph:
+    path = write_tiny(tmp_path_factory.mktemp("steps"))
+    overrides = [
+        "twins={clean: true, retrained: 0.5, shadows: 2}",
+        "detect.detectors=[loss, zlib, lowercase, reference, lira, dc_pdd, blind]",
+        "train.checkpoints={every: 10}",
+    ]
+    return build_graph(read_experiment(path, overrides))
+
+
+def test_every_model_that_is_scored_is_there_with_its_scores(graph):
+    (node,) = graph.nodes
+    found = {one.scores.digest for one in scored_models(node)}
+    scores = {step.digest for step in graph.graph.steps if step.kind == "scores"}
+    assert found == scores
+    assert len(node.checkpoints) > 2, "the checkpoints on the way count, too"
+
+
+def test_the_detectors_of_a_model_read_what_its_scores_read(graph):
+    by_scores: dict[str, set[str]] = {}
+    for one in detector_steps(graph.nodes):
+        by_scores.setdefault(one.scores.digest, set()).update(s.digest for s in one.evidence)
+    for step in graph.graph.steps:
+        if step.kind != "scores":
+            continue
+        made = {
+            given.digest
+            for name, given in step.inputs.items()
+            if given.kind in ("statistics", "frequency")
+        }
+        assert made <= by_scores[step.digest]
+
+
+def test_a_detector_costs_what_nothing_but_detectors_needs(graph):
+    (node,) = graph.nodes
+    arm = {
+        one.detector: [step.kind for step in one.evidence]
+        for one in detector_steps(graph.nodes)
+        if one.scores is node.scores
+    }
+    assert arm["loss"] == arm["zlib"] == ["statistics"]
+    assert sorted(arm["lowercase"]) == ["statistics"] * 2
+    assert "blind" not in arm, "it looks at no model, and is scored once, beside the base model"
+    assert sorted(arm["dc_pdd"]) == ["frequency", "statistics"]
+    # Shadow models are trained for `lira` alone; the arm's own training and its controls are not.
+    assert arm["lira"].count("model") == 2
+    assert arm["lira"].count("statistics") == 3
+    assert not {"corpus", "tokenizer"} & set(arm["lira"])
+    own = {step.digest for one in detector_steps(graph.nodes) for step in one.evidence}
+    trained = [node.trained, node.twins.clean.trained, node.twins.retrained.trained]
+    assert own.isdisjoint(step.digest for step in trained)
+
+
+def test_what_a_step_cost_enters_no_digest(graph):
+    for step in Graph(goals=graph.graph.goals).steps:
+        if step.kind in ("statistics", "scores"):
+            assert COST_FILE in step.volatile, step.name
+
+
+def test_a_cost_is_read_as_it_was_written(tmp_path: Path):
+    assert read_cost(tmp_path) is None
+    cost = MeasuredCost(passes=3, tokens_in=40, tokens_out=7, scoring_seconds={"loss": 0.25})
+    write_cost(tmp_path, cost)
+    assert read_cost(tmp_path) == cost

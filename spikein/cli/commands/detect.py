@@ -157,6 +157,27 @@ def detect(
         bool,
         typer.Option("--trust-remote-code", help="Run the code that the model's repository holds."),
     ] = False,
+    benchmark: Annotated[
+        str | None,
+        typer.Option(
+            "--benchmark",
+            metavar="NAME",
+            help="What the rows are: [cyan]wikimia-32[/], [cyan]-64[/], [cyan]-128[/], "
+            "[cyan]-256[/], [cyan]mimir[/], [cyan]arxivtection[/], [cyan]rows[/]. They are "
+            "checked, and `blind` stands beside every number.",
+            show_default=False,
+        ),
+    ] = None,
+    compat: Annotated[
+        str | None,
+        typer.Option(
+            "--compat",
+            metavar="SUITE",
+            help="Also compute what a public suite does, beside ours: [cyan]mink++[/], "
+            "[cyan]mimir[/], [cyan]mia_llms_benchmark[/], [cyan]fast-mia[/].",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the table as one JSON object, and nothing else."),
@@ -176,6 +197,8 @@ def detect(
       spikein detect --model my/model --examples rows.jsonl --detectors loss,my_detector.py:score
 
       spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
+
+      spikein detect --model my/model --benchmark wikimia-64 --examples 64.jsonl --compat mink++
     """
     from detect.policy import ScoringPolicy
     from detect.score_file.request import DetectFileRequest
@@ -189,6 +212,8 @@ def detect(
         frequency=frequency,
         held_out=held_out,
         detectors=detectors,
+        benchmark=benchmark,
+        compat=compat,
         generate=generate,
         policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
         device=device,

@@ -6,6 +6,7 @@ from typing import cast
 
 from detect.choices.answers import ChoiceEvidence
 from detect.generation.continuations import ContinuationRequest, Continued
+from detect.gradients.norms import GradientNorms
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
@@ -85,6 +86,8 @@ class Evidence:
     """What the target wrote after the beginnings of the texts, by what it was asked."""
     choices: ChoiceEvidence | None = None
     """Answers to multiple-choice questions."""
+    gradients: Sequence[GradientNorms] | None = None
+    """Of the loss of each text under the target."""
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""

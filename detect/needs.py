@@ -241,6 +241,26 @@ class Choices(Need):
         return evidence.choices is not None
 
 
+@dataclass(frozen=True)
+class Gradients(Need):
+    """Norms of the gradient of each text's loss under the target."""
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.WEIGHTS
+
+    def __str__(self) -> str:
+        return "gradients"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the text forwards and backwards, which is some three plain passes."""
+        return NeedCost("a backward pass of the target")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the norms are there."""
+        return evidence.gradients is not None
+
+
 NEEDS: tuple[type[Need], ...] = (
     View,
     Reference,
@@ -251,6 +271,7 @@ NEEDS: tuple[type[Need], ...] = (
     Prefixed,
     Continuations,
     Choices,
+    Gradients,
 )
 """Every kind of need, in the order of messages."""
 

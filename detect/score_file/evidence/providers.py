@@ -12,6 +12,7 @@ from detect.needs import (
     Choices,
     Continuations,
     Frequency,
+    Gradients,
     HeldOut,
     Need,
     Prefixed,
@@ -23,10 +24,11 @@ from detect.needs import (
 from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
+from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
 from detect.score_file.evidence.prefixed import PREFIXED
-from detect.score_file.evidence.provider import Progress, Provider, Work
+from detect.score_file.evidence.provider import Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
 from detect.score_file.evidence.views import VIEWS
@@ -40,6 +42,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Prefixed: PREFIXED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
+    Gradients: GRADIENTS,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,
@@ -81,12 +84,9 @@ def check_needs(request: ScoringRequest, needs: Sequence[Need]) -> tuple[str, ..
     return tuple(notes)
 
 
-def read_evidence(
-    request: ScoringRequest, rows: LabelledRows, needs: Sequence[Need], on_progress: Progress
-) -> Evidence:
+def read_evidence(work: Work, needs: Sequence[Need]) -> Evidence:
     """Meet the needs."""
-    work = Work(request=request, rows=rows, on_progress=on_progress)
     for kind, provider in PROVIDERS.items():
         if asked := [need for need in needs if isinstance(need, kind)]:
             provider.meet(asked, work)
-    return Evidence(**{"texts": rows.texts, "statistics": {}, **work.fields})
+    return Evidence(**{"texts": work.rows.texts, "statistics": {}, **work.fields})

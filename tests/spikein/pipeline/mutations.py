@@ -67,7 +67,7 @@ SOURCES = {
     "hub": "[{{kind: hub, id: {folder}/local}}]",
 }
 TEXTS = "tokenizer corpus"
-ASKED = "statistics choices"
+ASKED = "statistics choices gradients"
 """What every model that is scored is asked for."""
 MODELS = f"model {ASKED} trajectory"
 ADDED = f"membership plan audit model {ASKED} scores results"
@@ -216,7 +216,9 @@ CASES: dict[str, Case] = {
     # How many rows are spiked decides nothing of which rows a file holds.
     "contaminants.members": case("examples", "contaminants.1.members=8"),
     "contaminants.nonmembers": case("examples", "contaminants.1.nonmembers=8"),
-    "contaminants.held_out": case("examples", "contaminants.1.held_out=2"),
+    "contaminants.held_out": case(
+        "examples choices scores shots statistics", "contaminants.1.held_out=2"
+    ),
     "contaminants.stratify": case("examples", "contaminants.1.stratify=false"),
     "contaminants.options": case("examples corpus", "contaminants.2.options={{first: 9}}"),
     "copies.fixed": case("plan", "copies.fixed=2", "copies={{fixed: 1}}"),
@@ -390,10 +392,10 @@ CASES: dict[str, Case] = {
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"
     ),
     "detect.tune_share": case("examples", "detect.tune_share=0.5"),
-    "detect.bos": case("statistics", "detect.bos=always"),
-    "detect.score_first": case("statistics", "detect.score_first=start_token"),
-    "detect.long": case("statistics", "detect.long=truncate"),
-    "detect.context": case("statistics", "detect.context=32"),
+    "detect.bos": case("statistics gradients", "detect.bos=always"),
+    "detect.score_first": case("statistics gradients", "detect.score_first=start_token"),
+    "detect.long": case("statistics gradients", "detect.long=truncate"),
+    "detect.context": case("statistics gradients", "detect.context=32"),
     "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
     # `loss` stays, so that there are scores either way.
@@ -402,6 +404,7 @@ CASES: dict[str, Case] = {
     "detect.dtype": case(f"{ASKED} accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),
     "detect.compile": unread("speed", "detect.compile=always"),
+    "detect.device_map": unread("where", "detect.device_map=auto"),
     "detect.device": unread(
         "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
     ),

@@ -13,6 +13,7 @@ from detect.needs import (
     Choices,
     Continuations,
     Frequency,
+    Gradients,
     HeldOut,
     Need,
     Prefixed,
@@ -26,6 +27,7 @@ from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
 from spikein.pipeline.steps.evidence.continuations import CONTINUATIONS, read_model_continuations
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
+from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
 from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
 from spikein.pipeline.steps.evidence.labels import read_labels
 from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
@@ -46,6 +48,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Prefixed: PREFIXED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
+    Gradients: GRADIENTS,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -60,6 +63,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Prefixed: read_prefixed,
     Continuations: read_model_continuations,
     Choices: read_choices,
+    Gradients: read_gradients,
 }
 
 

@@ -15,7 +15,7 @@ from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.artifact_parts import TEXTS
-from spikein.pipeline.steps.statistics import open_target
+from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 
 
@@ -55,7 +55,7 @@ def continuations_step(
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers"),
+        libraries=model_libraries(model, detect),
         code=(root(build),),
         reads={"examples": TEXTS},
         volatile=(COST_FILE,),

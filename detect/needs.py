@@ -215,6 +215,26 @@ class Prefixed(Need):
 
 
 @dataclass(frozen=True)
+class Tuned(Need):
+    """Token statistics of the text under the target tuned on held-out rows by low-rank adapters."""
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.WEIGHTS
+
+    def __str__(self) -> str:
+        return "target tuned on held-out rows"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The tuned target reads the text once."""
+        return NeedCost("tuned target (tuned for it)", 1)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the tuned model's statistics are there."""
+        return evidence.tuned is not None
+
+
+@dataclass(frozen=True)
 class Continuations(Need):
     """What the target writes after the beginning of each text."""
 
@@ -279,6 +299,26 @@ class Gradients(Need):
         return evidence.gradients is not None
 
 
+@dataclass(frozen=True)
+class NeighbourTexts(Need):
+    """Texts that differ from the text in one token, and how likely the target finds each."""
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+
+    def __str__(self) -> str:
+        return "neighbours"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads 25 neighbours, which a masked model proposes token by token."""
+        return NeedCost("target", 25)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the neighbours are there."""
+        return evidence.neighbours is not None
+
+
 NEEDS: tuple[type[Need], ...] = (
     View,
     InverseTemperature,
@@ -288,9 +328,11 @@ NEEDS: tuple[type[Need], ...] = (
     Shadows,
     HeldOut,
     Prefixed,
+    Tuned,
     Continuations,
     Choices,
     Gradients,
+    NeighbourTexts,
 )
 """Every kind of need, in the order of messages."""
 

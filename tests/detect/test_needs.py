@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from detect.choices.answers import ChoiceEvidence
+from detect.evidence import HeldOutRows, PrefixedStatistics
 from detect.needs import NEEDS, Continuations, HeldOut, InverseTemperature, Prefixed, View
 from detect.score_file.evidence import providers as of_files
 from detect.token_statistics import unscored
@@ -32,20 +33,37 @@ def test_evidence_meets_what_it_holds():
     assert InverseTemperature(2.0).met_by(evidence_of(tempered, unscored("empty text")))
     assert not InverseTemperature(0.5).met_by(evidence_of(tempered))
     assert met() == set()
+    shots = PrefixedStatistics(statistics=rows)
+    held_out = HeldOutRows(datasets=["one"], texts=["a text"], statistics=rows)
     choices = ChoiceEvidence(answers=[])
     found = met(
         reference=rows,
         frequency=small_frequency(),
         members=[True],
         shadows=[],
+        held_out=held_out,
+        prefixed={Prefixed().name: shots},
+        tuned=rows,
         continuations={Continuations().request: []},
         choices=choices,
         gradients=[],
+        neighbours=[],
     )
-    # Held-out rows and shots have tests of their own.
-    assert {type(need) for need in found} == set(NEEDS) - {
-        View,
-        InverseTemperature,
-        HeldOut,
-        Prefixed,
-    }
+    assert {type(need) for need in found} == set(NEEDS) - {View, InverseTemperature}
+
+
+def test_held_out_rows_hold_what_is_asked_of_them():
+    rows = [random_statistics(4)]
+
+    def met(need, **more):
+        held_out = HeldOutRows(datasets=["one"], texts=["a text"], statistics=rows, **more)
+        return need.met_by(evidence_of(*rows, held_out=held_out))
+
+    assert met(HeldOut())
+    assert not met(HeldOut(shadows=True))
+    assert met(HeldOut(shadows=True), shadows=[rows])
+    assert not met(HeldOut(reference=True))
+    assert met(HeldOut(reference=True), reference=rows)
+    assert not Prefixed(shots=2).met_by(
+        evidence_of(*rows, prefixed={Prefixed(shots=1).name: PrefixedStatistics(statistics=rows)})
+    )

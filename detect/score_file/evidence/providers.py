@@ -16,10 +16,12 @@ from detect.needs import (
     HeldOut,
     InverseTemperature,
     Need,
+    NeighbourTexts,
     Prefixed,
     Reference,
     Shadows,
     Sides,
+    Tuned,
     View,
 )
 from detect.score_file.evidence.choices import CHOICES
@@ -28,10 +30,12 @@ from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
+from detect.score_file.evidence.neighbours import NEIGHBOURS
 from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
+from detect.score_file.evidence.tuned import TUNED
 from detect.score_file.evidence.views import INVERSE_TEMPERATURES, VIEWS
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
@@ -42,9 +46,11 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     InverseTemperature: INVERSE_TEMPERATURES,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Tuned: TUNED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
     Gradients: GRADIENTS,
+    NeighbourTexts: NEIGHBOURS,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

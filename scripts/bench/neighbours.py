@@ -63,7 +63,9 @@ def measure(rounds: int, compile_mode: str) -> dict[str, Any]:
             action()
             if number:
                 times[name].append(time.perf_counter() - started)
-        print(f"round {number}: {({n: round(t[-1], 2) for n, t in times.items() if t})}", flush=True)
+        print(
+            f"round {number}: { ({n: round(t[-1], 2) for n, t in times.items() if t}) }", flush=True
+        )
     return {
         "neighbour_over_forward": ratio(times["neighbours"], times["bare"]),
         "forward_seconds": round(statistics.median(times["bare"]), 3),

@@ -81,8 +81,11 @@ def setting_aucs(
     for arm in arms:
         chosen = arm.test if split == "test" else ~arm.test
         scores = arm.scores[:, [arm.index[column] for column in grid]]
-        unscored += (~np.isfinite(scores[chosen])).sum(axis=0)
-        rows += int(chosen.sum())
+        # A row that no setting can score, such as a shot, says nothing against one of them.
+        scored = np.isfinite(scores[chosen])
+        counted = scored.any(axis=1)
+        unscored += (~scored[counted]).sum(axis=0)
+        rows += int(counted.sum())
         total, weight = np.zeros(len(grid)), np.zeros(len(grid))
         for dataset in sorted(set(arm.dataset[chosen])):
             here = chosen & (arm.dataset == dataset)

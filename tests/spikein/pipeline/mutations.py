@@ -217,7 +217,10 @@ CASES: dict[str, Case] = {
     # How many rows are spiked decides nothing of which rows a file holds.
     "contaminants.members": case("examples", "contaminants.1.members=8"),
     "contaminants.nonmembers": case("examples", "contaminants.1.nonmembers=8"),
-    "contaminants.held_out": case("examples scores shots statistics", "contaminants.1.held_out=2"),
+    # From 1 to 2, as the first row brings detectors along.
+    "contaminants.held_out": case(
+        "examples", "contaminants.1.held_out=2", "contaminants.1.held_out=1"
+    ),
     "contaminants.stratify": case("examples", "contaminants.1.stratify=false"),
     "contaminants.options": case("examples corpus", "contaminants.2.options={{first: 9}}"),
     "copies.fixed": case("plan", "copies.fixed=2", "copies={{fixed: 1}}"),

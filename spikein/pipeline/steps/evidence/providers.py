@@ -15,12 +15,14 @@ from detect.needs import (
     Frequency,
     Gradients,
     HeldOut,
+    InverseTemperature,
     Need,
     NeighbourTexts,
     Prefixed,
     Reference,
     Shadows,
     Sides,
+    Tuned,
     View,
 )
 from inject.examples.example import Example
@@ -36,18 +38,26 @@ from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
 from spikein.pipeline.steps.evidence.shadows import SHADOWS, read_shadows
-from spikein.pipeline.steps.evidence.views import VIEWS, read_views
+from spikein.pipeline.steps.evidence.tuned import TUNED, read_tuned
+from spikein.pipeline.steps.evidence.views import (
+    INVERSE_TEMPERATURES,
+    VIEWS,
+    read_inverse_temperatures,
+    read_views,
+)
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Reading
 
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     View: VIEWS,
+    InverseTemperature: INVERSE_TEMPERATURES,
     Reference: REFERENCE,
     Frequency: FREQUENCY,
     Sides: Provider[Sides](),
     Shadows: SHADOWS,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Tuned: TUNED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
     Gradients: GRADIENTS,
@@ -58,12 +68,14 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
 # them: an edit there makes the scores anew through the statistics, if those come out otherwise.
 READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     View: read_views,
+    InverseTemperature: read_inverse_temperatures,
     Reference: read_reference,
     Frequency: read_frequency,
     Sides: read_labels,
     Shadows: read_shadows,
     HeldOut: read_held_out_rows,
     Prefixed: read_prefixed,
+    Tuned: read_tuned,
     Continuations: read_model_continuations,
     Choices: read_choices,
     Gradients: read_gradients,

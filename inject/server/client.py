@@ -139,9 +139,9 @@ class ServerClient:
 
     def _is_taken(self, request: TextRequest, shows: Callable[[Reply], bool]) -> bool:
         try:
-            return all(
-                shows(reply) for some in self._arriving([("", request)]) for _, reply in some
-            )
+            [[(_, reply)]] = list(self._arriving([("", request)]))
+            self._count(reply=reply)
+            return shows(reply)
         except ServerRefusal as refusal:
             if refusal.status not in _NOT_UNDERSTOOD:
                 raise

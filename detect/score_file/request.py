@@ -58,6 +58,8 @@ class ScoringRequest(ScoringOptions):
     """Any file, folder or glob of texts, for `dc_pdd` and `tag_tab`."""
     detectors: str | Sequence[str] = "all"
     """`all`, `min_k:k=0.2,zlib`, or a list of such parts."""
+    compat: str | None = None
+    """A public suite (`detect.compat`) whose numbers are computed beside ours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,3 +69,5 @@ class DetectFileRequest(ScoringRequest):
     examples: str
     """A file, folder or glob of rows: `text` or `input`, optional `id`, `label`, `group`."""
     out: Path
+    benchmark: str | None = None
+    """The benchmark that the rows are (`detect.score_file.benchmarks`); None: rows of any kind."""

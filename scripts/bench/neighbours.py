@@ -63,7 +63,8 @@ def measure(rounds: int, compile_mode: str) -> dict[str, Any]:
             action()
             if number:
                 times[name].append(time.perf_counter() - started)
-        print(f"round {number}: {({n: round(t[-1], 2) for n, t in times.items() if t})}", flush=True)
+        latest = {name: round(times[name][-1], 2) for name in times if times[name]}
+        print(f"round {number}: {latest}", flush=True)
     return {
         "neighbour_over_forward": ratio(times["neighbours"], times["bare"]),
         "forward_seconds": round(statistics.median(times["bare"]), 3),

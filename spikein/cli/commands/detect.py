@@ -209,6 +209,27 @@ def detect(
         bool,
         typer.Option("--trust-remote-code", help="Run the code that the model's repository holds."),
     ] = False,
+    benchmark: Annotated[
+        str | None,
+        typer.Option(
+            "--benchmark",
+            metavar="NAME",
+            help="What the rows are: [cyan]wikimia-32[/], [cyan]-64[/], [cyan]-128[/], "
+            "[cyan]-256[/], [cyan]mimir[/], [cyan]arxivtection[/], [cyan]rows[/]. They are "
+            "checked, and `blind` stands beside every number.",
+            show_default=False,
+        ),
+    ] = None,
+    compat: Annotated[
+        str | None,
+        typer.Option(
+            "--compat",
+            metavar="SUITE",
+            help="Also compute what a public suite does, beside ours: [cyan]mink++[/], "
+            "[cyan]mimir[/], [cyan]mia_llms_benchmark[/], [cyan]fast-mia[/].",
+            show_default=False,
+        ),
+    ] = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -277,6 +298,8 @@ def detect(
 
       spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
 
+      spikein detect --model my/model --benchmark wikimia-64 --examples 64.jsonl --compat mink++
+
       spikein detect --server http://localhost:8000/v1 --model my-model --examples rows.jsonl
 
       spikein detect --server https://api.openai.com/v1 --api-key-variable OPENAI_API_KEY --api chat
@@ -299,6 +322,7 @@ def detect(
         "--batch-tokens": batch_tokens is not None,
         "--revision": revision is not None,
         "--trust-remote-code": trust_remote_code,
+        "--compat": compat is not None,
     }
     _check_of_one_kind(served if server is None else local, server)
     from detect.policy import ScoringPolicy
@@ -324,6 +348,8 @@ def detect(
         neighbours=neighbours,
         held_out=held_out,
         detectors=detectors,
+        benchmark=benchmark,
+        compat=compat,
         generate=generate,
         policy=ScoringPolicy(
             bos=bos.value,

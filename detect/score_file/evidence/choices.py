@@ -44,8 +44,9 @@ def _answers(work: Work, questions: Sequence[ChoiceQuestion | str]) -> list[Choi
 
     if work.request.server is not None:
         model = work.text_model()
-        served = isinstance(model, ServerTextModel | CountingTextModel)
-        if served and model.gives_log_probabilities():
+        if isinstance(model, ServerTextModel | CountingTextModel) and (
+            model.gives_log_probabilities()
+        ):
             return ask_label_probabilities(model, questions, progress)
         return ask_letters(model, questions, progress)
     from detect.engine.label_probabilities import label_probabilities

@@ -24,7 +24,8 @@ class AnalysisSettings(Settings):
     """A detector that cannot score a larger share of a dataset's rows is set apart on its own
     rows; below it, rows that one detector cannot score leave every detector's comparison."""
     max_unscored_tune: Share = 0.01
-    """A grid setting that cannot score a larger share of the tune rows cannot be chosen."""
+    """A grid setting that cannot score a larger share of the tune rows that another setting of its
+    detector can score cannot be chosen."""
     min_members: PositiveInt = 10
     """Numbers of copies with fewer members than this get no row of their own."""
     high_copies: PositiveInt = 4
@@ -32,5 +33,13 @@ class AnalysisSettings(Settings):
     task_accuracy: bool = True
     """Whether the models are also asked the questions of benchmarks with closed answers, before
     and after training."""
+    dataset_detectors: Literal["all"] | tuple[str, ...] = ("dataset_inference", "ensemble")
+    """Dataset-level detectors: `all`, or a list. Those of the default read stored scores alone;
+    `prism` reads stored token statistics; `exchangeability` and `paraphrase_test` take passes of
+    the arms' models."""
+    shards: PositiveInt = 15
+    """Of `exchangeability`: parts of each data set whose order is tested."""
+    shuffles: PositiveInt = 25
+    """Of `exchangeability`: shuffles of each shard; each is a pass over the data set."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of the bootstrap, apart from the experiment's seeds."""

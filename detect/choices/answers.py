@@ -25,6 +25,7 @@ SCHEMA = pa.schema(
         ("log_probability", pa.list_(pa.float32())),
         ("letters", pa.list_(pa.int8())),
         ("reason", pa.string()),
+        ("document", pa.string()),
     ]
 )
 
@@ -40,6 +41,8 @@ class ChoiceAnswers:
     """The place of the label that was named, [24]; -1 where the answer names none."""
     reason: str | None = None
     """Why there is no answer, else None."""
+    document: str = ""
+    """The document that the passage is of, where that is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,20 +53,30 @@ class ChoiceEvidence:
     """One a row."""
     clean: Sequence[ChoiceAnswers] = ()
     """About clean passages, which are never scored: the calibration."""
-    clean_documents: Sequence[str] = ()
-    """The document that each clean passage is of."""
 
 
 def write_answers(
-    folder: Path, example_ids: Sequence[str], answers: Sequence[ChoiceAnswers]
+    folder: Path,
+    example_ids: Sequence[str],
+    answers: Sequence[ChoiceAnswers],
+    documents: Sequence[str] | None = None,
 ) -> None:
-    """Write `choices.parquet`: one row an example, in order."""
+    """Write `choices.parquet`: one row an example, in order.
+
+    Args:
+        folder: where to write it.
+        example_ids: one for each row.
+        answers: as many.
+        documents: the document of each passage; None for what the answers say themselves.
+    """
+    of = [one.document for one in answers] if documents is None else documents
     table = pa.table(
         [
             pa.array(example_ids, pa.string()),
             pa.array([_flat(one.log_probability) for one in answers], pa.list_(pa.float32())),
             pa.array([_flat(one.letters) for one in answers], pa.list_(pa.int8())),
             pa.array([one.reason for one in answers], pa.string()),
+            pa.array(of, pa.string()),
         ],
         schema=SCHEMA,
     )
@@ -80,6 +93,7 @@ def read_answers(folder: Path) -> dict[str, ChoiceAnswers]:
             log_probability=None if values is None else np.array(values, np.float32).reshape(shape),
             letters=None if letters is None else np.array(letters, np.int8),
             reason=row["reason"],
+            document=row["document"],
         )
     return found
 

@@ -173,7 +173,10 @@ DETECTOR = Detector(
     summary="many signals of the token log-probabilities, placed among unseen texts",
     source="Chang et al. 2025 (CAMIA), base signals, Edgington's combination",
     needs=(View(TEXT), HeldOut()),
-    assumption="The held-out rows are like the scored non-members.",
+    assumption=(
+        "the held-out rows are like the scored non-members, and members differ from both in the "
+        "direction that each signal is read in"
+    ),
     order=70,
     parameters=CamiaParameters,
     grid=(CamiaParameters(), CamiaParameters(signals="likelihood")),

@@ -67,7 +67,7 @@ DETECTOR = Detector(
     source="Wang et al. 2024 (Con-ReCall)",
     needs=(View(TEXT),),
     further_needs=_needs,
-    assumption="Some members are known, and like the others; the unseen shots are like both.",
+    assumption="some members are known and like the others, and the unseen shots are like both",
     order=62,
     parameters=ConRecallParameters,
     grid=tuple(ConRecallParameters(gamma=Decimal(tenths) / 10) for tenths in range(1, 11)),

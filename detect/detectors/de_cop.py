@@ -44,17 +44,15 @@ def among_labels(answers: ChoiceAnswers) -> F64:
     return shares / shares.sum(axis=1, keepdims=True)
 
 
-def adjustments(clean: Sequence[ChoiceAnswers], documents: Sequence[str]) -> F64 | None:
+def adjustments(clean: Sequence[ChoiceAnswers]) -> F64 | None:
     """Return Δ of each label (algorithm 1), [4]; None where no clean passage was answered.
 
-    Args:
-        clean: answers about clean passages.
-        documents: the document of each; documents count alike, however many passages they have.
+    Documents count alike, however many passages they have.
     """
     means: dict[str, list[F64]] = {}
-    for one, document in zip(clean, documents, strict=True):
+    for one in clean:
         if one.log_probability is not None:
-            means.setdefault(document, []).append(among_labels(one).mean(axis=0))
+            means.setdefault(one.document, []).append(among_labels(one).mean(axis=0))
     if not means:
         return None
     observed: F64 = np.mean([np.mean(passages, axis=0) for passages in means.values()], axis=0)
@@ -82,7 +80,7 @@ def _score(evidence: Evidence, settings: Sequence[DeCopParameters]) -> list[Colu
     found = evidence.choices
     if found is None:
         raise TypeError("de_cop without answers")
-    delta = adjustments(found.clean, found.clean_documents)
+    delta = adjustments(found.clean)
     columns = []
     for setting in settings:
         used = delta if setting.calibration == "clean" else None
@@ -100,10 +98,11 @@ def _notes(found: ChoiceEvidence, setting: DeCopParameters, delta: F64 | None) -
     if delta is None:
         return (
             "NOT calibrated: there are no clean passages with paraphrases, so labels that the "
-            "model favours count as its answers",
+            "model favours count as its answers. Hold out rows that bring paraphrases.",
         )
     named = ", ".join(f"{label} {value:+.3f}" for label, value in zip(LABELS, delta, strict=True))
-    return (f"calibrated on {len(found.clean)} clean passages: {named}",)
+    passages = sum(one.reason is None for one in found.clean)
+    return (f"calibrated on {passages} clean passages: {named}",)
 
 
 DETECTOR = Detector(
@@ -112,8 +111,8 @@ DETECTOR = Detector(
     source="Duarte et al. 2024 (DE-COP), section 4 and algorithm 1",
     needs=(Choices(),),
     assumption=(
-        "Paraphrases of members and of non-members are equally easy to tell from the verbatim "
-        "text for a model that read neither."
+        "paraphrases of members and of non-members are equally easy to tell from the verbatim "
+        "text for a model that read neither"
     ),
     aliases=("decop",),
     order=200,

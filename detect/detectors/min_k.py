@@ -50,12 +50,12 @@ def lowest_means(
     values: npt.NDArray[np.floating], settings: Sequence[MinKParameters]
 ) -> list[Score]:
     """Return the mean of the lowest floor(N·k) values for each setting."""
-    sums = np.cumsum(np.sort(values).astype(np.float64))
+    sums = np.cumsum(np.sort(values).astype(np.float64)).tolist()
     scores = []
     for setting in settings:
         number = selected_count(len(values), setting)
         scores.append(
-            Score(float(sums[number - 1]) / number)
+            Score(sums[number - 1] / number)
             if number
             else Score(math.nan, f"{EMPTY_SELECTION}: {len(values)} tokens are fewer than 1/k")
         )

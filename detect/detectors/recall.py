@@ -67,7 +67,7 @@ DETECTOR = Detector(
     source="Xie et al. 2024 (ReCaLL)",
     needs=(View(TEXT),),
     further_needs=needs,
-    assumption="The shots are like the scored texts, and the model has seen none of them.",
+    assumption="the shots are like the scored texts, and the model has seen none of them",
     order=60,
     parameters=RecallParameters,
     grid=tuple(RecallParameters(shots=count) for count in range(1, 13)),

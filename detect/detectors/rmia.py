@@ -145,8 +145,10 @@ DETECTOR = Detector(
     summary="share of unseen texts whose gain over shadow models is smaller",
     source="Zarifzadeh et al. 2024 (RMIA)",
     needs=(View(TEXT), Shadows(), HeldOut(shadows=True)),
-    assumption="Shadow models are trained as the target is, and the held-out rows are like the "
-    "scored ones.",
+    assumption=(
+        "the shadow models are trained as the target was, each on a random half of the examples, "
+        "and the held-out rows are like the scored ones"
+    ),
     order=92,
     parameters=RmiaParameters,
     grid=(

@@ -19,7 +19,8 @@ _TEXT_FIELDS = ("text", "input")
 _CHOICES = ("example_a", "example_b", "example_c", "example_d")
 """The options of a multiple choice; the verbatim one is the first, or what `answer` names."""
 _PARAPHRASES = "paraphrases"
-_KNOWN = (*_TEXT_FIELDS, "id", "label", "group", "title", "answer", _PARAPHRASES, *_CHOICES)
+_OF_TEXT = (*_TEXT_FIELDS, "id", "label", "group", "title", "dataset", "protected")
+_KNOWN = (*_OF_TEXT, "answer", _PARAPHRASES, *_CHOICES)
 _LABELS = {0: False, 1: True, "0": False, "1": True, "true": True, "false": False}
 _TEXTUAL = (None, ".txt", ".csv", ".tsv", ".txt.gz", ".csv.gz", ".tsv.gz")
 
@@ -37,6 +38,8 @@ class LabelledRows(NamedTuple):
     """Each text in other words; None where no row brings any."""
     titles: list[str] | None = None
     """Of the document that each text is of; empty where it has none."""
+    protected: tuple[str, ...] = ()
+    """Names of the protected datasets that rows are of."""
 
 
 def read_labelled(pattern: str) -> LabelledRows:
@@ -44,6 +47,9 @@ def read_labelled(pattern: str) -> LabelledRows:
 
     A row may bring its text as one of four options instead, `Example_A` to `Example_D`, the others
     being its paraphrases. Its `id` is then the title of its document, and the group.
+
+    Texts are protected where the row's `protected` is true, or where it has a canary, as authors
+    add to data that is not to be revealed; `dataset`, or the name of the file, names their dataset.
 
     Raises:
         InputError: naming file and line: a row without text, a label that is none of 0, 1,
@@ -53,6 +59,7 @@ def read_labelled(pattern: str) -> LabelledRows:
     paraphrases: list[tuple[str, ...]] = []
     titles: list[str] = []
     unlabelled = None
+    protected: set[str] = set()
     for place, given in _rows(pattern):
         values = _named(given)
         if (options := _options(values, place)) is not None:
@@ -61,6 +68,8 @@ def read_labelled(pattern: str) -> LabelledRows:
         titles.append(_title(values.get("title"), place))
         text = _text(values, place)
         texts.append(text)
+        if _is_protected(values):
+            protected.add(str(values.get("dataset") or Path(pattern).name.partition(".")[0]))
         own = values.get("id")
         ids.append(example_id(text) if own in (None, "") else str(own))
         label = _label(values.get("label"), place)
@@ -84,6 +93,7 @@ def read_labelled(pattern: str) -> LabelledRows:
         groups if grouped else None,
         paraphrases if any(paraphrases) else None,
         titles if any(titles) else None,
+        protected=tuple(sorted(protected)),
     )
 
 
@@ -113,6 +123,13 @@ def _named(values: Mapping[str, Any]) -> dict[str, Any]:
         if plain in _KNOWN and plain not in values:
             found[plain] = value
     return found
+
+
+def _is_protected(values: Mapping[str, Any]) -> bool:
+    marked = values.get("protected")
+    if marked not in (None, "", False, 0) and str(marked).strip().lower() not in ("0", "false"):
+        return True
+    return any("canary" in name.lower() and value for name, value in values.items())
 
 
 def _options(values: Mapping[str, Any], place: str) -> list[str] | None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from detect.policy import ScoringPolicy
-from detect.settings import CompileMode, Dtype
+from detect.settings import CompileMode, DeviceMap, Dtype
+from inject.server.address import Server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,8 @@ class ScoringOptions:
     """`auto`, `cpu`, `cuda:1` …"""
     dtype: Dtype = "auto"
     """Number format of the model; statistics are float32 in any case."""
+    device_map: DeviceMap = "none"
+    """`auto` spreads a large model over all devices."""
     compile: CompileMode = "auto"
     """Whether the statistics of the vocabulary are compiled."""
     revision: str | None = None
@@ -33,8 +36,14 @@ class ScoringOptions:
     generate: bool = False
     """Let the model write, for the detectors of `all` that read what a model writes: dear, as a
     token is written at a time. A detector that is named needs no leave."""
+    neighbours: str | None = None
+    """A masked language model, a folder or a hub id, for `neighbour`."""
     cache: Path | None = None
-    """Folder for counted frequencies; by default the user's cache folder."""
+    """Folder for counted frequencies and a server's replies; by default the user's cache folder."""
+    server: Server | None = None
+    """Where the model is served; None for a model on this machine."""
+    send_protected: tuple[str, ...] = ()
+    """Protected datasets, by name, whose texts may be sent to the server."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +55,7 @@ class ScoringRequest(ScoringOptions):
     reference: str | None = None
     """A model with its own tokenizer, for `reference`."""
     frequency: str | None = None
-    """Any file, folder or glob of texts, for `dc_pdd`."""
+    """Any file, folder or glob of texts, for `dc_pdd` and `tag_tab`."""
     detectors: str | Sequence[str] = "all"
     """`all`, `min_k:k=0.2,zlib`, or a list of such parts."""
 

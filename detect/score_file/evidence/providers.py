@@ -12,34 +12,45 @@ from detect.needs import (
     Choices,
     Continuations,
     Frequency,
+    Gradients,
     HeldOut,
+    InverseTemperature,
     Need,
+    NeighbourTexts,
     Prefixed,
     Reference,
     Shadows,
     Sides,
+    Tuned,
     View,
 )
 from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
+from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
+from detect.score_file.evidence.neighbours import NEIGHBOURS
 from detect.score_file.evidence.prefixed import PREFIXED
-from detect.score_file.evidence.provider import Progress, Provider, Work
+from detect.score_file.evidence.provider import Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
-from detect.score_file.evidence.views import VIEWS
+from detect.score_file.evidence.tuned import TUNED
+from detect.score_file.evidence.views import INVERSE_TEMPERATURES, VIEWS
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
 
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
+    InverseTemperature: INVERSE_TEMPERATURES,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Tuned: TUNED,
     Continuations: CONTINUATIONS,
     Choices: CHOICES,
+    Gradients: GRADIENTS,
+    NeighbourTexts: NEIGHBOURS,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,
@@ -81,12 +92,9 @@ def check_needs(request: ScoringRequest, needs: Sequence[Need]) -> tuple[str, ..
     return tuple(notes)
 
 
-def read_evidence(
-    request: ScoringRequest, rows: LabelledRows, needs: Sequence[Need], on_progress: Progress
-) -> Evidence:
+def read_evidence(work: Work, needs: Sequence[Need]) -> Evidence:
     """Meet the needs."""
-    work = Work(request=request, rows=rows, on_progress=on_progress)
     for kind, provider in PROVIDERS.items():
         if asked := [need for need in needs if isinstance(need, kind)]:
             provider.meet(asked, work)
-    return Evidence(**{"texts": rows.texts, "statistics": {}, **work.fields})
+    return Evidence(**{"texts": work.rows.texts, "statistics": {}, **work.fields})

@@ -4,9 +4,12 @@ Token statistics are made once for each model and view; every likelihood detecto
 then a function of the stored table.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from detect.needs import Prefixed
 from detect.settings import DetectSettings
@@ -20,7 +23,7 @@ from detect.shots import (
 )
 from detect.token_statistics import write_statistics
 from detect.views import view_text
-from inject.corpus.corpus import corpus_tokenizer
+from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.examples.example import (
     EXAMPLES_FILE,
     Example,
@@ -43,6 +46,10 @@ if TYPE_CHECKING:
 
 _NO_WEIGHTS = Reading(files=("*.json", "*.jinja", "*.model", "*.txt", "*.py"))
 """A model's configuration, its tokenizer, and code that comes with either."""
+
+_TOKENS_A_BLOCK = 1 << 18
+# Decoding and counting words takes about a second a million tokens.
+_TOKENS_FOR_WORDS = 20_000_000
 
 
 def statistics_step(
@@ -98,12 +105,22 @@ def statistics_step(
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers"),
+        libraries=model_libraries(model, detect),
         code=(root(build),),
         reads={"examples": HELD_OUT if held_out else TEXTS},
         volatile=(COST_FILE,),
         build=build,
     )
+
+
+def model_libraries(model: ModelNode, detect: DetectSettings) -> tuple[str, ...]:
+    """Return the libraries whose versions decide what a model says."""
+    found = ["torch", "transformers"]
+    if "adapter" in (model.identity or {}):
+        found.append("peft")
+    if detect.dtype in ("8bit", "4bit"):
+        found.append("bitsandbytes")
+    return tuple(found)
 
 
 def shots_step(model: ModelNode, examples: Step, need: Prefixed, detect: DetectSettings) -> Step:
@@ -207,7 +224,7 @@ def prefixed_step(model: ModelNode, examples: Step, need: Prefixed, detect: Dete
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples, "shots": shots},
-        libraries=("torch", "transformers"),
+        libraries=model_libraries(model, detect),
         code=(root(build),),
         reads={"examples": UNSPLIT},
         volatile=(COST_FILE,),
@@ -231,11 +248,26 @@ def open_target(model: ModelNode, inputs: Mapping[str, Any], detect: DetectSetti
             trust_remote_code=model.trust_remote_code,
             device=detect.device,
             dtype=model.dtype(detect.dtype),
+            device_map=detect.device_map,
         )
 
 
+def _texts(clean: Corpus, tokenizer: Any) -> Iterator[str]:
+    """Yield the documents of a corpus as text, as far as their words are counted."""
+    rest = np.zeros(0, np.int64)
+    stop = min(clean.n_tokens, _TOKENS_FOR_WORDS)
+    for start in range(0, stop, _TOKENS_A_BLOCK):
+        block = np.concatenate([rest, clean.read(start, min(start + _TOKENS_A_BLOCK, stop))])
+        ends = np.flatnonzero(block == clean.end_token)
+        *documents, rest = np.split(block, ends)
+        yield from tokenizer.batch_decode(
+            [ids.tolist() for ids in documents], skip_special_tokens=True
+        )
+    yield tokenizer.decode(rest.tolist(), skip_special_tokens=True)
+
+
 def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
-    """Count tokens: of the clean corpus, or of files of texts with the corpus's tokenizer."""
+    """Count tokens and words: of the clean corpus (words of its first 20 M tokens), or of files."""
     if detect.frequency is None:
         return None
     pattern = None if detect.frequency == "corpus" else detect.frequency
@@ -244,7 +276,7 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
         files = files_identity(pattern)
 
     def build(context: StepContext) -> None:
-        from detect.token_frequency import count_files, count_ids, save_frequency
+        from detect.token_frequency import count_files, count_ids, count_words, save_frequency
 
         clean = open_corpus(corpus, context.inputs)
         if pattern is None:
@@ -253,7 +285,9 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
                 clean.read(start, min(start + step, clean.n_tokens))
                 for start in range(0, clean.n_tokens, step)
             )
-            table = count_ids(blocks, clean.vocabulary)
+            tokenizer = corpus_tokenizer(context.inputs["corpus"].path)
+            words = count_words(_texts(clean, tokenizer))
+            table = replace(count_ids(blocks, clean.vocabulary), words=words)
         else:
             tokenizer = corpus_tokenizer(context.inputs["corpus"].path)
             with unchanged("detect.frequency", lambda: files_identity(pattern), files):

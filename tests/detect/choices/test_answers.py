@@ -10,6 +10,13 @@ def test_answers_are_read_as_they_were_written(tmp_path):
     )
     letters = ChoiceAnswers(letters=random.integers(-1, 4, 24).astype(np.int8))
     write_answers(tmp_path, ["a", "b", "c"], [probabilities, letters, ChoiceAnswers(reason="why")])
+    assert read_answers(tmp_path)["a"].document == ""
+    write_answers(
+        tmp_path,
+        ["a", "b", "c"],
+        [probabilities, letters, ChoiceAnswers(reason="why")],
+        ["one", "one", "two"],
+    )
     found = read_answers(tmp_path)
     assert np.array_equal(found["a"].log_probability, probabilities.log_probability)
     assert found["a"].letters is None
@@ -17,3 +24,4 @@ def test_answers_are_read_as_they_were_written(tmp_path):
     assert found["b"].log_probability is None
     assert found["c"].reason == "why"
     assert found["a"].reason is None
+    assert [one.document for one in found.values()] == ["one", "one", "two"]

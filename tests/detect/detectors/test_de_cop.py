@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ def random_answers(count, *, seed=0, bias=(0.0, 0.0, 0.0, 0.0)):
 
 def evidence_of(answers, clean=(), documents=None):
     documents = documents if documents is not None else [str(row) for row in range(len(clean))]
-    found = ChoiceEvidence(answers=answers, clean=clean, clean_documents=documents)
+    clean = [replace(one, document=name) for one, name in zip(clean, documents, strict=True)]
+    found = ChoiceEvidence(answers=answers, clean=clean)
     return Evidence(texts=["x"] * len(answers), statistics={}, choices=found)
 
 

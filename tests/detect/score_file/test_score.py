@@ -76,7 +76,7 @@ def test_every_detector_scores_a_file(tmp_path, examples, tiny_model_path, small
     assert result.rows.labels == [False, True] * 6
     assert {row["detector"] for row in result.scores.to_pylist()} == {
         "loss", "zlib", "lowercase", "reference", "min_k", "min_k_plus_plus", "surp", "dc_pdd",
-        "blind", "wbc", "ez_mia", "gap_k", "acmia",
+        "blind", "wbc", "ez_mia", "gap_k", "acmia", "tag_tab",
     }  # fmt: skip
     # Models of different tokenizers cannot be compared token by token.
     assert {row["reason"] for row in scores_of(result.scores, "wbc")} == {OTHER_TOKENS}
@@ -105,7 +105,7 @@ def test_without_labels_reference_and_frequency_the_rest_runs_and_says_so(
         )
     )
     left_out = {note.split()[0] for note in result.notes if "is left out" in note}
-    assert left_out >= {"reference", "dc_pdd", "blind", "lira", "wbc", "ez_mia", "de_cop"}
+    assert left_out >= {"reference", "dc_pdd", "blind", "lira", "recall", "wbc", "ez_mia", "de_cop"}
     scored = {row["detector"] for row in result.scores.to_pylist()}
     assert left_out | scored == {one.name for one in parse_detectors("all")}
     assert not left_out & scored

@@ -54,6 +54,7 @@ IMPORTED = ("corpus.sources=[]", "model.tokenizer={folder}/tok")
 PRETRAINED = ("base=null", "model={{pretrained: {folder}/a}}")
 NO_SHADOWS = ("twins.shadows=0",)
 FINETUNED = ("train.mode=finetune", "twins.clean=false")
+NEIGHBOURS = ("detect.neighbours={{model: {folder}/a}}",)
 LORA = ("train.mode=lora",)
 WHOLE = {
     "megatron": "{{kind: megatron, path: {folder}/meg}}",
@@ -67,7 +68,7 @@ SOURCES = {
     "hub": "[{{kind: hub, id: {folder}/local}}]",
 }
 TEXTS = "tokenizer corpus"
-ASKED = "statistics choices"
+ASKED = "statistics gradients"
 """What every model that is scored is asked for."""
 MODELS = f"model {ASKED} trajectory"
 ADDED = f"membership plan audit model {ASKED} scores results"
@@ -216,7 +217,10 @@ CASES: dict[str, Case] = {
     # How many rows are spiked decides nothing of which rows a file holds.
     "contaminants.members": case("examples", "contaminants.1.members=8"),
     "contaminants.nonmembers": case("examples", "contaminants.1.nonmembers=8"),
-    "contaminants.held_out": case("examples", "contaminants.1.held_out=2"),
+    # From 1 to 2, as the first row brings detectors along.
+    "contaminants.held_out": case(
+        "examples", "contaminants.1.held_out=2", "contaminants.1.held_out=1"
+    ),
     "contaminants.stratify": case("examples", "contaminants.1.stratify=false"),
     "contaminants.options": case("examples corpus", "contaminants.2.options={{first: 9}}"),
     "copies.fixed": case("plan", "copies.fixed=2", "copies={{fixed: 1}}"),
@@ -390,18 +394,23 @@ CASES: dict[str, Case] = {
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"
     ),
     "detect.tune_share": case("examples", "detect.tune_share=0.5"),
-    "detect.bos": case("statistics", "detect.bos=always"),
-    "detect.score_first": case("statistics", "detect.score_first=start_token"),
-    "detect.long": case("statistics", "detect.long=truncate"),
-    "detect.context": case("statistics", "detect.context=32"),
+    "detect.bos": case("statistics gradients", "detect.bos=always"),
+    "detect.score_first": case("statistics gradients", "detect.score_first=start_token"),
+    "detect.long": case("statistics gradients", "detect.long=truncate"),
+    "detect.context": case("statistics gradients", "detect.context=32"),
     "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
     # `loss` stays, so that there are scores either way.
-    "detect.generate": case("scores", "detect.generate=true"),
+    "detect.generate": case("scores choices continuations", "detect.generate=true"),
+    "detect.neighbours.model": case(
+        "neighbours", "detect.neighbours.model={folder}/b", *NEIGHBOURS
+    ),
+    "detect.neighbours.count": case("neighbours", "detect.neighbours.count=3", *NEIGHBOURS),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case(f"{ASKED} accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),
     "detect.compile": unread("speed", "detect.compile=always"),
+    "detect.device_map": unread("where", "detect.device_map=auto"),
     "detect.device": unread(
         "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
     ),
@@ -418,6 +427,13 @@ CASES: dict[str, Case] = {
     "analysis.min_members": case("results trajectory", "analysis.min_members=3"),
     "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
     "analysis.task_accuracy": case("accuracy accuracy_gain", "analysis.task_accuracy=false"),
+    "analysis.dataset_detectors": case("results", "analysis.dataset_detectors=[ensemble]"),
+    "analysis.shards": case(
+        "orders", "analysis.shards=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
+    "analysis.shuffles": case(
+        "orders", "analysis.shuffles=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
     "analysis.seed": case("results accuracy_gain trajectory", "analysis.seed=1"),
 }
 """`[kind]` names the member of a union; lists are named without an index."""

@@ -19,6 +19,15 @@ EXECUTION = frozenset({"batch_tokens", "compile", "device", "device_map"})
 """Fields that change how fast scores come, never the scores."""
 
 
+class NeighbourSettings(Settings):
+    """The neighbours of each example, for the detector `neighbour`."""
+
+    model: str
+    """Masked language model that proposes them: a path or a hub id, such as bert-base-uncased."""
+    count: PositiveInt = 25
+    """Neighbours of each example; fewer where the model proposes no more."""
+
+
 class DetectSettings(Settings):
     """The `detect:` section of an experiment file."""
 
@@ -44,6 +53,8 @@ class DetectSettings(Settings):
     generate: bool = False
     """Let models write, for the detectors of `all` that read what a model writes: dear, as a token
     is written at a time. A detector that is named needs no leave."""
+    neighbours: NeighbourSettings | None = None
+    """Neighbours of each example, for the detector `neighbour`; null leaves it out."""
     frequency: str | None = "corpus"
     """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null leaves it out."""
     dtype: Dtype = "auto"

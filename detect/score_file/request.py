@@ -36,6 +36,8 @@ class ScoringOptions:
     generate: bool = False
     """Let the model write, for the detectors of `all` that read what a model writes: dear, as a
     token is written at a time. A detector that is named needs no leave."""
+    neighbours: str | None = None
+    """A masked language model, a folder or a hub id, for `neighbour`."""
     cache: Path | None = None
     """Folder for counted frequencies and a server's replies; by default the user's cache folder."""
     server: Server | None = None

@@ -123,6 +123,15 @@ def detect(
             show_default=False,
         ),
     ] = None,
+    neighbours: Annotated[
+        str | None,
+        typer.Option(
+            "--neighbours",
+            metavar="PATH",
+            help="A masked language model such as BERT, for the detector `neighbour`.",
+            show_default=False,
+        ),
+    ] = None,
     detectors: Annotated[
         str,
         typer.Option(
@@ -154,6 +163,15 @@ def detect(
             "--score-first", help="Drop the first token, or score it after a start token."
         ),
     ] = ScoreFirst.drop,
+    inverse_temperatures: Annotated[
+        str,
+        typer.Option(
+            "--inverse-temperatures",
+            metavar="LIST",
+            help="β such as [cyan]0.5,2[/] at which softmax(β · logits) is looked at besides, for "
+            "[cyan]acmia:beta=2[/].",
+        ),
+    ] = "",
     device: Annotated[
         str, typer.Option("--device", help="[cyan]auto[/], [cyan]cpu[/], [cyan]cuda:1[/] …")
     ] = "auto",
@@ -297,6 +315,7 @@ def detect(
         "--long": long is not LongText.window,
         "--bos": bos is not StartToken.auto,
         "--score-first": score_first is not ScoreFirst.drop,
+        "--inverse-temperatures": bool(inverse_temperatures),
         "--device": device != "auto",
         "--dtype": dtype is not Dtype.auto,
         "--device-map": device_map is not DeviceMap.none,
@@ -326,12 +345,18 @@ def detect(
         out=out,
         reference=reference,
         frequency=frequency,
+        neighbours=neighbours,
         held_out=held_out,
         detectors=detectors,
         benchmark=benchmark,
         compat=compat,
         generate=generate,
-        policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
+        policy=ScoringPolicy(
+            bos=bos.value,
+            long=long.value,
+            score_first=score_first.value,
+            inverse_temperatures=_numbers(inverse_temperatures, "--inverse-temperatures"),
+        ),
         device=device,
         dtype=dtype.value,
         device_map=device_map.value,
@@ -353,6 +378,20 @@ def detect(
         print_json(result)
     else:
         print_result(result)
+
+
+def _numbers(text: str, option: str) -> tuple[float, ...]:
+    """Return the numbers of a list with commas.
+
+    Raises:
+        InputError: one of them is none.
+    """
+    try:
+        return tuple(float(one) for one in text.split(",") if one.strip())
+    except ValueError:
+        raise InputError(
+            f"{text!r} is no list of numbers", where=option, allowed="such as 0.5,2"
+        ) from None
 
 
 def _check_of_one_kind(given: dict[str, bool], server: str | None) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from detect.generation.continuations import ContinuationRequest, Continued
+from detect.generation.guesses import GuessedText, GuessRequest
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
@@ -30,6 +31,8 @@ class ExampleEvidence:
     frequency: TokenFrequency | None
     continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
     """What the target wrote after the beginning of the text, by what it was asked."""
+    guesses: Mapping[GuessRequest, GuessedText] = field(default_factory=dict)
+    """What the target answered for masked parts of the text, by what it was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,8 @@ class Evidence:
     shadows: Sequence[ShadowModel] | None = None
     continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
     """What the target wrote after the beginnings of the texts, by what it was asked."""
+    guesses: Mapping[GuessRequest, Sequence[GuessedText]] = field(default_factory=dict)
+    """What the target answered for masked parts of the texts, by what it was asked."""
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""
@@ -60,4 +65,5 @@ class Evidence:
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
                 continuations={asked: rows[row] for asked, rows in self.continuations.items()},
+                guesses={asked: rows[row] for asked, rows in self.guesses.items()},
             )

@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 from detect.access import Access
 from detect.evidence import Evidence
 from detect.generation.continuations import GREEDY, ContinuationRequest
+from detect.generation.guesses import PAPER, GuessRequest
 
 
 class NeedCost(NamedTuple):
@@ -148,12 +149,48 @@ class Continuations(Need):
     def __str__(self) -> str:
         return "continuations"
 
+    @property
+    def cost(self) -> NeedCost:
+        """The beginning is read once, and continued so many times."""
+        return NeedCost("target writes", self.request.samples)
+
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether these continuations are there."""
         return self.request in evidence.continuations
 
 
-NEEDS: tuple[type[Need], ...] = (View, Reference, Frequency, Sides, Shadows, Continuations)
+@dataclass(frozen=True)
+class Guesses(Need):
+    """What the target answers when parts of each text are masked."""
+
+    request: GuessRequest = PAPER
+    """Which parts are masked, and how the target is asked for them."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "guesses of masked words"
+
+    @property
+    def cost(self) -> NeedCost:
+        """One answer for each part that is masked."""
+        parts = 1 if self.request.method in ("question", "option") else self.request.limit
+        return NeedCost("target answers, at most", parts)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether these guesses are there."""
+        return self.request in evidence.guesses
+
+
+NEEDS: tuple[type[Need], ...] = (
+    View,
+    Reference,
+    Frequency,
+    Sides,
+    Shadows,
+    Continuations,
+    Guesses,
+)
 """Every kind of need, in the order of messages."""
 
 

@@ -1,4 +1,4 @@
-from detect.needs import NEEDS, Continuations, View
+from detect.needs import NEEDS, Continuations, Guesses, View
 from detect.score_file.evidence import providers as of_files
 from spikein.pipeline.steps.evidence import providers as of_the_graph
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
@@ -26,5 +26,6 @@ def test_evidence_meets_what_it_holds():
         members=[True],
         shadows=[],
         continuations={Continuations().request: []},
+        guesses={Guesses().request: []},
     )
     assert {type(need) for need in found} == set(NEEDS) - {View}

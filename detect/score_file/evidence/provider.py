@@ -85,6 +85,10 @@ class Provider(Generic[NeedT]):
         """Return what the user gave to meet it; nothing, or something empty, where he gave none."""
         raise NotImplementedError
 
+    def lacking(self, need: NeedT, request: ScoringRequest, rows: LabelledRows) -> bool:
+        """Return whether nothing was given that meets this need."""
+        return not self.given(request, rows)
+
     def optional(self, request: ScoringRequest) -> str | None:
         """Return what the user gave for this alone, which is of no use where nobody needs it."""
         return None

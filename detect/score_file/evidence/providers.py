@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.needs import Continuations, Frequency, Need, Reference, Shadows, Sides, View
+from detect.needs import Continuations, Frequency, Guesses, Need, Reference, Shadows, Sides, View
 from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
+from detect.score_file.evidence.guesses import GUESSES
 from detect.score_file.evidence.labels import LABELS
 from detect.score_file.evidence.provider import Progress, Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
@@ -23,6 +24,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
     Continuations: CONTINUATIONS,
+    Guesses: GUESSES,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,
@@ -42,7 +44,7 @@ def unmet(
 
     def hint(need: Need) -> str | None:
         provider = PROVIDERS[type(need)]
-        if provider.given(request, rows):
+        if not provider.lacking(need, request, rows):
             return None
         return (in_code and provider.hint_in_code) or provider.hint
 

@@ -102,6 +102,25 @@ def detect(
             autocompletion=completion.detectors,
         ),
     ] = "all",
+    word_reference: Annotated[
+        str | None,
+        typer.Option(
+            "--word-reference",
+            metavar="PATH",
+            help="A masked or causal model that says which words surprise, for the detector "
+            "`info_probe`; by default that of [cyan]--reference[/].",
+            show_default=False,
+        ),
+    ] = None,
+    knowledge_filter: Annotated[
+        str | None,
+        typer.Option(
+            "--knowledge-filter",
+            metavar="PATH",
+            help="A model whose guesses `info_probe:filtered=true` leaves out.",
+            show_default=False,
+        ),
+    ] = None,
     generate: Annotated[
         bool,
         typer.Option(
@@ -179,6 +198,8 @@ def detect(
         frequency=frequency,
         detectors=detectors,
         generate=generate,
+        word_reference=word_reference,
+        knowledge_filter=knowledge_filter,
         policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
         device=device,
         dtype=dtype.value,

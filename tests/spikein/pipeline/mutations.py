@@ -396,6 +396,15 @@ CASES: dict[str, Case] = {
     "detect.reference": case("scores", "detect.reference=null"),
     # `loss` stays, so that there are scores either way.
     "detect.generate": case("scores", "detect.generate=true"),
+    "detect.word_reference": case(
+        "words", "detect.word_reference={folder}/a", "detect.detectors=[loss, info_probe]"
+    ),
+    "detect.knowledge_filter": case(
+        "guesses",
+        "detect.knowledge_filter={folder}/a",
+        "detect.knowledge_filter={folder}/b",
+        'detect.detectors=[loss, "info_probe:filtered=true"]',
+    ),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),

@@ -67,6 +67,10 @@ class Provider(Generic[NeedT]):
         """Return whether the arm has what it takes."""
         return True
 
+    def lacking(self, need: NeedT, sources: EvidenceSources) -> str | None:
+        """Return what a user does about this need; None where the arm has what it takes."""
+        return None if self.available(sources) else self.hint
+
     def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
         """Return whether such evidence on this model means anything."""
         return True

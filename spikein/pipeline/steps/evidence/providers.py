@@ -9,7 +9,7 @@ from typing import Any
 
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
-from detect.needs import Continuations, Frequency, Need, Reference, Shadows, Sides, View
+from detect.needs import Continuations, Frequency, Guesses, Need, Reference, Shadows, Sides, View
 from inject.examples.example import Example
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.evidence.continuations import (
@@ -17,6 +17,7 @@ from spikein.pipeline.steps.evidence.continuations import (
     read_model_continuations,
 )
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
+from spikein.pipeline.steps.evidence.guesses import GUESSES, read_model_guesses
 from spikein.pipeline.steps.evidence.labels import read_labels
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
@@ -32,6 +33,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Sides: Provider[Sides](),
     Shadows: SHADOWS,
     Continuations: CONTINUATIONS,
+    Guesses: GUESSES,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -43,6 +45,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Sides: read_labels,
     Shadows: read_shadows,
     Continuations: read_model_continuations,
+    Guesses: read_model_guesses,
 }
 
 
@@ -50,8 +53,7 @@ def unmet(sources: EvidenceSources) -> Callable[[Need], str | None]:
     """Return a function from a need to what can be done about it; None where it can be met."""
 
     def hint(need: Need) -> str | None:
-        provider = PROVIDERS[type(need)]
-        return None if provider.available(sources) else provider.hint
+        return PROVIDERS[type(need)].lacking(need, sources)
 
     return hint
 

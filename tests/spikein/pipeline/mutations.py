@@ -394,16 +394,19 @@ CASES: dict[str, Case] = {
     "detect.context": case("statistics", "detect.context=32"),
     "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
-    # `loss` stays, so that there are scores either way.
-    "detect.generate": case("scores", "detect.generate=true"),
+    "detect.generate": case("continuations words guesses scores", "detect.generate=true"),
     "detect.word_reference": case(
-        "words", "detect.word_reference={folder}/a", "detect.detectors=[loss, info_probe]"
+        "words",
+        "detect.word_reference={folder}/a",
+        "detect.detectors=[loss, info_probe]",
+        *NO_SHADOWS,
     ),
     "detect.knowledge_filter": case(
         "guesses",
         "detect.knowledge_filter={folder}/a",
         "detect.knowledge_filter={folder}/b",
-        'detect.detectors=[loss, "info_probe:filtered=true"]',
+        "detect.detectors=[loss, 'info_probe:filtered=true']",
+        *NO_SHADOWS,
     ),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),

@@ -134,15 +134,13 @@ def detect(
             "--score-first", help="Drop the first token, or score it after a start token."
         ),
     ] = ScoreFirst.drop,
-    inverse_temperatures: Annotated[
-        str,
+    inverse_temperature: Annotated[
+        list[float] | None,
         typer.Option(
-            "--inverse-temperatures",
-            metavar="LIST",
-            help="β such as [cyan]0.5,2[/] at which softmax(β · logits) is looked at besides, for "
-            "[cyan]acmia:beta=2[/].",
+            "--inverse-temperature",
+            help="A β at which softmax(β · logits) is looked at, too: for [cyan]acmia:beta=2[/].",
         ),
-    ] = "",
+    ] = None,
     device: Annotated[
         str, typer.Option("--device", help="[cyan]auto[/], [cyan]cpu[/], [cyan]cuda:1[/] …")
     ] = "auto",
@@ -286,7 +284,7 @@ def detect(
         "--long": long is not LongText.window,
         "--bos": bos is not StartToken.auto,
         "--score-first": score_first is not ScoreFirst.drop,
-        "--inverse-temperatures": bool(inverse_temperatures),
+        "--inverse-temperature": bool(inverse_temperature),
         "--device": device != "auto",
         "--dtype": dtype is not Dtype.auto,
         "--device-map": device_map is not DeviceMap.none,
@@ -326,7 +324,7 @@ def detect(
             bos=bos.value,
             long=long.value,
             score_first=score_first.value,
-            inverse_temperatures=_numbers(inverse_temperatures, "--inverse-temperatures"),
+            inverse_temperatures=tuple(inverse_temperature or ()),
         ),
         word_reference=word_reference,
         knowledge_filter=knowledge_filter,
@@ -351,20 +349,6 @@ def detect(
         print_json(result)
     else:
         print_result(result)
-
-
-def _numbers(text: str, option: str) -> tuple[float, ...]:
-    """Return the numbers of a list with commas.
-
-    Raises:
-        InputError: one of them is none.
-    """
-    try:
-        return tuple(float(one) for one in text.split(",") if one.strip())
-    except ValueError:
-        raise InputError(
-            f"{text!r} is no list of numbers", where=option, allowed="such as 0.5,2"
-        ) from None
 
 
 def _check_of_one_kind(given: dict[str, bool], server: str | None) -> None:

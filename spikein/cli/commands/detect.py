@@ -143,6 +143,25 @@ def detect(
             autocompletion=completion.detectors,
         ),
     ] = "all",
+    word_reference: Annotated[
+        str | None,
+        typer.Option(
+            "--word-reference",
+            metavar="PATH",
+            help="A masked or causal model that says which words surprise, for the detector "
+            "`info_probe`; by default that of [cyan]--reference[/].",
+            show_default=False,
+        ),
+    ] = None,
+    knowledge_filter: Annotated[
+        str | None,
+        typer.Option(
+            "--knowledge-filter",
+            metavar="PATH",
+            help="A model whose guesses `info_probe:filtered=true` leaves out.",
+            show_default=False,
+        ),
+    ] = None,
     generate: Annotated[
         bool,
         typer.Option(
@@ -357,6 +376,8 @@ def detect(
             score_first=score_first.value,
             inverse_temperatures=_numbers(inverse_temperatures, "--inverse-temperatures"),
         ),
+        word_reference=word_reference,
+        knowledge_filter=knowledge_filter,
         device=device,
         dtype=dtype.value,
         device_map=device_map.value,

@@ -75,7 +75,7 @@ def served_detectors(
 ) -> Runnable:
     """Return the settings that a server's model can be asked for.
 
-    Whether it gives probabilities of labels is asked for where a detector reads them.
+    Whether it gives the probabilities of labels is asked for where a detector cannot do without.
 
     Raises:
         InputError: a detector that was named reads more than the server shows.

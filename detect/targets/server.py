@@ -6,7 +6,7 @@ would say now. A server shows no log-probabilities of given texts; those of the 
 some show, which one request finds out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from inject.server.reply import Reply
 from inject.server.request import TextRequest, sample_seed
 
 _PROBE = TextRequest(prompt="The answer is", max_tokens=1)
+_LISTED = {"completions": 5, "chat": 20}
+"""Likeliest tokens that OpenAI's own server lists at most."""
 
 
 class ServerTextModel:
@@ -45,6 +47,7 @@ class ServerTextModel:
         self._client = ServerClient(server, cache=cache, jitter=jitter)
         self._left_out: set[str] = set()
         self._sampled = self._alike = 0
+        self._lists_asked = False
 
     @property
     def name(self) -> str:
@@ -66,7 +69,7 @@ class ServerTextModel:
         Raises:
             InputError: as `ServerClient.ask`.
         """
-        taken = self._taken(sampling)
+        taken = self.taken(sampling)
         replies = self._client.ask(
             _requests(prompts, taken),
             progress=None if progress is None else _by_prompts(progress, sampling.samples),
@@ -96,11 +99,25 @@ class ServerTextModel:
             InputError: the server gives no answer at all.
         """
         return self._client.accepts(
-            replace(_PROBE, top_log_probabilities=5),
+            replace(_PROBE, top_log_probabilities=_LISTED[self._client.server.api]),
             shows=lambda reply: reply.log_probabilities is not None,
         )
 
-    def _taken(self, sampling: Sampling) -> Sampling:
+    def first_tokens(
+        self, questions: Sequence[str], *, progress: Progress | None = None
+    ) -> list[Mapping[str, float]]:
+        """Return the likeliest first tokens of each answer, with their log-probabilities.
+
+        Empty where a reply of a server that gives them holds none.
+
+        Raises:
+            InputError: as `ServerClient.ask`.
+        """
+        self._lists_asked = True
+        replies = self._client.ask(_first_tokens(questions, self._client), progress=progress)
+        return [reply.log_probabilities or {} for reply in replies]
+
+    def taken(self, sampling: Sampling) -> Sampling:
         """Return a sampling without what the server refuses, which is said in the notes."""
         if sampling.top_k is None:
             return sampling
@@ -113,7 +130,7 @@ class ServerTextModel:
 
     def counting(self) -> "CountingTextModel":
         """Return a model that writes nothing, and counts what this one would be asked."""
-        return CountingTextModel(self._client, self._taken)
+        return CountingTextModel(self._client, self)
 
     def notes(self) -> tuple[str, ...]:
         """Return what to know about the replies, and what they cost."""
@@ -123,6 +140,11 @@ class ServerTextModel:
             f"{cost.tokens_out:,} out; {cost.kept:,} were answered before"
         )
         found = [*self._client.notes()]
+        if self._lists_asked:
+            found.append(
+                "the server lists its likeliest first tokens, from which the labels' probabilities "
+                "were taken; a label that is not listed counts as the least likely of the list"
+            )
         if self._left_out:
             found.append(
                 f"the server does not take {' and '.join(sorted(self._left_out))}; its texts were "
@@ -144,9 +166,9 @@ class ServerTextModel:
 class CountingTextModel:
     """A `TextModel` that writes nothing, and counts what a server would be asked."""
 
-    def __init__(self, client: ServerClient, taken: Callable[[Sampling], Sampling]) -> None:
+    def __init__(self, client: ServerClient, counted: ServerTextModel) -> None:
         self._client = client
-        self._taken = taken
+        self._counted = counted
         self._requests: list[TextRequest] = []
 
     @property
@@ -158,7 +180,7 @@ class CountingTextModel:
         self, prompts: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
     ) -> list[list[Completion]]:
         """Return empty continuations."""
-        self._requests += _requests(prompts, self._taken(sampling))
+        self._requests += _requests(prompts, self._counted.taken(sampling))
         return [[Completion("", 0, 0)] * sampling.samples for _ in prompts]
 
     def answer(
@@ -166,6 +188,17 @@ class CountingTextModel:
     ) -> list[list[Completion]]:
         """Return empty answers."""
         return self.complete(questions, sampling, progress=progress)
+
+    def gives_log_probabilities(self) -> bool:
+        """Return what the served model's own method does."""
+        return self._counted.gives_log_probabilities()
+
+    def first_tokens(
+        self, questions: Sequence[str], *, progress: Progress | None = None
+    ) -> list[Mapping[str, float]]:
+        """Return empty lists."""
+        self._requests += _first_tokens(questions, self._client)
+        return [{} for _ in questions]
 
     def estimate(self) -> Estimate:
         """Return what the server would be asked; what depends on its answers is not known."""
@@ -187,6 +220,13 @@ def _requests(prompts: Sequence[str], sampling: Sampling) -> list[TextRequest]:
         )
         for prompt in prompts
         for sample in range(sampling.samples)
+    ]
+
+
+def _first_tokens(questions: Sequence[str], client: ServerClient) -> list[TextRequest]:
+    listed = _LISTED[client.server.api]
+    return [
+        TextRequest(prompt=one, max_tokens=1, top_log_probabilities=listed) for one in questions
     ]
 
 

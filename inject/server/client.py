@@ -7,6 +7,7 @@ Cost: some 2 ms of one core a request.
 """
 
 import queue
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from inject.server.reply_cache import ReplyCache
 from inject.server.request import TextRequest
 from inject.server.sender import Sender
 
+_TOGETHER_SECONDS = 0.01
 _YES, _NO = "yes", "no"
 _NOT_UNDERSTOOD = (400, 422)
 """What servers say of a parameter that they do not take."""
@@ -105,11 +107,12 @@ class ServerClient:
         done = sum(times[name] for name in found)
         if progress is not None and names:
             progress(done, len(names))
-        for name, reply in self._arriving(waiting):
-            clean = self._without_key(reply)
-            found[name] = self._cache.keep(name, clean) if self._cache else clean
-            self._count(reply=clean)
-            done += times[name]
+        for some in self._arriving(waiting):
+            clean = {name: self._without_key(reply) for name, reply in some}
+            found |= self._cache.keep(clean) if self._cache else clean
+            for name, reply in clean.items():
+                self._count(reply=reply)
+                done += times[name]
             if progress is not None:
                 progress(done, len(names))
         self._models |= {one.model for one in found.values() if one.model}
@@ -130,13 +133,15 @@ class ServerClient:
         if there is None:
             there = Reply(_YES if self._is_taken(request, shows) else _NO)
             if self._cache is not None:
-                there = self._cache.keep(name, there)
+                there = self._cache.keep({name: there})[name]
         self._accepted[name] = there
         return there.text == _YES
 
     def _is_taken(self, request: TextRequest, shows: Callable[[Reply], bool]) -> bool:
         try:
-            return all(shows(reply) for _, reply in self._arriving([("", request)]))
+            [[(_, reply)]] = list(self._arriving([("", request)]))
+            self._count(reply=reply)
+            return shows(reply)
         except ServerRefusal as refusal:
             if refusal.status not in _NOT_UNDERSTOOD:
                 raise
@@ -170,8 +175,10 @@ class ServerClient:
         if self._cache is not None:
             self._cache.close()
 
-    def _arriving(self, waiting: Sequence[tuple[str, TextRequest]]) -> Iterator[tuple[str, Reply]]:
-        """Ask, and yield the replies as they come, each with its request's digest."""
+    def _arriving(
+        self, waiting: Sequence[tuple[str, TextRequest]]
+    ) -> Iterator[list[tuple[str, Reply]]]:
+        """Ask, and yield replies as they come, a few at a time, each with its request's digest."""
         if not waiting:
             return
         if self._thread is None or self._sender is None:
@@ -181,8 +188,16 @@ class ServerClient:
         asked = self._thread.start(self._sender.ask_all(waiting, arrived.put))
         asked.add_done_callback(lambda _: arrived.put(None))
         try:
-            while (one := arrived.get()) is not None:
-                yield one
+            ended = False
+            while not ended:
+                some = [arrived.get()]
+                # Few wake-ups of this thread leave the other one its time.
+                time.sleep(_TOGETHER_SECONDS)
+                while not arrived.empty():
+                    some.append(arrived.get())
+                ended = some[-1] is None
+                if there := [one for one in some if one is not None]:
+                    yield there
             asked.result()
         finally:
             # An interrupted caller leaves nothing running.

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inject.errors import InputError
@@ -63,19 +63,28 @@ class ReplyCache:
                     )
         return found
 
-    def keep(self, name: str, reply: Reply) -> Reply:
-        """Keep a reply, and return the one that is kept: the first that came, here or elsewhere."""
-        listed = json.dumps(dict(reply.log_probabilities)) if reply.log_probabilities else None
+    def keep(self, replies: Mapping[str, Reply]) -> dict[str, Reply]:
+        """Keep replies by their request's digest, all or none.
+
+        Returns:
+            Those that are kept: for each request the first that came, here or elsewhere.
+        """
+        rows = [
+            (name, *one[:4], json.dumps(dict(one[4])) if one[4] else None)
+            for name, one in replies.items()
+        ]
         with self._turn:
             try:
-                kept = self._connection.execute(
+                self._connection.execute("BEGIN IMMEDIATE")
+                kept = self._connection.executemany(
                     f"INSERT OR IGNORE INTO replies (request, {_COLUMNS}) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
-                    (name, *reply[:4], listed),
-                )
+                    rows,
+                ).rowcount
+                self._connection.execute("COMMIT")
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
-        return reply if kept.rowcount else self.get([name])[name]
+        return dict(replies) if kept == len(rows) else self.get(list(replies))
 
     def close(self) -> None:
         """Close the file."""

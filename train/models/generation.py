@@ -70,7 +70,9 @@ class LocalWriter:
         asked = self._variant.model_dump(include={"model", "temperature", "max_tokens"})
         name = digest({**asked, **question._asdict()})
         there = self._cache.get([name]).get(name)
-        return (there or self._cache.keep(name, Reply(self._written(*question)))).text
+        if there is None:
+            there = self._cache.keep({name: Reply(self._written(*question))})[name]
+        return there.text
 
     def _written(self, prompt: str, seed: int) -> str:
         ids = self._encoded(prompt).to(self._device)

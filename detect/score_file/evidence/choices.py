@@ -8,7 +8,8 @@ from detect.needs import Choices
 from detect.score_file.evidence.provider import Provider, Work, check_model
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
-from detect.targets.letters import ask_letters
+from detect.targets.letters import ask_label_probabilities, ask_letters
+from detect.targets.server import CountingTextModel, ServerTextModel
 
 
 class _Choices(Provider[Choices]):
@@ -36,13 +37,18 @@ class _Choices(Provider[Choices]):
 
 
 def _answers(work: Work, questions: Sequence[ChoiceQuestion | str]) -> list[ChoiceAnswers]:
-    """Ask a local model for the labels' probabilities, and one on a server for letters."""
+    """Ask for the labels' probabilities; a server that gives none is asked for letters."""
 
     def progress(done: int, total: int) -> None:
         work.on_progress("multiple choice", done, total)
 
     if work.request.server is not None:
-        return ask_letters(work.text_model(), questions, progress)
+        model = work.text_model()
+        if isinstance(model, ServerTextModel | CountingTextModel) and (
+            model.gives_log_probabilities()
+        ):
+            return ask_label_probabilities(model, questions, progress)
+        return ask_letters(model, questions, progress)
     from detect.engine.label_probabilities import label_probabilities
 
     return label_probabilities(

@@ -1,8 +1,10 @@
+import math
+
 import numpy as np
 import pytest
 
-from detect.choices.question import ORDERS, RIGHT, TOO_FEW, ChoiceQuestion
-from detect.targets.letters import ask_letters, letter_of
+from detect.choices.question import LABELS, ORDERS, RIGHT, TOO_FEW, ChoiceQuestion
+from detect.targets.letters import ask_label_probabilities, ask_letters, letter_of, of_labels
 from detect.targets.text_model import Completion
 
 
@@ -60,3 +62,36 @@ def test_nothing_to_ask_asks_nothing():
 )  # fmt: skip
 def test_the_letter_of_an_answer(answer, label):
     assert letter_of(answer) == label
+
+
+class Lists:
+    """A model that is surest of the label where the passage stands, and lists four tokens."""
+
+    def __init__(self, passage: str) -> None:
+        self.passage = passage
+
+    def first_tokens(self, questions, *, progress=None):
+        found = []
+        for question in questions:
+            right = next(label for label in LABELS if f"{label}. {self.passage}\n" in question)
+            wrong = next(label for label in LABELS if label != right)
+            found.append({f" {right}": -0.7, right: -1.5, " The": -2.0, wrong: -3.0})
+        return found
+
+
+def test_listed_tokens_give_the_labels_probabilities():
+    question = ChoiceQuestion(options=("one", "two", "three", "four"))
+    one, reason = ask_label_probabilities(Lists("one"), [question, "no paraphrases"])
+    assert reason.reason == "no paraphrases"
+    assert one.letters is None
+    assert one.log_probability.shape == (24, 4)
+    assert one.log_probability.argmax(axis=1).tolist() == list(RIGHT)
+    both = math.log(math.exp(-0.7) + math.exp(-1.5))
+    assert one.log_probability.max(axis=1) == pytest.approx([both] * 24, abs=1e-6)
+    # Two labels are not listed, and count as the least likely token of the list.
+    assert sorted(one.log_probability[0].tolist())[:3] == pytest.approx([-3.0] * 3)
+
+
+def test_a_list_without_any_label_tells_none_apart():
+    assert of_labels({"x": -1.0, "y": -2.0}) == [-2.0] * 4
+    assert of_labels({}) == [0.0] * 4

@@ -124,6 +124,22 @@ def listed(api: str) -> Answer:
     return Answer(content=json.dumps({"choices": [given[api]]}).encode())
 
 
+def test_first_tokens_are_listed_and_counted_beforehand(tmp_path):
+    with stub_server(lambda number, body: listed("chat")) as stub:
+        for _ in range(2):
+            with model(stub.url, tmp_path / "r", api="chat") as one:
+                counting = one.counting()
+                assert counting.gives_log_probabilities()
+                assert counting.first_tokens(["a", "b"]) == [{}, {}]
+                assert counting.estimate().requests == 2
+                before = counting.estimate().kept
+                assert one.first_tokens(["a", "b"]) == [{" A": -0.1, " B": -2.5}] * 2
+                assert "the server lists its likeliest first tokens" in " ".join(one.notes())
+        assert before == 2
+    assert len(stub.received) == 3
+    assert stub.received[1]["top_logprobs"] == 20
+
+
 @pytest.mark.parametrize("api", ["completions", "chat"])
 def test_whether_probabilities_are_shown_is_found_out_by_one_request(api):
     with stub_server(lambda number, body: listed(api)) as stub, model(stub.url, api=api) as one:

@@ -16,17 +16,16 @@ def test_what_is_kept_comes_back_whole_and_the_first_stays(tmp_path):
     path = tmp_path / "new" / "r"
     with closing(ReplyCache(path)) as cache:
         assert cache.get(["a"]) == {}
-        assert cache.keep("a", FULL) == FULL
-        assert cache.keep("a", Reply("another")) == FULL
-        cache.keep("b", Reply(""))
+        assert cache.keep({"a": FULL}) == {"a": FULL}
+        second = {"a": Reply("another"), "b": Reply("")}
+        assert cache.keep(second) == {"a": FULL, "b": Reply("")}
     with closing(ReplyCache(path)) as cache:
         assert cache.get(["b", "a", "c"]) == {"a": FULL, "b": Reply("")}
 
 
 def test_more_replies_than_one_question_can_name(tmp_path):
     with closing(ReplyCache(tmp_path / "r")) as cache:
-        for number in range(1201):
-            cache.keep(str(number), Reply(f"text {number}"))
+        cache.keep({str(number): Reply(f"text {number}") for number in range(1201)})
         found = cache.get([str(number) for number in range(1300)])
         assert len(found) == 1201
         assert found["1200"].text == "text 1200"

@@ -1,6 +1,5 @@
 """`spikein detect`: score any file of texts with any model, no experiment needed."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,60 +7,13 @@ import typer
 
 from inject.errors import InputError
 from spikein.cli import completion
+from spikein.cli.detect_options import Api, DeviceMap, Dtype, LongText, ScoreFirst, StartToken
 from spikein.cli.detect_table import print_json, print_result
 from spikein.cli.output import tell, warn, with_noun
 from spikein.cli.task_progress import task_progress
 
 if TYPE_CHECKING:
     from inject.server.client import Estimate
-
-
-class LongText(StrEnum):
-    """What to do with a text longer than the model's context."""
-
-    window = "window"
-    truncate = "truncate"
-    error = "error"
-
-
-class ScoreFirst(StrEnum):
-    """Whether a text's first token is scored."""
-
-    drop = "drop"
-    start_token = "start_token"
-
-
-class Dtype(StrEnum):
-    """Number format of the model."""
-
-    auto = "auto"
-    float32 = "float32"
-    bfloat16 = "bfloat16"
-    float16 = "float16"
-    eight_bits = "8bit"
-    four_bits = "4bit"
-
-
-class DeviceMap(StrEnum):
-    """Where the layers of a model go."""
-
-    none = "none"
-    auto = "auto"
-
-
-class Api(StrEnum):
-    """How a server is asked."""
-
-    completions = "completions"
-    chat = "chat"
-
-
-class StartToken(StrEnum):
-    """Whether a start token goes before each text."""
-
-    auto = "auto"
-    always = "always"
-    never = "never"
 
 
 def detect(

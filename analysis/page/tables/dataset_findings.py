@@ -10,19 +10,7 @@ from analysis.dataset_detectors.registry import dataset_detector_names, get_data
 from analysis.page.tables.listing import Listing, listing
 from analysis.results import Analysis
 
-_COLUMNS = (
-    "Detector",
-    "Data set",
-    "Rows",
-    "Seed",
-    "Statistic",
-    "Value",
-    "Interval",
-    "p",
-    "p (Holm)",
-    "n",
-    "Note",
-)
+_COLUMNS = ("Detector", "Data set, rows", "Seed", "Found", "p", "p (Holm)", "n", "Note")
 
 
 def dataset_findings(analysis: Analysis, cohort: Cohort) -> list[Listing]:
@@ -60,20 +48,25 @@ def dataset_assumptions(analysis: Analysis) -> list[str]:
 
 
 def _texts(row: Mapping[str, Any]) -> tuple[str, ...]:
-    interval = f"{row['low']:.2f}–{row['high']:.2f}" if isfinite(row["low"]) else ""
+    dataset = "all data sets" if row["dataset"] == POOLED else row["dataset"]
     return (
         row["detector"],
-        "all data sets" if row["dataset"] == POOLED else row["dataset"],
-        row["rows"],
+        f"{dataset}, {row['rows']}",
         str(row["seed"]),
-        row["statistic"],
-        "" if isnan(row["value"]) else f"{row['value']:.2f}".replace("-", "−"),
-        interval,
+        _found(row),
         _p(row["p_value"]),
         _p(row["p_holm"]),
         str(row["n"]) if row["n"] else "",
         row["note"],
     )
+
+
+def _found(row: Mapping[str, Any]) -> str:
+    """Return the statistic with its value, and its interval where it has one."""
+    if isnan(row["value"]):
+        return f"{row['statistic']}: none"
+    ends = f" ({row['low']:.2f} to {row['high']:.2f})" if isfinite(row["low"]) else ""
+    return f"{row['statistic']} = {row['value']:.2f}{ends}".replace("-", "\N{MINUS SIGN}")
 
 
 def _p(value: float) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from inject.errors import InputError
 from spikein.cli import completion
-from spikein.cli.detect_choices import Api, DeviceMap, Dtype, LongText, ScoreFirst, StartToken
+from spikein.cli.detect_options import Api, DeviceMap, Dtype, LongText, ScoreFirst, StartToken
 from spikein.cli.detect_table import print_json, print_result
 from spikein.cli.output import tell, warn, with_noun
 from spikein.cli.task_progress import task_progress

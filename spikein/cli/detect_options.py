@@ -1,4 +1,4 @@
-"""What options of `spikein detect` can be set to."""
+"""The words that the options of `spikein detect` take."""
 
 from enum import StrEnum
 

@@ -51,6 +51,8 @@ class Arm:
     training: Path | None = None
     """Folder of the trained model: the log of its training, and its exposures (what it saw, and
     when)."""
+    further: Mapping[str, Path] = field(default_factory=dict)
+    """Folders that dataset-level detectors read besides, by name (`analysis.dataset_detectors`)."""
 
 
 class Column(NamedTuple):

@@ -32,5 +32,13 @@ class AnalysisSettings(Settings):
     task_accuracy: bool = True
     """Whether the models are also asked the questions of benchmarks with closed answers, before
     and after training."""
+    dataset_detectors: Literal["all"] | tuple[str, ...] = ("dataset_inference", "ensemble")
+    """Dataset-level detectors: `all`, or a list. Those of the default read stored scores alone;
+    `prism` reads stored token statistics; `exchangeability` and `paraphrase_test` take passes of
+    the arms' models."""
+    shards: PositiveInt = 15
+    """Of `exchangeability`: parts of each data set whose order is tested."""
+    shuffles: PositiveInt = 25
+    """Of `exchangeability`: shuffles of each shard; each is a pass over the data set."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of the bootstrap, apart from the experiment's seeds."""

@@ -114,11 +114,16 @@ def _limited(value: Any, level: Access) -> Any:
         vars(limited).update((name, getattr(value, name)) for name in columns)
         return limited
     if isinstance(value, Mapping):
-        return MappingProxyType({key: _limited(item, level) for key, item in value.items()})
+        found = {key: _limited(item, level) for key, item in value.items()}
+        same = all(found[key] is item for key, item in value.items())
+        return value if same else MappingProxyType(found)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         if not value or isinstance(value[0], str | bytes | bool | int | float):
             return value
-        return tuple(_limited(item, level) for item in value)
+        items = tuple(_limited(item, level) for item in value)
+        if all(one is other for one, other in zip(items, value, strict=True)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else items
     if is_dataclass(value) and not isinstance(value, type):
         changed = {
             field.name: limited

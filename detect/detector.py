@@ -14,6 +14,8 @@ from fractions import Fraction
 from functools import update_wrapper
 from typing import Any, NamedTuple
 
+from pydantic import JsonValue
+
 from detect.access import Access
 from detect.evidence import Evidence, ExampleEvidence
 from detect.needs import NEEDS, Need, View
@@ -22,6 +24,9 @@ from inject.errors import InputError, did_you_mean
 from inject.settings import Settings
 
 EMPTY_SELECTION = "empty selection"
+OPTION: dict[str, JsonValue] = {"option": True}
+"""Marks a number among parameters as an option: shown in a setting's text only where it differs
+from the default (`Field(json_schema_extra=OPTION)`)."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 

@@ -3,8 +3,9 @@
 `min_k:k=0.2,surp:entropy=2.0:k=40` asks for two detectors with parameters, `all` for every built-in
 one with its paper's, `my_detector.py:score:k=3` for one of a file: the name ends at the first colon
 after it, and each `KEY=VALUE` behind a further colon is a parameter. A setting's canonical text
-lists its numbers in the order of their declaration (`entropy=2.0:k=40`) and its options only where
-they differ from the default; `-` where that leaves nothing.
+lists its numbers in the order of their declaration (`entropy=2.0:k=40`) and its options (words,
+switches, and numbers that are marked `OPTION`) only where they differ from the default; `-` where
+that leaves nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -119,6 +120,10 @@ def setting_text(parameters: Settings) -> str:
     parts = []
     for name, field in type(parameters).model_fields.items():
         value = getattr(parameters, name)
+        extra = field.json_schema_extra
+        marked = isinstance(extra, dict) and bool(extra.get("option"))
+        if (marked or isinstance(value, bool)) and value == field.default:
+            continue
         if isinstance(value, Decimal):
             parts.append(f"{name}={value.normalize():f}")
         elif isinstance(value, int | float) or value != field.default:

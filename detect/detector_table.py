@@ -5,6 +5,7 @@ Everything is read from the detectors' declarations, so a table and a detector c
 
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -14,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from detect.detector import Detector
 from detect.detector_settings import DetectorSetting, setting_text
-from detect.needs import Sides, cost_text
+from detect.needs import Need, Sides, cost_text
 from detect.registry import BUILT_IN, KnownDetector, every_detector, get_detector
 from inject.settings import Settings
 
@@ -137,7 +138,7 @@ def describe_detector(known: KnownDetector, parameters: Settings | None = None) 
         aliases=tuple(detector.aliases),
         access=access.label,
         access_level=int(access),
-        needs=tuple(map(str, needs)),
+        needs=tuple(_counted(needs)),
         cost=cost_text(needs),
         depends_on_rows=detector.depends_on_rows,
         depends_on_labels=any(isinstance(need, Sides) for need in needs),
@@ -154,6 +155,12 @@ def describe_detector(known: KnownDetector, parameters: Settings | None = None) 
 def depends_text(rows: bool, labels: bool) -> str:
     """Return what else a score depends on: `other rows, labels`; empty for nothing."""
     return ", ".join(word for word, true in (("other rows", rows), ("labels", labels)) if true)
+
+
+def _counted(needs: Sequence[Need]) -> list[str]:
+    """Return the needs in words; those of one name once, with their number."""
+    counts = Counter(map(str, needs))
+    return [name if count == 1 else f"{name} ({count})" for name, count in counts.items()]
 
 
 def _parameters(detector: Detector) -> list[ParameterFacts]:

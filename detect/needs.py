@@ -7,7 +7,7 @@ of `Evidence` that holds it, and gets one file in each of the two folders.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from detect.access import Access
 from detect.evidence import Evidence
@@ -138,6 +138,66 @@ class Shadows(Need):
 
 
 @dataclass(frozen=True)
+class HeldOut(Need):
+    """Rows that no model saw and nobody scores, with their token statistics under the target."""
+
+    reference: bool = False
+    """Under the reference model, too."""
+    shadows: bool = False
+    """Under every shadow model, too."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+
+    def __str__(self) -> str:
+        return "held-out rows"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The models read the held-out rows once, however many texts are scored."""
+        return NeedCost("held-out rows once")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the held-out rows are there, and what is asked for of them."""
+        found = evidence.held_out
+        return (
+            found is not None
+            and not (self.reference and found.reference is None)
+            and not (self.shadows and found.shadows is None)
+        )
+
+
+@dataclass(frozen=True)
+class Prefixed(Need):
+    """Token statistics of the text behind shots: other texts of its dataset."""
+
+    shots: int = 1
+    """How many texts stand before it."""
+    first: int = 0
+    """Which one of the dataset's texts, in their random order, is the first of them."""
+    known: Literal["nonmembers", "members"] = "nonmembers"
+    """Held-out rows, which no model saw, or members that are known and of the split `tune`."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+
+    def __str__(self) -> str:
+        return "shots" if self.known == "nonmembers" else "known members as shots"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the text behind the shots, which it has read once for all texts."""
+        return NeedCost("target behind shots", 1)
+
+    @property
+    def name(self) -> str:
+        """What it is called in `Evidence.prefixed` and in the names of steps."""
+        return f"{self.known}-{self.first}-{self.shots}"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the statistics behind these shots are there."""
+        return self.name in evidence.prefixed
+
+
+@dataclass(frozen=True)
 class Continuations(Need):
     """What the target writes after the beginning of each text."""
 
@@ -151,12 +211,55 @@ class Continuations(Need):
 
     @property
     def cost(self) -> NeedCost:
-        """The beginning is read once, and continued so many times."""
-        return NeedCost("target writes", self.request.samples)
+        """The target writes token by token; texts of one request are written once."""
+        return NeedCost("texts written", self.request.samples)
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether these continuations are there."""
         return self.request in evidence.continuations
+
+
+@dataclass(frozen=True)
+class Choices(Need):
+    """Answers to a multiple choice between each passage and three paraphrases, in all orders.
+
+    Letters are enough; of a local model there are the labels' probabilities, too.
+    """
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "paraphrases to choose from"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target is asked in every order of the four options."""
+        return NeedCost("24 prompts with the text and three paraphrases")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the answers are there."""
+        return evidence.choices is not None
+
+
+@dataclass(frozen=True)
+class Gradients(Need):
+    """Norms of the gradient of each text's loss under the target."""
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.WEIGHTS
+
+    def __str__(self) -> str:
+        return "gradients"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the text forwards and backwards, which is some three plain passes."""
+        return NeedCost("a backward pass of the target")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the norms are there."""
+        return evidence.gradients is not None
 
 
 @dataclass(frozen=True)
@@ -175,7 +278,7 @@ class Guesses(Need):
     def cost(self) -> NeedCost:
         """One answer for each part that is masked."""
         parts = 1 if self.request.method in ("question", "option") else self.request.limit
-        return NeedCost("target answers, at most", parts)
+        return NeedCost("answers, at most", parts)
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether these guesses are there."""
@@ -188,8 +291,12 @@ NEEDS: tuple[type[Need], ...] = (
     Frequency,
     Sides,
     Shadows,
+    HeldOut,
+    Prefixed,
     Continuations,
     Guesses,
+    Choices,
+    Gradients,
 )
 """Every kind of need, in the order of messages."""
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from detect.access import Access
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
 from detect.guarded_call import read_only, score_guarded
@@ -116,6 +117,43 @@ def settings_left_out(
             hint = " ".join(dict.fromkeys(hints.values()))
             found[LeftOut(setting.name, tuple(hints), hint)] = None
     return list(found)
+
+
+def within_access(
+    settings: Sequence[DetectorSetting], most: Access, *, leave_out: bool, because: str
+) -> Runnable:
+    """Return the settings that see no more of the target than they may.
+
+    Args:
+        settings: what was asked for.
+        most: what may be seen of the target.
+        leave_out: leave out the others and say so (`all` was asked for); else raise.
+        because: why no more is to be seen, a clause.
+
+    Raises:
+        InputError: a detector that was named sees more, or none is left.
+    """
+    kept: list[DetectorSetting] = []
+    beyond: dict[Access, list[str]] = {}
+    for setting in settings:
+        access = setting.detector.access_with(setting.parameters)
+        if access <= most:
+            kept.append(setting)
+        elif leave_out:
+            beyond.setdefault(access, []).append(setting.name)
+        else:
+            raise InputError(
+                f"{setting.name} reads {access.label}, and {because}",
+                where=f"detector {setting.name}",
+            )
+    notes = tuple(
+        f"{because[0].upper()}{because[1:]}; left out, as they read {access.label}: "
+        f"{', '.join(dict.fromkeys(names))}"
+        for access, names in sorted(beyond.items())
+    )
+    if not kept:
+        raise InputError("no detector is left that could run", hint=". ".join(notes))
+    return Runnable(kept, notes)
 
 
 def score_rows(

@@ -12,9 +12,10 @@ from detect.policy import LongText, ScoreFirst, ScoringPolicy, StartToken
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
 CompileMode = Literal["auto", "always", "never"]
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16", "8bit", "4bit"]
+DeviceMap = Literal["none", "auto"]
 
-EXECUTION = frozenset({"batch_tokens", "compile", "device"})
+EXECUTION = frozenset({"batch_tokens", "compile", "device", "device_map"})
 """Fields that change how fast scores come, never the scores."""
 
 
@@ -49,15 +50,19 @@ class DetectSettings(Settings):
     knowledge_filter: str | None = None
     """Model whose guesses `info_probe:filtered=true` leaves out: a path or a hub id."""
     frequency: str | None = "corpus"
-    """Text counted for `dc_pdd`: `corpus`, or files of texts; null leaves it out."""
+    """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null leaves it out."""
     dtype: Dtype = "auto"
-    """Number format of the model: `auto` is float32 on a CPU, elsewhere the checkpoint's own."""
+    """Number format of the model: `auto` is float32 on a CPU, elsewhere the checkpoint's own;
+    `8bit` and `4bit` quantise, and need bitsandbytes."""
     batch_tokens: PositiveInt | None = None
     """Padded tokens in one batch; by default chosen for the device."""
     compile: CompileMode = "auto"
     """Compile the reduction over the vocabulary: `auto` where that repays its time."""
     device: str = "auto"
     """`auto`, `cpu`, `cuda`, `cuda:1`, `mps`."""
+    device_map: DeviceMap = "none"
+    """`auto` spreads a model that is too large for one device over all GPUs, then memory and disk;
+    `none` puts it on `device`."""
 
     def policy(self) -> ScoringPolicy:
         """Return the scoring policy.

@@ -1,21 +1,57 @@
 """Views: the forms of a text under which a model is asked for token statistics.
 
-A view is a pure function from text to text. `text` is the text itself.
+A view is a pure function from text to text. `text` is the text itself. What a view draws at random
+is keyed by the text and the view, so that it never depends on other texts or their order.
 """
 
+import re
 from collections.abc import Callable
+from functools import partial
+
+import numpy as np
 
 from inject.errors import InputError, did_you_mean
+from inject.keyed import item_key
 
 TEXT = "text"
 LOWERCASE = "lowercase"
+SWAPPED = tuple(f"swapped-{number}" for number in range(1, 6))
+"""The text with some of its words in each other's places, five times."""
 
 
 def _identity(text: str) -> str:
     return text
 
 
-_VIEWS: dict[str, Callable[[str], str]] = {TEXT: _identity, LOWERCASE: str.lower}
+def swapped_words(number: int, text: str) -> str:
+    """Return a text after max(1, floor(0.3 · words)) swaps of two of its words.
+
+    Words are what blanks separate, and the blanks stay where they are; a text of fewer than two
+    words stays as it is. Ye et al. 2024 (PAC), section 3.
+
+    Args:
+        number: which one of the text's forms; each has draws of its own.
+        text: any text.
+    """
+    parts = re.split(r"(\s+)", text)
+    words = [place for place in range(0, len(parts), 2) if parts[place]]
+    if len(words) < 2:
+        return text
+    random = np.random.Generator(
+        np.random.Philox(key=np.array([item_key(text), number], np.uint64))
+    )
+    for _ in range(max(1, 3 * len(words) // 10)):
+        one, other = random.choice(len(words), 2, replace=False)
+        first, second = words[one], words[other]
+        parts[first], parts[second] = parts[second], parts[first]
+    return "".join(parts)
+
+
+_VIEWS: dict[str, Callable[[str], str]] = {
+    TEXT: _identity,
+    LOWERCASE: str.lower,
+    **{name: partial(swapped_words, number) for number, name in enumerate(SWAPPED, start=1)},
+}
 
 
 def view_names() -> tuple[str, ...]:

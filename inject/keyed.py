@@ -53,6 +53,7 @@ class Stream(IntEnum):
     HELD_OUT = 21
     SHOT = 22
     CONTINUATION = 31
+    EXAMPLE_ORDER = 41
 
 
 def item_key(name: str) -> int:

@@ -16,8 +16,9 @@ from analysis.page.examples import extreme_examples
 from analysis.page.report import Report
 from analysis.page.streams import stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
+from analysis.page.tables.dataset_findings import dataset_assumptions, dataset_findings
 from analysis.page.tables.detector_costs import detector_cost_listing
-from analysis.page.tables.leaderboard import leaderboard
+from analysis.page.tables.leaderboard import leaderboard, left_out_listing
 from analysis.page.tables.listing import Listing, listing, seconds_text
 from analysis.page.tables.views import (
     arms_grids,
@@ -81,6 +82,7 @@ def _context(report: Report) -> dict[str, Any]:
             ),
             "choices": _choices(report),
             "costs": _costs(report),
+            "detectors_left_out": left_out_listing(report.left_out),
             "detector_costs": detector_cost_listing(report.detector_work),
         },
         "stream_sentences": stream_sentences(report.streams),
@@ -112,12 +114,13 @@ def _context(report: Report) -> dict[str, Any]:
         }
         differences = difference_rows(report.analysis, best, detectors)
         context["differences"] = differences
+        context["dataset_findings"] = dataset_findings(report.analysis, best.table.cohort)
+        context["dataset_assumptions"] = dataset_assumptions(report.analysis)
         context["board"] = leaderboard(
             best,
             tables,
             report.analysis,
             facts=report.detectors,
-            left_out=report.left_out,
             to_loss={row.detector: row.to_loss for row in differences},
         )
         context["examples"] = extreme_examples(report, best)

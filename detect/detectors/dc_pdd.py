@@ -2,12 +2,13 @@
 
 Zhang et al. 2024, "Pretraining Data Detection for Large Language Models", equations 5-8:
 β = mean of min(−p(x_i)·log f(x_i), a) over the first scored occurrence of each token; larger =
-member. With a = 0.01 most terms reach the cap a: a note gives the share that does.
+member. With a = 0.01 most terms reach the cap a: a note gives the share that does. The paper's
+ablations (section 5.2) are a parameter: without the cap, and with every occurrence of a token.
 """
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,17 @@ from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import PositiveFloat, Settings
 
+Variant = Literal["sfo", "lup", "cld"]
+
 
 class DcPddParameters(Settings):
-    """The cap on each token's term."""
+    """The cap on each token's term, and which terms count."""
 
     a: PositiveFloat = 0.01
     """Upper bound of −p·log f (equation 7)."""
+    variant: Variant = "sfo"
+    """`sfo`: DC-PDD itself, the capped terms of first occurrences; `lup`: the capped terms of all
+    tokens; `cld`: the terms of all tokens as they are."""
 
 
 GRID = tuple(DcPddParameters(a=a) for a in (0.001, 0.01, 0.1, 1.0, 10.0))
@@ -39,11 +45,18 @@ class Calibrated(NamedTuple):
     """Share of the terms that reached the cap."""
 
 
-def terms(statistics: TokenStatistics, frequency: TokenFrequency) -> npt.NDArray[np.float64]:
-    """Return −p(x_i)·log f(x_i) of the first scored occurrence of each token (equations 6, 8)."""
-    _, first = np.unique(statistics.ids, return_index=True)
-    probability = np.exp(statistics.log_probability[first].astype(np.float64))
-    return -probability * frequency.log_frequency(statistics.ids[first])
+def terms(
+    statistics: TokenStatistics, frequency: TokenFrequency, variant: Variant = "sfo"
+) -> npt.NDArray[np.float64]:
+    """Return −p(x_i)·log f(x_i) of the tokens that count (equations 6, 8).
+
+    These are the first scored occurrences of each token for `sfo`, else all.
+    """
+    counted = np.arange(len(statistics))
+    if variant == "sfo":
+        _, counted = np.unique(statistics.ids, return_index=True)
+    probability = np.exp(statistics.log_probability[counted].astype(np.float64))
+    return -probability * frequency.log_frequency(statistics.ids[counted])
 
 
 def calibrated(values: npt.NDArray[np.float64], a: float) -> Calibrated:
@@ -58,22 +71,35 @@ def _score(example: ExampleEvidence, settings: Sequence[DcPddParameters]) -> lis
     if int(statistics.ids.max()) >= len(frequency.counts):
         reason = "a token id beyond the frequency table's vocabulary"
         return [Score(math.nan, reason)] * len(settings)
-    values = terms(statistics, frequency)
-    return [Score(calibrated(values, setting.a).beta) for setting in settings]
+    values = {
+        variant: terms(statistics, frequency, variant)
+        for variant in {setting.variant for setting in settings}
+    }
+    return [
+        Score(
+            float(values["cld"].mean())
+            if setting.variant == "cld"
+            else calibrated(values[setting.variant], setting.a).beta
+        )
+        for setting in settings
+    ]
 
 
 def _capped(evidence: Evidence, setting: Any) -> str | None:
-    if evidence.frequency is None:
+    if evidence.frequency is None or setting.variant == "cld":
         return None
     size = len(evidence.frequency.counts)
     shares = [
-        calibrated(terms(statistics, evidence.frequency), setting.a).capped
+        calibrated(terms(statistics, evidence.frequency, setting.variant), setting.a).capped
         for statistics in evidence.statistics[TEXT]
         if len(statistics) and int(statistics.ids.max()) < size
     ]
     if not shares:
         return None
-    return f"a = {setting.a}: on average {np.mean(shares):.0%} of a text's terms reach the cap"
+    which = "" if setting.variant == "sfo" else f"{setting.variant}, "
+    return (
+        f"{which}a = {setting.a}: on average {np.mean(shares):.0%} of a text's terms reach the cap"
+    )
 
 
 DETECTOR = Detector(

@@ -6,19 +6,31 @@ has a Gaussian of the shadow models that saw it, and one of those that did not, 
 
     log N(x; μ_in, σ_in²) − log N(x; μ_out, σ_out²).
 
-With eight models or more on both sides of each example, its variances are its own. With fewer they
-cannot be estimated, and one variance is pooled over all examples and both sides (a fixed variance,
-as the paper has it for few models); it scales all scores alike and changes no rank. With one model
-a side there is nothing to pool, and the variance is set to 1. An upper bound rather than an attack:
-the shadow models know the background, how copy counts are drawn, and the places of the copies.
+How an example's variances are estimated depends on how many models there are on each of its sides:
+
+- `own`, from 32 on: its own two.
+- `moderated`, from 2 on: its own two drawn towards what is common to all examples of that side.
+  The prior on a variance is its conjugate, a scaled inverse χ² of d₀ degrees of freedom about s₀²,
+  which are estimated from all examples' variances (Smyth 2004, "Linear models and empirical Bayes
+  methods", section 6.2); then (d₀·s₀² + d·s²)/(d₀ + d), and in place of the Gaussian the posterior
+  predictive, Student's t of d₀ + d degrees of freedom about the mean, whose scale counts that the
+  mean was estimated, too. So the score is a log-likelihood ratio that may be taken at its word.
+- `pooled`, with fewer than ten examples: one variance of all examples and both sides, which scales
+  all scores alike and changes no rank.
+- `unknown`, with one model a side: 1, since there is nothing to pool.
+
+An upper bound rather than an attack: the shadow models know the background, how copy counts are
+drawn, and the places of the copies.
 """
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import digamma, polygamma
+from scipy.stats import norm, t
 
 from detect.detector import Column, Detector, Score
 from detect.detectors.loss import mean_log_probability
@@ -26,11 +38,26 @@ from detect.evidence import Evidence
 from detect.needs import Shadows, View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
+from inject.settings import Settings
 
 Floats = npt.NDArray[np.float64]
+VarianceRule = Literal["auto", "own", "moderated", "pooled"]
 
-FEWEST = 8
+FEWEST_OWN = 32
 """Models a side from which an example has variances of its own."""
+FEWEST_MODERATED = 2
+"""Models a side from which its variances are moderated: one says nothing about a variance."""
+FEWEST_EXAMPLES = 10
+"""Examples from which a prior on their variances can be estimated."""
+_LEAST_SHARE = 1e-5
+
+
+class LiraParameters(Settings):
+    """How variances are estimated."""
+
+    variance: VarianceRule = "auto"
+    """`auto`: by the number of shadow models; `own`, `moderated` or `pooled` in any case where
+    there are two models a side."""
 
 
 class Ratios(NamedTuple):
@@ -39,10 +66,24 @@ class Ratios(NamedTuple):
     values: Floats
     """[examples]; NaN where the shadow models of a side agree exactly."""
     variance: str
-    """`own`, `pooled` or `unknown`."""
+    """`own`, `moderated`, `pooled` or `unknown`."""
 
 
-def likelihood_ratios(target: Floats, means: Floats, inside: npt.NDArray[np.bool_]) -> Ratios:
+class Prior(NamedTuple):
+    """A scaled inverse χ² distribution of variances."""
+
+    freedom: float
+    """d₀; infinite where all variances are alike."""
+    variance: float
+    """s₀²."""
+
+
+def likelihood_ratios(
+    target: Floats,
+    means: Floats,
+    inside: npt.NDArray[np.bool_],
+    rule: VarianceRule = "auto",
+) -> Ratios:
     """Return the log-likelihood ratio of each example; see the module.
 
     Args:
@@ -50,28 +91,100 @@ def likelihood_ratios(target: Floats, means: Floats, inside: npt.NDArray[np.bool
         means: the same under each shadow model, shape [models, examples].
         inside: whether the model saw the example, of the same shape; each example was seen by
             one model at least, and not seen by another.
+        rule: how variances are estimated.
     """
     count = np.stack([inside.sum(axis=0), (~inside).sum(axis=0)])
     weights = np.stack([inside, ~inside])
     centre = (weights * means).sum(axis=1) / count
     squares = (weights * (means - centre[:, None]) ** 2).sum(axis=1)
-    freedom = int((count - 1).sum())
-    if count.min() >= FEWEST:
-        variance, how = squares / (count - 1), "own"
-    elif freedom:
-        variance, how = np.full_like(squares, squares.sum() / freedom), "pooled"
+    how = _chosen(rule, int(count.min()), int((count - 1).sum()), len(target))
+    if how == "moderated":
+        density = np.stack(
+            [_predictive(target, *side) for side in zip(count, centre, squares, strict=True)]
+        )
+        return Ratios(density[0] - density[1], how)
+    if how == "own":
+        variance = squares / (count - 1)
+    elif how == "pooled":
+        variance = np.full_like(squares, squares.sum() / (count - 1).sum())
     else:
-        variance, how = np.ones_like(squares), "unknown"
+        variance = np.ones_like(squares)
     variance = np.where(variance > 0, variance, np.nan)
-    density = -0.5 * (np.log(variance) + (target - centre) ** 2 / variance)
+    density = norm.logpdf(target, centre, np.sqrt(variance))
     return Ratios(density[0] - density[1], how)
+
+
+def variance_prior(variances: Floats, freedom: npt.NDArray[np.integer]) -> Prior:
+    """Return the prior that variances of so many degrees of freedom come from.
+
+    Smyth 2004, section 6.2: log s² has the mean log s₀² + ψ(d/2) − ψ(d₀/2) − log(d/d₀) and the
+    variance ψ′(d/2) + ψ′(d₀/2).
+    """
+    log_variance = np.log(variances) - digamma(freedom / 2) + np.log(freedom / 2)
+    spread = log_variance.var(ddof=1) - polygamma(1, freedom / 2).mean()
+    if spread <= 0:
+        return Prior(math.inf, float(np.exp(log_variance.mean())))
+    half = _trigamma_inverse(float(spread))
+    return Prior(2 * half, float(np.exp(log_variance.mean() + digamma(half) - math.log(half))))
+
+
+def _chosen(rule: VarianceRule, fewest: int, freedom: int, examples: int) -> str:
+    """Return how variances are estimated."""
+    if not freedom:
+        return "unknown"
+    if fewest < FEWEST_MODERATED:
+        return "pooled"
+    if rule != "auto":
+        return rule
+    if fewest >= FEWEST_OWN:
+        return "own"
+    return "moderated" if examples >= FEWEST_EXAMPLES else "pooled"
+
+
+def _predictive(
+    target: Floats, count: npt.NDArray[np.integer], centre: Floats, squares: Floats
+) -> Floats:
+    """Return the log-density of the target under one side's models, its variances moderated."""
+    freedom = count - 1
+    variances = squares / freedom
+    positive = variances[variances > 0]
+    if not len(positive):
+        return np.full_like(target, np.nan)
+    # As limma does: a variance that came out 0 by chance has a logarithm after all.
+    prior = variance_prior(
+        np.maximum(variances, _LEAST_SHARE * float(np.median(positive))), freedom
+    )
+    if math.isinf(prior.freedom):
+        scale = np.sqrt(prior.variance * (1 + 1 / count))
+        result: Floats = norm.logpdf(target, centre, scale)
+        return result
+    total = prior.freedom + freedom
+    moderated = (prior.freedom * prior.variance + squares) / total
+    density: Floats = t.logpdf(target, total, centre, np.sqrt(moderated * (1 + 1 / count)))
+    return density
+
+
+def _trigamma_inverse(value: float) -> float:
+    """Return x > 0 with ψ′(x) = value, by Newton's method on 1/ψ′ (Smyth 2004, appendix)."""
+    if value > 1e7:
+        return value**-0.5
+    if value < 1e-6:
+        return 1 / value
+    x = 0.5 + 1 / value
+    for _ in range(50):
+        trigamma = float(polygamma(1, x))
+        step = trigamma * (1 - trigamma / value) / float(polygamma(2, x))
+        x += step
+        if -step / x < 1e-10:
+            break
+    return x
 
 
 def _means(statistics: Sequence[TokenStatistics], rows: Sequence[int]) -> Floats:
     return np.array([mean_log_probability(statistics[row]) for row in rows], dtype=np.float64)
 
 
-def _score(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
+def _score(evidence: Evidence, settings: Sequence[LiraParameters]) -> list[Column]:
     shadows = evidence.shadows or ()
     views = [evidence.statistics[TEXT], *(shadow.statistics for shadow in shadows)]
     scores, rows = [], []
@@ -84,27 +197,32 @@ def _score(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
         scores.append(Score(math.nan, reason))
     if not rows:
         return [Column(scores)] * len(settings)
-    found = likelihood_ratios(
-        _means(views[0], rows),
-        np.stack([_means(view, rows) for view in views[1:]]),
-        np.array([[shadow.inside[row] for row in rows] for shadow in shadows], dtype=np.bool_),
-    )
-    for row, value in zip(rows, found.values.tolist(), strict=True):
-        reason = "the shadow models agree exactly" if math.isnan(value) else None
-        scores[row] = Score(value, reason)
-    variances = {
-        "own": "each example has variances of its own",
-        "pooled": "one variance is pooled over all examples",
-        "unknown": "too few to estimate a variance, which is set to 1; ranks do not depend on it",
-    }
-    note = f"{len(shadows)} shadow models: {variances[found.variance]}."
-    return [Column(scores, (note,))] * len(settings)
+    target = _means(views[0], rows)
+    means = np.stack([_means(view, rows) for view in views[1:]])
+    inside = np.array([[shadow.inside[row] for row in rows] for shadow in shadows], dtype=np.bool_)
+    columns = []
+    for setting in settings:
+        found = likelihood_ratios(target, means, inside, setting.variance)
+        column = list(scores)
+        for row, value in zip(rows, found.values.tolist(), strict=True):
+            reason = "the shadow models agree exactly" if math.isnan(value) else None
+            column[row] = Score(value, reason)
+        note = f"{len(shadows)} shadow models: {_VARIANCES[found.variance]}."
+        columns.append(Column(column, (note,)))
+    return columns
 
+
+_VARIANCES = {
+    "own": "each example has variances of its own",
+    "moderated": "each example's variances are moderated by a prior on those of all examples",
+    "pooled": "one variance is pooled over all examples",
+    "unknown": "too few to estimate a variance, which is set to 1; ranks do not depend on it",
+}
 
 DETECTOR = Detector(
     name="lira",
     summary="likelihood ratio of shadow models that saw the text and that did not",
-    source="Carlini et al. 2022, algorithm 1",
+    source="Carlini et al. 2022, algorithm 1; Smyth 2004 (moderated variances)",
     needs=(View(TEXT), Shadows()),
     depends_on_rows=True,
     assumption=(
@@ -112,5 +230,7 @@ DETECTOR = Detector(
         "examples, and the mean log-probabilities are close to Gaussian"
     ),
     order=90,
+    parameters=LiraParameters,
+    libraries=("scipy",),
     score=_score,
 )

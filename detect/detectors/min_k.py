@@ -1,23 +1,28 @@
 """`min_k`: the mean of the k·N smallest log-probabilities (Shi et al. 2024, equation 1).
 
-A whole grid of k costs one sort and one cumulative sum an example.
+With a `window` of w tokens the log-probabilities are first averaged over a moving window (Win-k,
+arXiv 2508.01268; the authors of Gap-K%, arXiv 2601.19936, find that it helps); N is then the number
+of windows, N − w + 1, and a text shorter than w is not smoothed. A whole grid of k costs one sort
+and one cumulative sum an example and window.
 """
 
 import math
 from collections.abc import Sequence
 from decimal import Decimal
-from fractions import Fraction
 from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from detect.detector import EMPTY_SELECTION, Detector, Score, each_example, whole
+from detect.detector import EMPTY_SELECTION, OPTION, Detector, Score, each_example
 from detect.evidence import ExampleEvidence
 from detect.needs import View
 from detect.views import TEXT
 from inject.settings import Settings
+
+LEAST_VARIANCE = 1e-6
+"""Of a standardised log-probability, so that a certain token divides by no zero."""
 
 
 class MinKParameters(Settings):
@@ -27,6 +32,8 @@ class MinKParameters(Settings):
     """Share of the tokens: the floor(N·k) least likely ones, computed exactly."""
     k_rule: Literal["at_least_one", "floor"] = "at_least_one"
     """A text of fewer than 1/k tokens keeps one (`at_least_one`) or cannot be scored (`floor`)."""
+    window: Annotated[int, Field(ge=1, le=1000, json_schema_extra=OPTION)] = 1
+    """Tokens of the moving average that is taken first; 1 takes none."""
 
 
 K_GRID = tuple(MinKParameters(k=Decimal(twentieth) / 20) for twentieth in range(1, 21))
@@ -34,7 +41,8 @@ K_GRID = tuple(MinKParameters(k=Decimal(twentieth) / 20) for twentieth in range(
 
 def selected_count(count: int, setting: MinKParameters) -> int:
     """Return how many of `count` tokens are selected: floor(N·k), or at least 1."""
-    number = whole(count, Fraction(setting.k))
+    numerator, denominator = setting.k.as_integer_ratio()
+    number = count * numerator // denominator
     return max(1, number) if setting.k_rule == "at_least_one" else number
 
 
@@ -42,20 +50,45 @@ def lowest_means(
     values: npt.NDArray[np.floating], settings: Sequence[MinKParameters]
 ) -> list[Score]:
     """Return the mean of the lowest floor(N·k) values for each setting."""
-    sums = np.cumsum(np.sort(values).astype(np.float64))
+    sums = np.cumsum(np.sort(values).astype(np.float64)).tolist()
     scores = []
     for setting in settings:
         number = selected_count(len(values), setting)
         scores.append(
-            Score(float(sums[number - 1]) / number)
+            Score(sums[number - 1] / number)
             if number
             else Score(math.nan, f"{EMPTY_SELECTION}: {len(values)} tokens are fewer than 1/k")
         )
     return scores
 
 
+def moving_average(values: npt.NDArray[np.floating], window: int) -> npt.NDArray[np.floating]:
+    """Return the means of all windows of so many neighbours, [N − w + 1]; [N] where N < w."""
+    count = len(values)
+    if window == 1 or count < window:
+        return values
+    sums = values.astype(np.float64)
+    for width in range(2, window + 1):
+        # Each window is added up by itself, so that no rounding is carried along the text.
+        sums = sums[: count - width + 1] + values[width - 1 :]
+    return sums / window
+
+
+def smoothed_lowest_means(
+    values: npt.NDArray[np.floating], settings: Sequence[MinKParameters]
+) -> list[Score]:
+    """Return the mean of the lowest floor(k·N') moving averages for each setting."""
+    scores: dict[int, Score] = {}
+    for window in dict.fromkeys(setting.window for setting in settings):
+        rows = [row for row, setting in enumerate(settings) if setting.window == window]
+        averages = moving_average(values, window)
+        found = lowest_means(averages, [settings[row] for row in rows])
+        scores.update(zip(rows, found, strict=True))
+    return [scores[row] for row in range(len(settings))]
+
+
 def _score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list[Score]:
-    return lowest_means(example.statistics[TEXT].log_probability, settings)
+    return smoothed_lowest_means(example.statistics[TEXT].log_probability, settings)
 
 
 DETECTOR = Detector(

@@ -1,6 +1,7 @@
 """`min_k_plus_plus`: Min-K over z_i = (ℓ_i − μ_i) / σ_i (Zhang et al. 2024).
 
-μ and σ are expectations under the model's own p, not plain means over the vocabulary.
+μ and σ are expectations under the model's own p, not plain means over the vocabulary. With a
+`window` the z_i are averaged over a moving window first (arXiv 2601.19936), as in `min_k`.
 """
 
 from collections.abc import Sequence
@@ -10,25 +11,28 @@ import numpy.typing as npt
 
 from detect.access import Access
 from detect.detector import Detector, Score, each_example
-from detect.detectors.min_k import K_GRID, MinKParameters, lowest_means
+from detect.detectors.min_k import (
+    K_GRID,
+    LEAST_VARIANCE,
+    MinKParameters,
+    smoothed_lowest_means,
+)
 from detect.evidence import ExampleEvidence
 from detect.needs import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 
-_LEAST_VARIANCE = 1e-6
-
 
 def standardised(statistics: TokenStatistics) -> npt.NDArray[np.float64]:
     """Return z_i of each token, [N]; σ² is at least 1e-6."""
-    variance = np.maximum(statistics.deviation.astype(np.float64) ** 2, _LEAST_VARIANCE)
+    variance = np.maximum(statistics.deviation.astype(np.float64) ** 2, LEAST_VARIANCE)
     difference = statistics.log_probability.astype(np.float64) - statistics.mean
     result: npt.NDArray[np.float64] = difference / np.sqrt(variance)
     return result
 
 
 def _score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list[Score]:
-    return lowest_means(standardised(example.statistics[TEXT]), settings)
+    return smoothed_lowest_means(standardised(example.statistics[TEXT]), settings)
 
 
 DETECTOR = Detector(

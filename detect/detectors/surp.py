@@ -70,13 +70,17 @@ def surp_scores(statistics: TokenStatistics, settings: Sequence[SurpParameters])
         certain = entropy < threshold
         sums[threshold] = np.cumsum(np.where(certain, ordered, 0.0), dtype=np.float64)
         counts[threshold] = np.cumsum(certain)
+    lows: dict[tuple[str, Decimal], int] = {}
     scores = []
     for setting in settings:
-        low = (
-            strictly_below(ordered, Fraction(setting.k))
-            if setting.selection == "percentile"
-            else whole(len(ordered), Fraction(setting.k) / 100)
-        )
+        key = setting.selection, setting.k
+        if key not in lows:
+            lows[key] = (
+                strictly_below(ordered, Fraction(setting.k))
+                if setting.selection == "percentile"
+                else whole(len(ordered), Fraction(setting.k) / 100)
+            )
+        low = lows[key]
         number = int(counts[setting.entropy][low - 1]) if low else 0
         if number:
             scores.append(Score(float(sums[setting.entropy][low - 1]) / number))

@@ -62,12 +62,15 @@ def run_in_batches(
             does not suffice.
         length: tokens of an item.
         batch_tokens: padded tokens in one batch.
-        max_sequences: sequences in one batch at most; no limit by default.
+        max_sequences: sequences in one batch at most; no limit by default. One, whatever is given,
+            where the model's numbers depend on what else is in the batch.
 
     Raises:
         InputError: one sequence alone exceeds the memory.
     """
     position = 0
+    if target.depends_on_batch:
+        max_sequences = 1
     while position < len(items):
         fitting = max(1, batch_tokens // length(items[position]))
         batch = items[position : position + min(fitting, max_sequences or fitting)]

@@ -6,9 +6,9 @@ input order and independent of batch size, padding side and order to 1e-4.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,8 @@ from detect.engine.batching import (
     pad_sequences,
     run_in_batches,
 )
-from detect.engine.encoding import EncodedText, encode, windows
+from detect.engine.encoding import EncodedText, Window, encode, windows
+from detect.engine.prefix import SharedPrefix, batch_inputs, start_ids
 from detect.engine.target import Target
 from detect.engine.vocabulary_statistics import VocabularyReduction, VocabularyStatistics
 from detect.policy import ScoringPolicy
@@ -34,6 +35,9 @@ from detect.token_statistics import (
 )
 from inject.errors import InputError
 
+_CACHED_A_TOKEN = 8
+"""Cached tokens, over all sequences of a batch, for each padded token that a batch may hold."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Piece:
@@ -46,6 +50,17 @@ class _Piece:
     @property
     def scored(self) -> int:
         return len(self.ids) - self.first
+
+
+class _Batching(NamedTuple):
+    """How windows become batches; nothing of it bears on the statistics."""
+
+    tokens: int
+    """Padded tokens in one batch."""
+    sequences: int | None
+    """Sequences in one batch at most."""
+    side: PaddingSide
+    progress: Callable[[int, int], None]
 
 
 class _Predicted(NamedTuple):
@@ -88,8 +103,71 @@ def token_statistics(
             the tokenizer lacks, a token that the model lacks, or one sequence that alone exceeds
             the memory.
     """
-    context = _context(target, policy)
+    batching = _Batching(
+        tokens=batch_tokens or default_batch_tokens(target),
+        # A model that transforms its logits makes them itself: one sequence at a time, so that
+        # no [batch, length, vocabulary] array exists.
+        sequences=batch_size if target.head is not None else 1,
+        side=padding_side,
+        progress=progress or (lambda done, total: None),
+    )
+    return _token_statistics(target, texts, policy, batching, compile_mode)
+
+
+@torch.inference_mode()
+def prefixed_statistics(
+    target: Target,
+    texts: Sequence[str],
+    policy: ScoringPolicy,
+    prefix: SharedPrefix,
+    *,
+    batch_tokens: int | None = None,
+    padding_side: PaddingSide = "right",
+    compile_mode: CompileMode = "auto",
+    progress: Callable[[int, int], None] | None = None,
+) -> list[TokenStatistics]:
+    """Return the statistics of each text behind a prefix: of the text's own tokens alone.
+
+    The scored tokens are those of `token_statistics`, one by one: where a text has no start token
+    its first id is not scored here either. A text that is longer than what the prefix leaves of the
+    context is read in windows, each behind the prefix.
+
+    Args:
+        target: model and tokenizer.
+        texts: as for `token_statistics`.
+        policy: as for `token_statistics`.
+        prefix: what the model has read before each text; its ids begin with the start token where
+            texts have one.
+        batch_tokens: padded tokens in one batch, those in the cache not counted.
+        padding_side: has no influence on the result.
+        compile_mode: whether the reduction over the vocabulary is compiled.
+        progress: called with (tokens scored, tokens in all) after each batch.
+
+    Raises:
+        InputError: as `token_statistics`, and where the prefix leaves no room for a text.
+    """
+    tokens = batch_tokens or default_batch_tokens(target)
+    most = max(1, _CACHED_A_TOKEN * tokens // max(1, len(prefix.ids)))
+    batching = _Batching(
+        tokens=tokens,
+        sequences=most if target.head is not None else 1,
+        side=padding_side,
+        progress=progress or (lambda done, total: None),
+    )
+    return _token_statistics(target, texts, policy, batching, compile_mode, prefix)
+
+
+def _token_statistics(
+    target: Target,
+    texts: Sequence[str],
+    policy: ScoringPolicy,
+    batching: _Batching,
+    compile_mode: CompileMode,
+    prefix: SharedPrefix | None = None,
+) -> list[TokenStatistics]:
+    context = scoring_context(target, policy)
     encoded = encode(target.tokenizer, texts, policy)
+    opening = start_ids(target.tokenizer, policy) if prefix is not None else []
     pieces: list[_Piece] = []
     slots = [0]
     stops = []
@@ -97,15 +175,18 @@ def token_statistics(
         _check_ids(target, ids, row)
         slot = slots[-1]
         found = windows(len(ids), context, policy, where=f"text {row + 1}") if texts[row] else []
-        for window in found:
-            pieces.append(
-                _Piece(
-                    ids=ids[window.start : window.stop],
-                    first=window.first - window.start,
-                    slot=slot + window.first - 1,
-                )
-            )
         stop = found[-1].stop if found else 1
+        if prefix is not None and context is not None:
+            found = _windows_behind(prefix, stop, context, policy, target)
+        for window in found:
+            piece = _Piece(
+                ids=ids[window.start : window.stop],
+                first=window.first - window.start,
+                slot=slot + window.first - 1,
+            )
+            if prefix is not None:
+                piece = _behind(prefix, piece, opening if window.start == 0 else [])
+            pieces.append(piece)
         stops.append(stop)
         slots.append(slot + max(0, stop - 1))
     reduction = VocabularyReduction(
@@ -119,12 +200,8 @@ def token_statistics(
         target,
         sorted(pieces, key=lambda piece: -len(piece.ids)),
         reduction,
-        batch_tokens=batch_tokens or default_batch_tokens(target),
-        # A model that transforms its logits makes them itself: one sequence at a time, so that
-        # no [batch, length, vocabulary] array exists.
-        max_sequences=batch_size if target.head is not None else 1,
-        padding_side=padding_side,
-        progress=progress or (lambda done, total: None),
+        batching,
+        prefix,
     )
     reduced = reduction.finish(target.head)
     result = []
@@ -162,6 +239,35 @@ def _statistics(
     )
 
 
+def _windows_behind(
+    prefix: SharedPrefix, length: int, context: int, policy: ScoringPolicy, target: Target
+) -> list[Window]:
+    """Return the windows of a text's first `length` ids in what the prefix leaves of the context.
+
+    Raises:
+        InputError: it leaves nothing.
+    """
+    room = context - len(prefix.ids)
+    if room < 2:
+        raise InputError(
+            f"a prefix of {len(prefix.ids)} tokens leaves {max(room, 0)} of a context of {context}",
+            where=target.name,
+            hint="Ask for fewer shots.",
+        )
+    return windows(length, room, replace(policy, long="window"), where=target.name)
+
+
+def _behind(prefix: SharedPrefix, piece: _Piece, start: list[int]) -> _Piece:
+    """Return a window behind the prefix, without the start token that the prefix has already."""
+    repeated = np.array(prefix.repeated, dtype=np.int64)
+    own = int(piece.ids[:1].tolist() == start)
+    return _Piece(
+        ids=np.concatenate([repeated, piece.ids[own:]]),
+        first=piece.first - own + len(repeated),
+        slot=piece.slot,
+    )
+
+
 def _check_ids(target: Target, ids: npt.NDArray[np.int64], row: int) -> None:
     """Refuse a text with a token that the model has no embedding for: a special one, spelled out.
 
@@ -179,7 +285,12 @@ def _check_ids(target: Target, ids: npt.NDArray[np.int64], row: int) -> None:
         )
 
 
-def _context(target: Target, policy: ScoringPolicy) -> int | None:
+def scoring_context(target: Target, policy: ScoringPolicy) -> int | None:
+    """Return the ids that a window may hold; None where nothing sets a limit.
+
+    Raises:
+        InputError: the policy asks for more than the model has.
+    """
     if policy.context is None:
         return target.context
     if target.context is not None and policy.context > target.context:
@@ -195,33 +306,43 @@ def _run(
     target: Target,
     pieces: list[_Piece],
     reduction: VocabularyReduction,
-    *,
-    batch_tokens: int,
-    max_sequences: int | None,
-    padding_side: PaddingSide,
-    progress: Callable[[int, int], None],
+    batching: _Batching,
+    prefix: SharedPrefix | None,
 ) -> None:
     total = sum(piece.scored for piece in pieces)
     done = 0
     for batch, predicted in run_in_batches(
         target,
         pieces,
-        lambda batch: _forward(target, batch, padding_side),
+        lambda batch: _forward(target, batch, batching.side, prefix),
         length=lambda piece: len(piece.ids),
-        batch_tokens=batch_tokens,
-        max_sequences=max_sequences,
+        batch_tokens=batching.tokens,
+        max_sequences=batching.sequences,
     ):
         if target.head is not None:
             reduction.push_hidden(target.head, *predicted)
         else:
             reduction.push_logits(*predicted)
         done += sum(piece.scored for piece in batch)
-        progress(done, total)
+        batching.progress(done, total)
 
 
-def _forward(target: Target, pieces: Sequence[_Piece], padding_side: PaddingSide) -> _Predicted:
+def _forward(
+    target: Target,
+    pieces: Sequence[_Piece],
+    padding_side: PaddingSide,
+    prefix: SharedPrefix | None,
+) -> _Predicted:
     """Return hidden states, or logits, of the valid positions only."""
-    padded = pad_sequences(target, [piece.ids for piece in pieces], side=padding_side)
+    padded = pad_sequences(
+        target,
+        [piece.ids for piece in pieces],
+        side=padding_side,
+        always_mask=prefix is not None,
+    )
+    inputs: dict[str, Any] = dict(padded.inputs)
+    if prefix is not None:
+        inputs = batch_inputs(prefix, inputs, target.takes("position_ids"))
     flat, targets, slots = [], [], []
     for row, piece in enumerate(pieces):
         # The state at i − 1 predicts token i.
@@ -231,10 +352,10 @@ def _forward(target: Target, pieces: Sequence[_Piece], padding_side: PaddingSide
         slots.append(piece.slot + np.arange(piece.scored))
     positions = torch.from_numpy(np.concatenate(flat)).to(target.device)
     if target.head is not None:
-        rows = target.hidden(**padded.inputs).flatten(0, 1)[positions]
+        rows = target.hidden(**inputs).flatten(0, 1)[positions]
     else:
         first, last = int(positions[0]), int(positions[-1])
-        logits: torch.Tensor = target.model(**padded.inputs, use_cache=False).logits
+        logits: torch.Tensor = target.model(**inputs, use_cache=False).logits
         rows = logits[0, first : last + 1]
     return _Predicted(
         rows, torch.from_numpy(np.concatenate(targets)).to(target.device), np.concatenate(slots)

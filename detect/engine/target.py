@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from detect.engine.vocabulary_statistics import Head
-from detect.settings import Dtype
+from detect.settings import DeviceMap, Dtype
 from inject.errors import InputError
 from train.device import default_device
 
@@ -50,6 +50,14 @@ class Target:
         """Number of ids that the model can be fed."""
         return int(self.model.get_input_embeddings().weight.shape[0])
 
+    @property
+    def depends_on_batch(self) -> bool:
+        """Whether the numbers of a text depend on the other texts of its batch.
+
+        In 8 bits they do: large values are kept apart by the column, over the whole batch.
+        """
+        return bool(getattr(self.model, "is_loaded_in_8bit", False))
+
     def takes(self, argument: str) -> bool:
         """Return whether the model's forward pass has an argument of this name."""
         return argument in inspect.signature(self.model.forward).parameters
@@ -64,28 +72,32 @@ class Target:
         reason = self._why_not_split()
         if reason is None:
             layer = self.model.get_output_embeddings()
-            return Head(weight=layer.weight.detach(), bias=_detached(layer.bias))
+            weight = layer.weight.detach().to(self.device)
+            return Head(weight=weight, bias=_detached(layer.bias, self.device))
         _log.warning("%s: %s; its own logits are used, which is slower", self.name, reason)
         return None
 
     def hidden(self, **inputs: Any) -> torch.Tensor:
-        """Return the last hidden states, [batch, length, hidden]."""
+        """Return the last hidden states, [batch, length, hidden], on the target's device."""
         states: torch.Tensor = self.model.base_model(**inputs, use_cache=False)[0]
-        return states
+        # The last layer of a model that is spread over devices may lie on another one.
+        return states.to(self.device)
 
     def _why_not_split(self) -> str | None:
         layer = self.model.get_output_embeddings()
         if type(layer) is not torch.nn.Linear:
             return f"its output layer is a {type(layer).__name__}"
+        if layer.weight.is_meta:
+            return "its output layer is loaded for each use"
         config = self.model.config.get_text_config()
         for key in _LOGIT_TRANSFORMS:
             if getattr(config, key, None) not in (None, 1, 1.0):
                 return f"it transforms its logits ({key})"
         probe = torch.arange(1, 1 + min(8, self.vocabulary - 1), device=self.device)[None]
         with torch.inference_mode():
-            whole = self.model(input_ids=probe, use_cache=False).logits.float()
+            whole = self.model(input_ids=probe, use_cache=False).logits.float().to(self.device)
             try:
-                split = layer(self.hidden(input_ids=probe)).float()
+                split = layer(self.hidden(input_ids=probe)).float().to(self.device)
             except (TypeError, RuntimeError, AttributeError) as error:
                 return f"its body and its head cannot be run apart ({error})"
         if whole.shape != split.shape:
@@ -99,13 +111,17 @@ class Target:
 def make_target(
     model: Any, tokenizer: Any, *, name: str, device: torch.device | None = None
 ) -> Target:
-    """Return a target from a model and a tokenizer in memory; puts the model in eval mode."""
+    """Return a target from a model and a tokenizer in memory; puts the model in eval mode.
+
+    A model that is quantised, or spread over devices, stays where it was loaded.
+    """
     where = device or next(model.parameters()).device
+    placed = model if _stays(model) else model.to(where)
     return Target(
         name=name,
-        model=model.to(where).eval(),
+        model=placed.eval(),
         tokenizer=tokenizer,
-        context=_context(model, tokenizer),
+        context=_context(model.config, tokenizer),
         device=where,
     )
 
@@ -117,26 +133,36 @@ def load_target(
     trust_remote_code: bool = False,
     device: str = "auto",
     dtype: Dtype = "auto",
+    device_map: DeviceMap = "none",
 ) -> Target:
     """Load a causal language model and its tokenizer from a folder or from the hub.
 
     Args:
-        path_or_id: a folder with `config.json` and `*.safetensors`, or a hub id.
+        path_or_id: a folder with `config.json` and `*.safetensors`, a folder with a LoRA adapter
+            that names its base, or a hub id.
         revision: branch, tag or commit on the hub.
         trust_remote_code: run code that comes with the model.
         device: `auto` takes the first accelerator, else the CPU.
-        dtype: `auto` is float32 on a CPU, elsewhere the checkpoint's own format.
+        dtype: `auto` is float32 on a CPU, elsewhere the checkpoint's own format; `8bit` and `4bit`
+            quantise.
+        device_map: `auto` spreads the model over all devices; the inputs go where its first layer
+            is.
 
     Raises:
         InputError: missing folder, unreachable hub, unknown id, no safetensors, no tokenizer,
             or one larger than the model; no causal language model; weights that are not finite;
-            unknown device.
+            unknown device; a device beside a map of devices; no bitsandbytes.
     """
     from transformers import AutoTokenizer
 
     from train.models.pretrained import code_options, find_model, load_causal_model
+    from train.models.quantisation import QUANTISED
     from train.models.weight_check import check_looks_back, check_vocabulary
 
+    if device_map == "auto" and device != "auto":
+        raise InputError(
+            f"the device {device} is given, and a map of all devices", where="device_map"
+        )
     where = _device(device)
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
     found = find_model(path_or_id, **options)
@@ -151,10 +177,39 @@ def load_target(
         ) from error
     check_vocabulary(found.path, tokenizer, path_or_id, trusted)
     form = default_device().scoring_format(dtype, where=where.type)
-    model = load_causal_model(path_or_id, dtype=form, **options)
+    # What is quantised cannot be moved later.
+    spread = "auto" if device_map == "auto" else {"": where} if form in QUANTISED else None
+    model = load_causal_model(path_or_id, dtype=form, device_map=spread, **options)
+    if spread is not None:
+        where = _first_device(model)
     target = make_target(model, tokenizer, name=path_or_id, device=where)
     check_looks_back(target.model, path_or_id)
     return target
+
+
+def load_tokenizer_and_context(
+    path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
+) -> tuple[Any, int | None]:
+    """Return a model's tokenizer, and the positions that it can take, without its weights.
+
+    Raises:
+        InputError: as `load_target`, where it concerns these two.
+    """
+    from transformers import AutoConfig, AutoTokenizer
+
+    from train.models.pretrained import code_options, find_model
+
+    found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+    trusted = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True, **trusted)
+        config = AutoConfig.from_pretrained(found.path, local_files_only=True, **trusted)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise InputError(
+            f"its tokenizer or its configuration cannot be loaded: {_one_line(error)}",
+            where=path_or_id,
+        ) from error
+    return tokenizer, _context(config, tokenizer)
 
 
 def _device(name: str) -> torch.device:
@@ -172,8 +227,8 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _context(model: Any, tokenizer: Any) -> int | None:
-    config = model.config.get_text_config()
+def _context(whole: Any, tokenizer: Any) -> int | None:
+    config = whole.get_text_config()
     for key in _CONTEXT_KEYS:
         if isinstance(value := getattr(config, key, None), int) and value > 0:
             return value
@@ -181,8 +236,26 @@ def _context(model: Any, tokenizer: Any) -> int | None:
     return int(limit) if limit is not None and limit < _UNLIMITED else None
 
 
-def _detached(bias: torch.Tensor | None) -> torch.Tensor | None:
-    return None if bias is None else bias.detach()
+def _stays(model: Any) -> bool:
+    return bool(getattr(model, "is_quantized", False)) or _is_spread(model)
+
+
+def _is_spread(model: Any) -> bool:
+    """Return whether accelerate moves the inputs of the model's layers."""
+    return getattr(model, "hf_device_map", None) is not None
+
+
+def _first_device(model: Any) -> torch.device:
+    """Return where the inputs of a model go that accelerate has placed."""
+    device: torch.device = model.get_input_embeddings().weight.device
+    if device.type != "meta":
+        return device
+    # The layer is loaded for each use, on the device that computes.
+    return torch.device(default_device().kind)
+
+
+def _detached(bias: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
+    return None if bias is None else bias.detach().to(device)
 
 
 def _one_line(error: BaseException) -> str:

@@ -16,7 +16,11 @@ from inject.reading.row_parsers import PlacedRow, format_of, json_lines
 from inject.reading.rows import read_rows
 
 _TEXT_FIELDS = ("text", "input")
-_KNOWN = (*_TEXT_FIELDS, "id", "label", "group")
+_CHOICES = ("example_a", "example_b", "example_c", "example_d")
+"""The options of a multiple choice; the verbatim one is the first, or what `answer` names."""
+_PARAPHRASES = "paraphrases"
+_OF_TEXT = (*_TEXT_FIELDS, "id", "label", "group", "title", "dataset", "protected")
+_KNOWN = (*_OF_TEXT, "answer", _PARAPHRASES, *_CHOICES)
 _LABELS = {0: False, 1: True, "0": False, "1": True, "true": True, "false": False}
 _TEXTUAL = (None, ".txt", ".csv", ".tsv", ".txt.gz", ".csv.gz", ".tsv.gz")
 
@@ -30,21 +34,42 @@ class LabelledRows(NamedTuple):
     labels: list[bool] | None
     """True for members; None where the file has no labels."""
     groups: list[str] | None
+    paraphrases: list[tuple[str, ...]] | None = None
+    """Each text in other words; None where no row brings any."""
+    titles: list[str] | None = None
+    """Of the document that each text is of; empty where it has none."""
+    protected: tuple[str, ...] = ()
+    """Names of the protected datasets that rows are of."""
 
 
 def read_labelled(pattern: str) -> LabelledRows:
-    """Read rows of `text` (or `input`), optional `id`, `label` and `group`.
+    """Read rows of `text` (or `input`), optional `id`, `label`, `group`, `paraphrases`, `title`.
+
+    A row may bring its text as one of four options instead, `Example_A` to `Example_D`, the others
+    being its paraphrases. Its `id` is then the title of its document, and the group.
+
+    Texts are protected where the row's `protected` is true, or where it has a canary, as authors
+    add to data that is not to be revealed; `dataset`, or the name of the file, names their dataset.
 
     Raises:
         InputError: naming file and line: a row without text, a label that is none of 0, 1,
             true, false, or labels on some rows only.
     """
     texts, ids, labels, groups = [], [], [], []
+    paraphrases: list[tuple[str, ...]] = []
+    titles: list[str] = []
     unlabelled = None
+    protected: set[str] = set()
     for place, given in _rows(pattern):
         values = _named(given)
+        if (options := _options(values, place)) is not None:
+            values = _of_options(values, options, place)
+        paraphrases.append(_paraphrases(values.get(_PARAPHRASES), place))
+        titles.append(_title(values.get("title"), place))
         text = _text(values, place)
         texts.append(text)
+        if _is_protected(values):
+            protected.add(str(values.get("dataset") or Path(pattern).name.partition(".")[0]))
         own = values.get("id")
         ids.append(example_id(text) if own in (None, "") else str(own))
         label = _label(values.get("label"), place)
@@ -61,7 +86,15 @@ def read_labelled(pattern: str) -> LabelledRows:
                 allowed="a label on every row, or on none",
             )
     grouped = any(group != text for group, text in zip(groups, texts, strict=True))
-    return LabelledRows(texts, ids, labels or None, groups if grouped else None)
+    return LabelledRows(
+        texts,
+        ids,
+        labels or None,
+        groups if grouped else None,
+        paraphrases if any(paraphrases) else None,
+        titles if any(titles) else None,
+        protected=tuple(sorted(protected)),
+    )
 
 
 def _rows(pattern: str) -> Iterator[PlacedRow]:
@@ -90,6 +123,59 @@ def _named(values: Mapping[str, Any]) -> dict[str, Any]:
         if plain in _KNOWN and plain not in values:
             found[plain] = value
     return found
+
+
+def _is_protected(values: Mapping[str, Any]) -> bool:
+    marked = values.get("protected")
+    if marked not in (None, "", False, 0) and str(marked).strip().lower() not in ("0", "false"):
+        return True
+    return any("canary" in name.lower() and value for name, value in values.items())
+
+
+def _options(values: Mapping[str, Any], place: str) -> list[str] | None:
+    """Return the four options of a row; None where it has a text of its own, or no options."""
+    if any(name in values for name in _TEXT_FIELDS) or _CHOICES[0] not in values:
+        return None
+    options = [values.get(name) or "" for name in _CHOICES]
+    for name, option in zip(_CHOICES, options, strict=True):
+        if not isinstance(option, str):
+            raise InputError(f"{name!r} holds {type(option).__name__}, not a string", where=place)
+    return options
+
+
+def _of_options(values: Mapping[str, Any], options: list[str], place: str) -> dict[str, Any]:
+    """Return a row of options as one with a text, paraphrases, and a document."""
+    letters = "ABCD"
+    answer = str(values.get("answer") or "A").strip().upper()
+    if answer not in tuple(letters):
+        raise InputError(
+            f"the answer {values.get('answer')!r} names no option",
+            where=place,
+            allowed=", ".join(letters),
+        )
+    verbatim = options.pop(letters.index(answer))
+    document = values.get("id")
+    return {
+        "title": document,
+        "group": document,
+        **values,
+        "text": verbatim,
+        _PARAPHRASES: options,
+    }
+
+
+def _paraphrases(value: Any, place: str) -> tuple[str, ...]:
+    if value is None or value == "":
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise InputError("'paraphrases' holds no list of texts", where=place)
+    return tuple(value)
+
+
+def _title(value: Any, place: str) -> str:
+    if value is not None and not isinstance(value, str | int | float):
+        raise InputError(f"'title' holds {type(value).__name__}, not a string", where=place)
+    return "" if value is None else str(value)
 
 
 def _text(values: Mapping[str, Any], place: str) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from detect.policy import ScoringPolicy
-from detect.settings import CompileMode, Dtype
+from detect.settings import CompileMode, DeviceMap, Dtype
+from inject.server.address import Server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +21,18 @@ class ScoringOptions:
     """`auto`, `cpu`, `cuda:1` …"""
     dtype: Dtype = "auto"
     """Number format of the model; statistics are float32 in any case."""
+    device_map: DeviceMap = "none"
+    """`auto` spreads a large model over all devices."""
     compile: CompileMode = "auto"
     """Whether the statistics of the vocabulary are compiled."""
     revision: str | None = None
     """Of the model, on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the model's repository."""
+    held_out: str | None = None
+    """A file, folder or glob of further texts, none of them scored, which the model has not seen:
+    shots and populations for `recall`, `codec` and the like. Rows with label 1 are known members,
+    for `con_recall`."""
     generate: bool = False
     """Let the model write, for the detectors of `all` that read what a model writes: dear, as a
     token is written at a time. A detector that is named needs no leave."""
@@ -34,7 +41,11 @@ class ScoringOptions:
     knowledge_filter: str | None = None
     """A model whose guesses `info_probe:filtered=true` leaves out."""
     cache: Path | None = None
-    """Folder for counted frequencies; by default the user's cache folder."""
+    """Folder for counted frequencies and a server's replies; by default the user's cache folder."""
+    server: Server | None = None
+    """Where the model is served; None for a model on this machine."""
+    send_protected: tuple[str, ...] = ()
+    """Protected datasets, by name, whose texts may be sent to the server."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +57,7 @@ class ScoringRequest(ScoringOptions):
     reference: str | None = None
     """A model with its own tokenizer, for `reference`."""
     frequency: str | None = None
-    """Any file, folder or glob of texts, for `dc_pdd`."""
+    """Any file, folder or glob of texts, for `dc_pdd` and `tag_tab`."""
     detectors: str | Sequence[str] = "all"
     """`all`, `min_k:k=0.2,zlib`, or a list of such parts."""
 

@@ -7,20 +7,31 @@ the result holds scores and labels. Errors name the command's flags, or the func
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from detect.detector_settings import names_all, needs_of, parse_detectors, plugin_digests
-from detect.score_file.evidence.provider import Progress
+from detect.score_file.evidence.provider import Progress, Work
 from detect.score_file.evidence.providers import check_needs, read_evidence, unmet
+from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows, read_labelled
 from detect.score_file.output import check_suffix, write_score_file
 from detect.score_file.request import DetectFileRequest, ScoringRequest
+from detect.score_file.served import (
+    check_served,
+    estimate_requests,
+    open_server,
+    served_detectors,
+)
 from detect.scoring import SCORES_FILE, runnable, score_rows
 from inject.errors import InputError
+from inject.server.client import Estimate
+
+OnEstimate = Callable[[Estimate], None]
 
 # What other parts call by the keys of an experiment file has a flag here.
 _FLAGS = (
@@ -55,9 +66,16 @@ class DetectFileResult(NamedTuple):
 
 
 def detect_file(
-    request: DetectFileRequest, on_progress: Progress | None = None
+    request: DetectFileRequest,
+    on_progress: Progress | None = None,
+    on_estimate: OnEstimate | None = None,
 ) -> DetectFileResult:
     """Score every row with every detector asked for, and write `request.out`.
+
+    Args:
+        request: rows, model, detectors.
+        on_progress: called with what is being done, and how far it is.
+        on_estimate: called before a server is asked, with what that will take.
 
     Raises:
         InputError: unreadable rows, wrong labels, an output that cannot be written, unknown
@@ -65,7 +83,7 @@ def detect_file(
             in the words of the command's flags.
     """
     try:
-        return _detect(request, on_progress or (lambda what, done, total: None))
+        return _detect(request, on_progress or _silent, on_estimate)
     except InputError as error:
         in_flags = _in_flags(error)
         if str(in_flags) == str(error):
@@ -73,49 +91,80 @@ def detect_file(
         raise in_flags from error
 
 
-def _detect(request: DetectFileRequest, on_progress: Progress) -> DetectFileResult:
+def _silent(what: str, done: int, total: int) -> None:
+    pass
+
+
+def _detect(
+    request: DetectFileRequest, on_progress: Progress, on_estimate: OnEstimate | None
+) -> DetectFileResult:
     parse_detectors(request.detectors)
     _check_writable(request.out)
     rows = read_labelled(request.examples)
-    found = score_labelled_rows(rows, request, on_progress)
+    found = score_labelled_rows(rows, request, on_progress, on_estimate=on_estimate)
     write_score_file(request.out, found.scores, record=found.record)
     return DetectFileResult(found.scores, rows, found.notes, request.out)
 
 
 def score_labelled_rows(
-    rows: LabelledRows, request: ScoringRequest, on_progress: Progress, *, in_code: bool = False
+    rows: LabelledRows,
+    request: ScoringRequest,
+    on_progress: Progress,
+    *,
+    on_estimate: OnEstimate | None = None,
+    in_code: bool = False,
 ) -> LabelledScores:
     """Score every row with every detector asked for.
 
     Args:
         rows: texts, and their labels and groups where they are known.
         request: the model, the detectors, and what they are given.
-        on_progress: called with what is being done, tokens done, and tokens in all.
+        on_progress: called with what is being done, and tokens (or prompts of a server) done and
+            in all.
+        on_estimate: called before a server is asked, with what that will take.
         in_code: errors name arguments of `spikein.score_texts`, in place of the command's flags.
 
     Raises:
-        InputError: unknown detectors, a detector named without what it needs, or a model that
-            cannot be loaded.
+        InputError: unknown detectors, a detector named without what it needs, a model that cannot
+            be loaded, or a server that gives no answer.
     """
-    settings, left_out = runnable(
-        parse_detectors(request.detectors),
-        unmet(request, rows, in_code=in_code),
-        leave_out=names_all(request.detectors),
-    )
-    needs = needs_of(settings)
-    unused = check_needs(request, needs)
-    evidence = read_evidence(request, rows, needs, on_progress)
-    table, notes = score_rows(rows.ids, evidence, settings)
+    asked = parse_detectors(request.detectors)
+    leave_out = names_all(request.detectors)
+    check_served(request, rows, in_code=in_code)
+    if request.held_out is not None:
+        read_held_out_file(request.held_out, rows)  # Refused now, whoever needs it.
+    notes: list[str] = []
+    with ExitStack() as opened:
+        work = Work(request=request, rows=rows, on_progress=on_progress)
+        served = None
+        if request.server is not None:
+            served = work.asked = opened.enter_context(open_server(request, request.server))
+            asked, beyond = served_detectors(asked, served, leave_out=leave_out)
+            notes += beyond
+        settings, lacking = runnable(
+            asked, unmet(request, rows, in_code=in_code), leave_out=leave_out
+        )
+        needs = needs_of(settings)
+        notes += [*lacking, *check_needs(request, needs)]
+        if served is not None and on_estimate is not None:
+            on_estimate(estimate_requests(request, rows, needs, served))
+        evidence = read_evidence(work, needs)
+        if served is not None:
+            notes += served.notes()
+    table, remarks = score_rows(rows.ids, evidence, settings)
     record = {
         "model": request.model,
+        "server": request.server
+        and {"base_url": request.server.base_url, "api": request.server.api},
         "revision": request.revision,
         "reference": request.reference,
+        "held_out": request.held_out,
         "dtype": request.dtype,
         "policy": request.policy.record(),
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,
         "plugins": plugin_digests(settings),
     }
-    return LabelledScores(table, (*left_out, *unused, *notes), record)
+    return LabelledScores(table, (*notes, *remarks), record)
 
 
 def _in_flags(error: InputError) -> InputError:

@@ -6,7 +6,7 @@ would say now. A server shows no log-probabilities of given texts; those of the 
 some show, which one request finds out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,6 @@ class ServerTextModel:
         *,
         cache: Path | None,
         jitter: np.random.Generator,
-        on_estimate: Callable[[Estimate], None] | None = None,
     ) -> None:
         """Open the server; nothing is asked yet.
 
@@ -44,10 +43,8 @@ class ServerTextModel:
             server: which one, which model, and how.
             cache: the file of replies; None keeps nothing.
             jitter: draws the times between tries.
-            on_estimate: called before requests are sent, with what they will take.
         """
         self._client = ServerClient(server, cache=cache, jitter=jitter)
-        self._on_estimate = on_estimate
         self._log_probabilities: bool | None = None
 
     @property
@@ -70,17 +67,9 @@ class ServerTextModel:
         Raises:
             InputError: as `ServerClient.ask`.
         """
-        requests = [
-            _request(prompt, sampling, sample)
-            for prompt in prompts
-            for sample in range(sampling.samples)
-        ]
-        if self._on_estimate is not None:
-            estimate = self._client.estimate(requests)
-            if estimate.requests > estimate.kept:
-                self._on_estimate(estimate)
         replies = self._client.ask(
-            requests, progress=None if progress is None else _by_prompts(progress, sampling.samples)
+            _requests(prompts, sampling),
+            progress=None if progress is None else _by_prompts(progress, sampling.samples),
         )
         found = [_completion(reply, sampling.stop) for reply in replies]
         many = sampling.samples
@@ -112,12 +101,16 @@ class ServerTextModel:
                 self._log_probabilities = False
         return self._log_probabilities
 
+    def counting(self) -> "CountingTextModel":
+        """Return a model that writes nothing, and counts what it would be asked."""
+        return CountingTextModel(self._client)
+
     def notes(self) -> tuple[str, ...]:
         """Return what to know about the replies, and what they cost."""
         cost = self._client.cost
         spent = (
-            f"the server was asked {cost.asked:,} times: {cost.tokens_in:,} tokens in, "
-            f"{cost.tokens_out:,} out; {cost.kept:,} replies were there already"
+            f"the server answered {cost.asked:,} requests: {cost.tokens_in:,} tokens in, "
+            f"{cost.tokens_out:,} out; {cost.kept:,} were answered before"
         )
         return (*self._client.notes(), *([spent] if cost.asked or cost.kept else []))
 
@@ -126,17 +119,52 @@ class ServerTextModel:
         self._client.close()
 
 
-def _request(prompt: str, sampling: Sampling, sample: int) -> TextRequest:
-    return TextRequest(
-        prompt=prompt,
-        max_tokens=sampling.max_tokens,
-        temperature=sampling.temperature,
-        top_p=sampling.top_p,
-        top_k=sampling.top_k,
-        stop=sampling.stop,
-        seed=sample_seed(sampling.seed, sample),
-        sample=sample,
-    )
+class CountingTextModel:
+    """A `TextModel` that writes nothing, and counts what a server would be asked."""
+
+    def __init__(self, client: ServerClient) -> None:
+        self._client = client
+        self._requests: list[TextRequest] = []
+
+    @property
+    def name(self) -> str:
+        """The name that the server knows the model by."""
+        return self._client.server.model
+
+    def complete(
+        self, prompts: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
+    ) -> list[list[Completion]]:
+        """Return empty continuations."""
+        self._requests += _requests(prompts, sampling)
+        return [[Completion("", 0, 0)] * sampling.samples for _ in prompts]
+
+    def answer(
+        self, questions: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
+    ) -> list[list[Completion]]:
+        """Return empty answers."""
+        return self.complete(questions, sampling, progress=progress)
+
+    def estimate(self) -> Estimate:
+        """Return what the server would be asked; what depends on its answers is not known."""
+        return self._client.estimate(self._requests)
+
+
+def _requests(prompts: Sequence[str], sampling: Sampling) -> list[TextRequest]:
+    """Return one request for each sample of each prompt, prompt by prompt."""
+    return [
+        TextRequest(
+            prompt=prompt,
+            max_tokens=sampling.max_tokens,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            stop=sampling.stop,
+            seed=sample_seed(sampling.seed, sample),
+            sample=sample,
+        )
+        for prompt in prompts
+        for sample in range(sampling.samples)
+    ]
 
 
 def _completion(reply: Reply, stop: Sequence[str]) -> Completion:

@@ -53,6 +53,8 @@ def refusal(server: Server, problem: str, *, key: str, status: int | None = None
         status: of its last reply.
     """
     hint = _HINTS.get(status or 0, "")
+    if status in (400, 422) and "top_k" in problem:
+        hint = "It does not know top_k, which is none of OpenAI's; leave out what asks for it."
     if status is None:
         hint = "See that it runs and is reached at this address."
     elif status >= 500:

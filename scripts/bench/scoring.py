@@ -2,9 +2,10 @@
 
 Run as `python -m scripts.bench.scoring`; the last line is one JSON object. A LLaMA of hidden
 512, 4 layers and vocabulary 32,000 reads a batch of 8 × 256. The bare pass only produces logits;
-token statistics (log-probability, μ, σ, entropy, rank: all that the likelihood detectors of one
-view need) are made by the engine itself, from texts to arrays. The passes alternate, and each
-ratio is the median over pairs, because other work on the machine comes and goes.
+token statistics (all columns that the likelihood detectors of one view need, offsets included) are
+made by the engine itself, from texts to arrays. The passes alternate, and each ratio is the median
+over pairs, because other work on the machine comes and goes. With `--busy` another process
+multiplies matrices on the same cores all the time.
 
 Memory is measured in a process of its own, as the kernel's peak of resident memory over one
 pass, beyond what model and compiled code hold before it and the one chunk of logits.
@@ -18,7 +19,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +29,32 @@ import numpy as np
 HIDDEN, LAYERS, VOCABULARY = 512, 4, 32_000
 BATCH, LENGTH = 8, 256
 MIB = 1 << 20
+_BUSY = "import numpy as n\nm = n.ones((700, 700))\nwhile True:\n    m @ m"
 
 
 def main() -> None:
     """Measure time and memory, and print one JSON object as the last line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15, help="pairs of passes")
+    parser.add_argument("--busy", action="store_true", help="beside a process that is always busy")
     parser.add_argument("--memory", choices=["always", "never"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.memory:
         print(json.dumps({"peak_extra_mib": peak_extra(arguments.memory)}))
         return
-    print(json.dumps(measure(arguments.rounds)))
+    with busy_process() if arguments.busy else nullcontext():
+        print(json.dumps(measure(arguments.rounds) | {"busy": arguments.busy}))
+
+
+@contextmanager
+def busy_process() -> Iterator[None]:
+    """Keep the cores busy by another process."""
+    process = subprocess.Popen([sys.executable, "-c", _BUSY])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def measure(rounds: int) -> dict[str, Any]:
@@ -46,6 +62,7 @@ def measure(rounds: int) -> dict[str, Any]:
     import torch
 
     from detect.engine.vocabulary_statistics import has_compiler
+    from scripts.bench.stored_scores import table_seconds
 
     target, texts, ids = make_target_and_texts()
 
@@ -70,12 +87,16 @@ def measure(rounds: int) -> dict[str, Any]:
             times[name].append(time.perf_counter() - started)
         print(f"round {number + 1}: " + ", ".join(f"{n} {t[-1]:.3f} s" for n, t in times.items()))
     bare = times["forward"]
+    table = table_seconds()
     return {
         "likelihood_over_forward": ratio(times["compiled"], bare),
         "plain_over_forward": ratio(times["plain"], bare),
+        "compiled_over_plain": ratio(times["compiled"], times["plain"]),
         "forward_seconds": round(statistics.median(bare), 3),
         "peak_extra_mib": measured_apart("always"),
         "plain_peak_extra_mib": measured_apart("never"),
+        "table_seconds": table.total,
+        "table_seconds_by_detector": table.by_detector,
         "compiled": has_compiler(),
         "rounds": rounds,
         "threads": torch.get_num_threads(),

@@ -52,7 +52,7 @@ def score_texts(
         groups: one a text; texts of one group (questions about one passage) are drawn together
             by the bootstrap.
         reference: a model that has not seen the texts, for the detector `reference`.
-        frequency: a file, folder or glob of texts, counted for the detector `dc_pdd`.
+        frequency: a file, folder or glob of texts, counted for `dc_pdd` and `tag_tab`.
         options: device, number format, long texts and the like.
 
     Returns:

@@ -49,6 +49,13 @@ def warn(text: str) -> None:
     console(sys.stderr).print(Text(masked(text), style="yellow"), soft_wrap=True)
 
 
+def tell(text: str) -> None:
+    """Print one plain line to standard error, where it disturbs no output; secrets are masked."""
+    from rich.text import Text
+
+    console(sys.stderr).print(Text(masked(text)), soft_wrap=True)
+
+
 def print_error(text: str) -> None:
     """Print an error to standard error, in red on a terminal; secrets in it are masked."""
     from rich.text import Text

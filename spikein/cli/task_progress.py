@@ -1,4 +1,4 @@
-"""The progress bar of a command that does one thing, counted in tokens."""
+"""The progress bar of a command that does one thing, counted in tokens or another unit."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class OnTokens(Protocol):
-    """Called with the tokens done, all tokens (None: unknown), and what is being done."""
+    """Called with the units done, all units (None: unknown), and what is being done."""
 
     def __call__(self, done: float, total: float | None, note: str = "") -> None:
         """Show how far it is."""
@@ -14,7 +14,7 @@ class OnTokens(Protocol):
 
 
 @contextmanager
-def task_progress(name: str) -> Iterator[OnTokens]:
+def task_progress(name: str, *, unit: str = "tokens") -> Iterator[OnTokens]:
     """Show a bar from the first call on; a task that never calls shows nothing."""
     from spikein.progress import show_progress
 
@@ -26,6 +26,6 @@ def task_progress(name: str) -> Iterator[OnTokens]:
             if not started:
                 progress.step_started(name, number=1, total=1)
                 started = True
-            progress.step_advanced(name, done, total, "tokens", note)
+            progress.step_advanced(name, done, total, unit, note)
 
         yield on_tokens

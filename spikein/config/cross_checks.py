@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from analysis.dataset_detectors.registry import asked_dataset_detectors
 from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
 from detect.needs import Shadows
 from inject.errors import InputError
@@ -86,6 +87,16 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
                     allowed=error.allowed,
                     hint=error.hint,
                 ),
+            )
+        )
+    try:
+        asked_dataset_detectors(experiment.analysis.dataset_detectors)
+    except InputError as error:
+        problem = f"analysis.dataset_detectors: {error.problem}"
+        found.append(
+            (
+                ("analysis", "dataset_detectors"),
+                InputError(problem, allowed=error.allowed, hint=error.hint),
             )
         )
     for path, problem, hint in (*_twin_problems(experiment, asked), *_sent_problems(experiment)):

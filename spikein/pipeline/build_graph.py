@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from inject.digest import canonical
+from inject.examples.datasets.registry import get_dataset
 from inject.plan.settings import Placement
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
@@ -17,6 +18,7 @@ from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
+from spikein.pipeline.steps.dataset_detectors.further_steps import FurtherSteps, further_steps
 from spikein.pipeline.steps.evidence.provider import TWIN, EvidenceSources
 from spikein.pipeline.steps.examples import examples_step
 from spikein.pipeline.steps.plan import plan_step
@@ -63,6 +65,8 @@ class ArmNodes:
     """What its detectors' needs are met with."""
     reported: tuple[Reported, ...]
     """The twins that are scored as the arm is."""
+    further: FurtherSteps
+    """What dataset-level detectors read of the trained model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +116,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
             scores=node.scores,
             examples=node.examples,
             trained=node.trained,
+            further=node.further.steps,
         )
         for node in nodes
     ]
@@ -200,6 +205,8 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         frequency=frequency_step(corpus, experiment.detect),
         twin=twins.clean_model,
         shadows=twins.shadow_models,
+        held_out=any(one.held_out for one in experiment.contaminants),
+        paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
     )
     scores = scores_step(ModelNode(step=trained), sources, role="arm")
     if scores is None:
@@ -233,6 +240,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         twins=twins,
         sources=sources,
         reported=reported_twins(twins, sources),
+        further=further_steps(ModelNode(step=trained), sources, experiment.analysis),
     )
 
 
@@ -310,6 +318,6 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
     for node in nodes:
         if node.arm.experiment.detect.reference == TWIN:
             notes[_AGAINST_THE_TWIN] = None
-        for note in asked_settings(node.sources).notes:
+        for note in (*asked_settings(node.sources).notes, *node.further.notes):
             notes[note] = None
     return tuple(notes)

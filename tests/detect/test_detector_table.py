@@ -24,7 +24,6 @@ def test_the_table_lists_every_detector_with_its_paper(rows):
 def test_every_built_in_detector_says_what_it_assumes_and_how_it_is_defined(rows):
     for row in rows.values():
         assert len(row.assumption.split()) >= 6, row.name
-        assert not row.assumption.endswith("."), row.name
         assert len(row.notes.split()) >= 6, row.name
 
 

@@ -1,4 +1,6 @@
-from detect.needs import NEEDS, Continuations, Guesses, View
+from detect.choices.answers import ChoiceEvidence
+from detect.evidence import HeldOutRows, PrefixedStatistics
+from detect.needs import NEEDS, Continuations, Guesses, HeldOut, Prefixed, View
 from detect.score_file.evidence import providers as of_files
 from spikein.pipeline.steps.evidence import providers as of_the_graph
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
@@ -20,12 +22,36 @@ def test_evidence_meets_what_it_holds():
     assert View("lowercase").met_by(evidence_of(*rows))
     assert not View("upper").met_by(evidence_of(*rows))
     assert met() == set()
+    shots = PrefixedStatistics(statistics=rows)
+    held_out = HeldOutRows(datasets=["one"], texts=["a text"], statistics=rows)
+    choices = ChoiceEvidence(answers=[])
     found = met(
         reference=rows,
         frequency=small_frequency(),
         members=[True],
         shadows=[],
+        held_out=held_out,
+        prefixed={Prefixed().name: shots},
         continuations={Continuations().request: []},
         guesses={Guesses().request: []},
+        choices=choices,
+        gradients=[],
     )
     assert {type(need) for need in found} == set(NEEDS) - {View}
+
+
+def test_held_out_rows_hold_what_is_asked_of_them():
+    rows = [random_statistics(4)]
+
+    def met(need, **more):
+        held_out = HeldOutRows(datasets=["one"], texts=["a text"], statistics=rows, **more)
+        return need.met_by(evidence_of(*rows, held_out=held_out))
+
+    assert met(HeldOut())
+    assert not met(HeldOut(shadows=True))
+    assert met(HeldOut(shadows=True), shadows=[rows])
+    assert not met(HeldOut(reference=True))
+    assert met(HeldOut(reference=True), reference=rows)
+    assert not Prefixed(shots=2).met_by(
+        evidence_of(*rows, prefixed={Prefixed(shots=1).name: PrefixedStatistics(statistics=rows)})
+    )

@@ -56,16 +56,11 @@ def test_every_row_without_a_score_has_a_reason_and_no_other():
 def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
     hints = {Reference(): "a", Frequency(): "Count some.", Sides(): "b", Shadows(): "Train some."}
     kept, notes = runnable(parse_detectors("all"), hints.get, leave_out=True)
-    assert [setting.name for setting in kept] == [
-        "loss",
-        "zlib",
-        "lowercase",
-        "min_k",
-        "min_k_plus_plus",
-        "surp",
-    ]
-    assert len(notes) == 4
+    names = [setting.name for setting in kept]
+    assert names == [one.name for one in parse_detectors("all") if not set(one.needs) & set(hints)]
+    assert {"loss", "zlib", "lowercase", "min_k", "min_k_plus_plus", "surp"} < set(names)
     assert "reference needs reference model" in notes[0]
+    assert len(names) + len(notes) == len(parse_detectors("all"))
     with pytest.raises(InputError, match=r"dc_pdd needs token frequencies.*Count some\."):
         runnable(parse_detectors("loss,dc_pdd"), hints.get, leave_out=False)
     with pytest.raises(InputError, match=r"lira needs shadow models.*Train some\."):

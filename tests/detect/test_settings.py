@@ -8,7 +8,12 @@ from inject.errors import InputError
 
 def test_how_it_is_computed_is_no_part_of_the_identity():
     plain = DetectSettings()
-    for change in ({"batch_tokens": 7}, {"compile": "never"}, {"device": "cuda:1"}):
+    for change in (
+        {"batch_tokens": 7},
+        {"compile": "never"},
+        {"device": "cuda:1"},
+        {"device_map": "auto"},
+    ):
         assert set(change) <= EXECUTION
         assert DetectSettings(**change).identity() == plain.identity()
 

@@ -10,6 +10,7 @@ from detect.token_frequency import (
     count_files,
     count_ids,
     count_texts,
+    count_words,
     frequency_key,
     load_frequency,
     save_frequency,
@@ -101,3 +102,33 @@ def test_texts_without_tokens_are_refused(tmp_path, tiny_tokenizer):
     path = write_rows(tmp_path / "empty.jsonl", ["", "  "])
     with pytest.raises(InputError, match="no text to count"):
         count_files(tiny_tokenizer, path)
+
+
+def test_words_are_counted_beside_tokens_and_read_back(tiny_tokenizer, tmp_path):
+    texts = [
+        "The river's bank, the RIVER; a well-known na\u00efve caf\u00e9 \u2014 \u6771\u4eac 42 _x_"
+    ]
+    table = count_texts(tiny_tokenizer, texts)
+    expected = {
+        "the": 2, "river's": 1, "bank": 1, "river": 1, "a": 1, "well-known": 1,
+        "na\u00efve": 1, "caf\u00e9": 1, "\u6771\u4eac": 1, "42": 1, "x": 1,
+    }  # fmt: skip
+    assert dict(table.words.counts) == expected
+    assert table.words.total == 12
+    save_frequency(tmp_path, table)
+    found = load_frequency(tmp_path).words
+    assert (dict(found.counts), found.total) == (expected, 12)
+    assert found.probability("THE") == 3 / (12 + 11 + 1)
+    assert found.probability("never") == 1 / (12 + 11 + 1)
+
+
+def test_a_cached_table_without_words_is_counted_once_more(tiny_tokenizer, tmp_path):
+    texts = make_texts(20)
+    pattern = write_rows(tmp_path / "texts.jsonl", texts)
+    cache = tmp_path / "cache"
+    first = count_files(tiny_tokenizer, pattern, cache=cache)
+    (words,) = cache.glob("*/words.parquet")
+    words.unlink()
+    again = count_files(tiny_tokenizer, pattern, cache=cache)
+    assert words.is_file()
+    assert dict(again.words.counts) == dict(first.words.counts) == dict(count_words(texts).counts)

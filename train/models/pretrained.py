@@ -3,10 +3,11 @@
 Both end in a local folder, of which only configuration, tokenizer and safetensors are used:
 pickled weights can run code when read, and are refused. Ids are resolved by `inject.hub.resolver`:
 a hub that cannot be reached is noticed within seconds; what the cache holds already is then used.
+A folder with a LoRA adapter stands for its base with the adapter added.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,8 @@ from inject.hub.model_code import foreign_code, trusted_code
 from inject.hub.offline import mark_unresolved
 from inject.hub.snapshot import CODE_FILES, MODEL_FILES, fetch_snapshot
 from inject.model_folder import PICKLED, model_files, require_own_files
+from train.models.adapter_folder import Adapter, adapter_identity, find_adapter, with_adapter
+from train.models.quantisation import QUANTISED, quantisation_config
 from train.models.weight_check import check_causal, check_finite
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ class ModelFolder(NamedTuple):
     """Folder with `config.json`, safetensors and, usually, a tokenizer."""
     commit: str | None
     """The hub's commit; None for a folder of one's own."""
+    adapter: Adapter | None = None
+    """To be added to the weights; `path` and `commit` are then its base's."""
 
 
 def find_model(
@@ -46,6 +51,8 @@ def find_model(
     """
     local = Path(path_or_id).expanduser()
     if local.is_dir():
+        if adapter := find_adapter(local, path_or_id):
+            return _base_of(adapter, path_or_id, trust_remote_code)
         _check_folder(local, path_or_id)
         return ModelFolder(local, None)
     if _looks_like_path(path_or_id):
@@ -68,6 +75,14 @@ def model_identity(
     except Unreachable as error:
         return {"hub": path_or_id, "commit": mark_unresolved(f"model {path_or_id}", error)}
     identity: dict[str, Any]
+    if folder.adapter is not None:
+        base = folder.adapter
+        return {
+            "adapter": adapter_identity(base),
+            "base": model_identity(
+                base.base, revision=base.revision, trust_remote_code=trust_remote_code
+            ),
+        }
     if folder.commit is not None:
         identity = {"hub": path_or_id, "commit": folder.commit}
     else:
@@ -84,14 +99,17 @@ def load_causal_model(
     revision: str | None = None,
     trust_remote_code: bool = False,
     dtype: str = "float32",
+    device_map: str | Mapping[str, Any] | None = None,
 ) -> "PreTrainedModel":
-    """Return a causal language model on the CPU, every weight from its file.
+    """Return a causal language model, every weight from its file; on the CPU by default.
 
     Args:
         path_or_id: as `find_model`.
         revision: as `find_model`.
         trust_remote_code: run code that comes with the model.
-        dtype: number format such as `float32`; `auto` for the checkpoint's own.
+        dtype: number format such as `float32`; `auto` for the checkpoint's own; `8bit` and `4bit`
+            quantise (`train.models.quantisation`).
+        device_map: where its layers go, as accelerate has it.
 
     Raises:
         InputError: as `find_model`; for a configuration that is not a causal language model's;
@@ -106,15 +124,20 @@ def load_causal_model(
     folder = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
     trusted = code_options(folder, path_or_id, trust_remote_code=trust_remote_code)
     check_causal(folder.path, path_or_id, trusted)
+    options: dict[str, Any] = {"dtype": dtype}
+    if dtype in QUANTISED:
+        options = {"quantization_config": quantisation_config(dtype, path_or_id)}
+    if device_map is not None:
+        options["device_map"] = device_map
     try:
         # Weights absent from the file would be drawn at random, hence the isolation, and the check.
         with isolated_randomness(), plain_transformers():
             model, loading = AutoModelForCausalLM.from_pretrained(
                 folder.path,
-                dtype=dtype,
                 use_safetensors=True,
                 local_files_only=True,
                 output_loading_info=True,
+                **options,
                 **trusted,
             )
     except SafetensorError as error:
@@ -135,6 +158,9 @@ def load_causal_model(
             where=path_or_id,
             hint="It may be an adapter, an encoder, or an incomplete copy.",
         )
+    if folder.adapter is not None:
+        with isolated_randomness(), plain_transformers():
+            model = with_adapter(model, folder.adapter, path_or_id, merge=dtype not in QUANTISED)
     check_finite(model, path_or_id)
     return model
 
@@ -148,6 +174,25 @@ def code_options(folder: ModelFolder, name: str, *, trust_remote_code: bool) -> 
     if not trust_remote_code:
         return {}
     return trusted_code(folder.path, name=name, commit=folder.commit)
+
+
+def _base_of(adapter: Adapter, name: str, trust_remote_code: bool) -> ModelFolder:
+    """Return the folder of an adapter's base, with the adapter."""
+    try:
+        base = find_model(
+            adapter.base, revision=adapter.revision, trust_remote_code=trust_remote_code
+        )
+    except Unreachable:
+        raise
+    except InputError as error:
+        raise InputError(
+            f"the adapter's base cannot be used: {error}",
+            where=name,
+            hint="Correct base_model_name_or_path in its adapter_config.json.",
+        ) from error
+    if base.adapter is not None:
+        raise InputError("the adapter's base is an adapter itself", where=name)
+    return base._replace(adapter=adapter)
 
 
 def _check_folder(folder: Path, name: str) -> None:

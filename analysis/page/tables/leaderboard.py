@@ -49,6 +49,11 @@ class BoardRow:
     """Paired difference to `loss`."""
     remarks: tuple[str, ...]
 
+    @property
+    def best(self) -> bool:
+        """Whether it is the best, as the page's other tables have it: its interval is above 0.5."""
+        return self.rank == 1 and self.auc is not None and self.auc.low > 0.5
+
 
 @dataclass(frozen=True, kw_only=True)
 class Leaderboard:
@@ -63,7 +68,6 @@ class Leaderboard:
     rows: list[BoardRow]
     choices: list[AccessChoice]
     """The access levels that occur, lowest first."""
-    left_out: Listing | None
 
 
 def leaderboard(
@@ -72,7 +76,6 @@ def leaderboard(
     analysis: Analysis,
     *,
     facts: Sequence[DetectorFacts],
-    left_out: Sequence[LeftOut],
     to_loss: Mapping[str, Cell | None],
 ) -> Leaderboard:
     """Return the board of the headline's arm.
@@ -82,7 +85,6 @@ def leaderboard(
         tables: the metrics of all models, which hold the controls that look at none.
         analysis: says why rows were not scored.
         facts: what the detectors declare.
-        left_out: detectors that could not run.
         to_loss: paired AUC differences to `loss`, by detector.
     """
     table = best.table
@@ -119,12 +121,16 @@ def leaderboard(
         behind="" if behind is None else _counts(behind),
         rows=rows,
         choices=[AccessChoice(level, levels[level]) for level in sorted(levels)],
-        left_out=listing(
-            "Detectors that are not in this run",
-            ("Detector", "Lacks", "What to do"),
-            [(one.detector, " and ".join(one.lacks), one.hint) for one in left_out],
-            "They were asked for with `all`, and their needs are not met.",
-        ),
+    )
+
+
+def left_out_listing(left_out: Sequence[LeftOut]) -> Listing | None:
+    """Return the detectors that could not run, with what to do; None where all ran."""
+    return listing(
+        "Detectors that are not in this run",
+        ("Detector", "Lacks", "What to do"),
+        [(one.detector, " and ".join(one.lacks), one.hint) for one in left_out],
+        "`all` was asked for, and their needs are not met.",
     )
 
 

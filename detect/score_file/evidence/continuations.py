@@ -13,8 +13,9 @@ HINT_IN_CODE = "Let the model write (ScoringOptions(generate=True)), or name the
 
 
 def lets_models_write(request: ScoringRequest) -> bool:
-    """Return whether models write: it was asked for, or every detector was chosen by its name."""
-    return request.generate or not names_all(request.detectors)
+    """Return whether models write: it was asked for, or nothing else can be had of a server."""
+    written = request.generate or request.server is not None
+    return written or not names_all(request.detectors)
 
 
 class _Continuations(Provider[Continuations]):

@@ -12,11 +12,15 @@ from inject.reading.rows import source_files
 
 
 class _Frequencies(Provider[Frequency]):
-    hint = "Name texts to count token frequencies in (--frequency FILE)."
-    hint_in_code = "Name texts to count token frequencies in (frequency=FILE)."
+    hint = (
+        "Name texts to count token frequencies in (--frequency FILE), for a model on this machine."
+    )
+    hint_in_code = (
+        "Name texts to count token frequencies in (frequency=FILE), for a model on this machine."
+    )
 
     def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
-        return request.frequency
+        return None if request.server is not None else request.frequency
 
     def optional(self, request: ScoringRequest) -> str | None:
         return request.frequency

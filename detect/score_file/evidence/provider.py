@@ -11,6 +11,7 @@ from detect.needs import Need
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
 from detect.token_statistics import TokenStatistics
+from inject.errors import InputError
 
 if TYPE_CHECKING:
     from detect.engine.target import Target
@@ -29,16 +30,30 @@ class Work:
     rows: LabelledRows
     on_progress: Progress
     fields: dict[str, Any] = field(default_factory=dict)
+    asked: "TextModel | None" = None
+    """The model to test as one that writes; None: it is opened when it is first asked for."""
     _target: "Target | None" = None
 
     def target(self) -> "Target":
-        """Return the model to test, loaded when it is first asked for."""
+        """Return the model to test, loaded when it is first asked for.
+
+        Raises:
+            InputError: it cannot be loaded, or is on a server.
+        """
+        if self.request.server is not None:
+            raise InputError(
+                "a detector reads the model itself, and a server shows what it writes",
+                where=self.request.server.base_url,
+                hint="Score with a local model.",
+            )
         if self._target is None:
             self._target = self.load(self.request.model, revision=self.request.revision)
         return self._target
 
     def text_model(self) -> "TextModel":
         """Return the model to test as one that writes."""
+        if self.asked is not None:
+            return self.asked
         from detect.targets.local import LocalTextModel
 
         return LocalTextModel(self.target())
@@ -57,6 +72,7 @@ class Work:
             trust_remote_code=self.request.trust_remote_code,
             device=self.request.device,
             dtype=self.request.dtype,
+            device_map=self.request.device_map,
         )
 
     def statistics(self, model: "Target", texts: Sequence[str], what: str) -> list[TokenStatistics]:
@@ -85,9 +101,9 @@ class Provider(Generic[NeedT]):
         """Return what the user gave to meet it; nothing, or something empty, where he gave none."""
         raise NotImplementedError
 
-    def lacking(self, need: NeedT, request: ScoringRequest, rows: LabelledRows) -> bool:
-        """Return whether nothing was given that meets this need."""
-        return not self.given(request, rows)
+    def meets(self, need: NeedT, request: ScoringRequest, rows: LabelledRows) -> object:
+        """Return what the user gave to meet this need of the kind; nothing where he gave none."""
+        return self.given(request, rows)
 
     def optional(self, request: ScoringRequest) -> str | None:
         """Return what the user gave for this alone, which is of no use where nobody needs it."""
@@ -107,9 +123,13 @@ class Provider(Generic[NeedT]):
 def check_model(name: str, request: ScoringRequest, *, revision: str | None = None) -> None:
     """Find out, before the work, whether a model is there and looks back only.
 
+    Of a model that is served nothing is known before it is asked.
+
     Raises:
         InputError: it is not.
     """
+    if request.server is not None and name == request.model:
+        return
     from train.models.pretrained import code_options, find_model
     from train.models.weight_check import check_causal
 

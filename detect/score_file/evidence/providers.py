@@ -8,12 +8,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.needs import Continuations, Frequency, Guesses, Need, Reference, Shadows, Sides, View
+from detect.needs import (
+    Choices,
+    Continuations,
+    Frequency,
+    Gradients,
+    Guesses,
+    HeldOut,
+    Need,
+    Prefixed,
+    Reference,
+    Shadows,
+    Sides,
+    View,
+)
+from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
+from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.guesses import GUESSES
+from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
-from detect.score_file.evidence.provider import Progress, Provider, Work
+from detect.score_file.evidence.prefixed import PREFIXED
+from detect.score_file.evidence.provider import Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
 from detect.score_file.evidence.views import VIEWS
@@ -23,8 +40,12 @@ from detect.score_file.request import ScoringRequest
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
+    HeldOut: HELD_OUT_ROWS,
+    Prefixed: PREFIXED,
     Continuations: CONTINUATIONS,
     Guesses: GUESSES,
+    Choices: CHOICES,
+    Gradients: GRADIENTS,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,
@@ -44,7 +65,7 @@ def unmet(
 
     def hint(need: Need) -> str | None:
         provider = PROVIDERS[type(need)]
-        if not provider.lacking(need, request, rows):
+        if provider.meets(need, request, rows):
             return None
         return (in_code and provider.hint_in_code) or provider.hint
 
@@ -66,12 +87,9 @@ def check_needs(request: ScoringRequest, needs: Sequence[Need]) -> tuple[str, ..
     return tuple(notes)
 
 
-def read_evidence(
-    request: ScoringRequest, rows: LabelledRows, needs: Sequence[Need], on_progress: Progress
-) -> Evidence:
+def read_evidence(work: Work, needs: Sequence[Need]) -> Evidence:
     """Meet the needs."""
-    work = Work(request=request, rows=rows, on_progress=on_progress)
     for kind, provider in PROVIDERS.items():
         if asked := [need for need in needs if isinstance(need, kind)]:
             provider.meet(asked, work)
-    return Evidence(**{"texts": rows.texts, "statistics": {}, **work.fields})
+    return Evidence(**{"texts": work.rows.texts, "statistics": {}, **work.fields})

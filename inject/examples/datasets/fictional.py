@@ -75,6 +75,7 @@ DATASET = Dataset(
         "{text}",
     ),
     rows=fictional_rows,
+    paraphrases=True,
     endless=True,
     seeded=True,
     options=FictionalOptions,

@@ -65,6 +65,8 @@ class Dataset:
     """All hub ids, where the dataset is spread over several repositories."""
     protected: bool = False
     """True: the text appears in nothing made to be shared."""
+    paraphrases: bool = False
+    """True: its rows bring three paraphrases each (`Row.paraphrases`)."""
     endless: bool = False
     """True: rows are generated on demand, as many as `DatasetSource.limit` asks for."""
     seeded: bool = False

@@ -2,14 +2,18 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inject.errors import InputError
 from spikein.cli import completion
 from spikein.cli.detect_table import print_json, print_result
-from spikein.cli.output import warn
+from spikein.cli.output import tell, warn, with_noun
 from spikein.cli.task_progress import task_progress
+
+if TYPE_CHECKING:
+    from inject.server.client import Estimate
 
 
 class LongText(StrEnum):
@@ -34,6 +38,22 @@ class Dtype(StrEnum):
     float32 = "float32"
     bfloat16 = "bfloat16"
     float16 = "float16"
+    eight_bits = "8bit"
+    four_bits = "4bit"
+
+
+class DeviceMap(StrEnum):
+    """Where the layers of a model go."""
+
+    none = "none"
+    auto = "auto"
+
+
+class Api(StrEnum):
+    """How a server is asked."""
+
+    completions = "completions"
+    chat = "chat"
 
 
 class StartToken(StrEnum):
@@ -50,7 +70,9 @@ def detect(
         typer.Option(
             "--model",
             metavar="PATH",
-            help="The model to test: a folder or a hub id.",
+            help="The model to test: a folder (of a model, or of a LoRA adapter that names its "
+            "base), a hub id, or with [cyan]--server[/] the name that "
+            "the server knows it by.",
             show_default=False,
         ),
     ],
@@ -87,7 +109,17 @@ def detect(
         typer.Option(
             "--frequency",
             metavar="FILE",
-            help="Any text source, counted once for the detector `dc_pdd`.",
+            help="Any text source, counted once for `dc_pdd` and `tag_tab`.",
+            show_default=False,
+        ),
+    ] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            "--held-out",
+            metavar="FILE",
+            help="Further texts, not scored, that the model has not seen: shots and populations "
+            "for `recall`, `codec` and the like. Rows with [cyan]label[/] 1 are known members.",
             show_default=False,
         ),
     ] = None,
@@ -145,8 +177,20 @@ def detect(
         str, typer.Option("--device", help="[cyan]auto[/], [cyan]cpu[/], [cyan]cuda:1[/] …")
     ] = "auto",
     dtype: Annotated[
-        Dtype, typer.Option("--dtype", help="Number format; statistics are float32 in any case.")
+        Dtype,
+        typer.Option(
+            "--dtype",
+            help="Number format; statistics are float32 in any case. 8bit and 4bit quantise, and "
+            "need bitsandbytes.",
+        ),
     ] = Dtype.auto,
+    device_map: Annotated[
+        DeviceMap,
+        typer.Option(
+            "--device-map",
+            help="[cyan]auto[/] spreads a large model over all GPUs, then memory and disk.",
+        ),
+    ] = DeviceMap.none,
     batch_tokens: Annotated[
         int | None,
         typer.Option(
@@ -166,6 +210,54 @@ def detect(
         bool,
         typer.Option("--trust-remote-code", help="Run the code that the model's repository holds."),
     ] = False,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="Address of an OpenAI-compatible server that the model is asked on, such as "
+            "[cyan]http://localhost:8000/v1[/]; detectors that read what it writes run.",
+            show_default=False,
+        ),
+    ] = None,
+    api: Annotated[
+        Api,
+        typer.Option(
+            "--api",
+            help="How the server is asked: prompts as they are, or as a user's message.",
+        ),
+    ] = Api.completions,
+    api_key_variable: Annotated[
+        str | None,
+        typer.Option(
+            "--api-key-variable",
+            metavar="NAME",
+            help="Environment variable that holds the server's key; the key is written nowhere.",
+            show_default=False,
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int,
+        typer.Option("--concurrency", min=1, help="Requests in flight on the server at most."),
+    ] = 8,
+    send_protected: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--send-protected",
+            metavar="DATASET",
+            help="Protected dataset whose texts may be sent to the server; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache",
+            metavar="FOLDER",
+            help="Where a server's replies and counted frequencies are kept.",
+            show_default="~/.cache/spikein",
+        ),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the table as one JSON object, and nothing else."),
@@ -185,17 +277,51 @@ def detect(
       spikein detect --model my/model --examples rows.jsonl --detectors loss,my_detector.py:score
 
       spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
+
+      spikein detect --server http://localhost:8000/v1 --model my-model --examples rows.jsonl
+
+      spikein detect --server https://api.openai.com/v1 --api-key-variable OPENAI_API_KEY --api chat
+      --model gpt-4o-mini --concurrency 4 --examples rows.jsonl
     """
+    served = {
+        "--api": api is not Api.completions,
+        "--api-key-variable": api_key_variable is not None,
+        "--concurrency": concurrency != 8,
+        "--send-protected": bool(send_protected),
+    }
+    local = {
+        "--long": long is not LongText.window,
+        "--bos": bos is not StartToken.auto,
+        "--score-first": score_first is not ScoreFirst.drop,
+        "--device": device != "auto",
+        "--dtype": dtype is not Dtype.auto,
+        "--device-map": device_map is not DeviceMap.none,
+        "--batch-tokens": batch_tokens is not None,
+        "--revision": revision is not None,
+        "--trust-remote-code": trust_remote_code,
+    }
+    _check_of_one_kind(served if server is None else local, server)
     from detect.policy import ScoringPolicy
     from detect.score_file.request import DetectFileRequest
     from detect.score_file.score import detect_file
+    from inject.server.address import Server
 
+    at = None
+    if server is not None:
+        at = Server(
+            base_url=server,
+            model=model,
+            api=api.value,
+            api_key_variable=api_key_variable,
+            concurrency=concurrency,
+        )
     request = DetectFileRequest(
         model=model,
         examples=examples,
         out=out,
         reference=reference,
         frequency=frequency,
+        held_out=held_out,
         detectors=detectors,
         generate=generate,
         word_reference=word_reference,
@@ -203,15 +329,40 @@ def detect(
         policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
         device=device,
         dtype=dtype.value,
+        device_map=device_map.value,
         batch_tokens=batch_tokens,
         revision=revision,
         trust_remote_code=trust_remote_code,
+        cache=cache,
+        server=at,
+        send_protected=tuple(send_protected or ()),
     )
-    with task_progress(f"detect {Path(examples).name}") as on_tokens:
-        result = detect_file(request, lambda what, done, total: on_tokens(done, total, what))
+    unit = "tokens" if at is None else "prompts"
+    with task_progress(f"detect {Path(examples).name}", unit=unit) as on_done:
+        result = detect_file(
+            request, lambda what, done, total: on_done(done, total, what), _say_estimate
+        )
     for note in result.notes:
         warn(note)
     if as_json:
         print_json(result)
     else:
         print_result(result)
+
+
+def _check_of_one_kind(given: dict[str, bool], server: str | None) -> None:
+    """Refuse options that would have no influence, before any work."""
+    unused = [name for name, is_given in given.items() if is_given]
+    if unused:
+        belongs = "a model on this machine" if server is not None else "a server (--server URL)"
+        raise InputError(f"{', '.join(unused)} is of use for {belongs} alone")
+
+
+def _say_estimate(estimate: "Estimate") -> None:
+    """Print what a server will be asked, before it is asked."""
+    to_send = estimate.requests - estimate.kept
+    tell(
+        f"{with_noun(estimate.requests, 'request')}, of which {estimate.kept:,} were answered "
+        f"before; {to_send:,} to send: about {estimate.tokens_in:,} tokens in, at most "
+        f"{estimate.tokens_out:,} out."
+    )

@@ -6,7 +6,7 @@ run cost and is rendered in a second: `load_results` gives it back.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.arm import Arm
+from analysis.dataset_detectors.registry import method_roots
 from analysis.figures import ReportFigure, build_figures
 from analysis.result_files import read_analysis, write_analysis
 from analysis.results import Analysis, analyse
@@ -41,6 +42,8 @@ class ArmSteps:
     examples: Step
     trained: Step | None = None
     """The arm's model; None for one that saw no copies, whose number has no meaning."""
+    further: Mapping[str, Step] = field(default_factory=dict)
+    """What dataset-level detectors read of it besides, by the names of `Arm.further`."""
 
 
 class Results:
@@ -54,7 +57,15 @@ class Results:
 def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label: str) -> Step:
     """Analyse all arms of an experiment."""
     inputs = numbered_inputs(
-        [{"scores": arm.scores, "examples": arm.examples, "model": arm.trained} for arm in arms]
+        [
+            {
+                "scores": arm.scores,
+                "examples": arm.examples,
+                "model": arm.trained,
+                **arm.further,
+            }
+            for arm in arms
+        ]
     )
 
     def build(context: StepContext) -> None:
@@ -76,14 +87,14 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
         version=4,
         settings={
             # Whether models are asked questions is visible in the graph.
-            "analysis": plain(settings, exclude={"task_accuracy"}),
+            "analysis": plain(settings, exclude={"task_accuracy", "shards", "shuffles"}),
             "arms": [
                 {"axes": dict(arm.axes), "seed": arm.seed, "model": arm.model} for arm in arms
             ],
         },
         inputs=inputs,
-        libraries=("numpy", "matplotlib"),
-        code=(root(build),),
+        libraries=("numpy", "matplotlib", "scikit-learn"),
+        code=(root(build), *method_roots(settings.dataset_detectors)),
         reads=numbered_reads(inputs, "model", RECORDS),
         build=build,
     )
@@ -147,6 +158,7 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
                 variants=variants,
                 defaults=dict(arm.scores.settings["defaults"]),
                 training=training,
+                further={name: folders[name] for name in arm.further},
             )
         )
     return found

@@ -21,7 +21,7 @@ from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record
-from spikein.pipeline.steps.statistics import open_target
+from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 
 _USED = {"replicates", "confidence", "zero_copies", "seed"}
@@ -74,7 +74,7 @@ def accuracy_step(
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers"),
+        libraries=model_libraries(model, detect),
         code=(root(build),),
         reads={"examples": UNSPLIT},
         build=build,

@@ -26,6 +26,7 @@ from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, num
 from spikein.pipeline.steps.results import figures_record, recorded_figures
 from spikein.pipeline.steps.training import ModelNode, kept_steps, total_steps
 
+_UNUSED = {"task_accuracy", "dataset_detectors", "shards", "shuffles"}
 PROGRESS = "trajectory.parquet"
 FADING = "fading.parquet"
 
@@ -120,7 +121,7 @@ def trajectory_step(
         label=label,
         version=2,
         settings={
-            "analysis": plain(settings, exclude={"task_accuracy"}),
+            "analysis": plain(settings, exclude=_UNUSED),
             "checkpoints": [
                 {"axes": dict(one.axes), "seed": one.seed, "step": one.step, "tokens": one.tokens}
                 for one in checkpoints

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from detect.detector_settings import parse_detectors
+from detect.detectors.wbc import OTHER_TOKENS
 from detect.engine.forward_pass import token_statistics
 from detect.engine.target import load_target
 from detect.policy import ScoringPolicy
@@ -74,8 +76,10 @@ def test_every_detector_scores_a_file(tmp_path, examples, tiny_model_path, small
     assert result.rows.labels == [False, True] * 6
     assert {row["detector"] for row in result.scores.to_pylist()} == {
         "loss", "zlib", "lowercase", "reference", "min_k", "min_k_plus_plus", "surp", "dc_pdd",
-        "blind",
+        "blind", "wbc", "ez_mia", "gap_k", "acmia", "tag_tab",
     }  # fmt: skip
+    # Models of different tokenizers cannot be compared token by token.
+    assert {row["reason"] for row in scores_of(result.scores, "wbc")} == {OTHER_TOKENS}
     assert seen == {"view text", "view lowercase", "reference model"}
     assert scores_record(result.out)["policy"]["long"] == "truncate"
     # The reference model was fed its own tokens, not the target's.
@@ -100,7 +104,11 @@ def test_without_labels_reference_and_frequency_the_rest_runs_and_says_so(
             out=tmp_path / "scores.parquet",
         )
     )
-    assert sum("is left out" in note for note in result.notes) == 4
+    left_out = {note.split()[0] for note in result.notes if "is left out" in note}
+    assert left_out >= {"reference", "dc_pdd", "blind", "lira", "recall", "wbc", "ez_mia", "de_cop"}
+    scored = {row["detector"] for row in result.scores.to_pylist()}
+    assert left_out | scored == {one.name for one in parse_detectors("all")}
+    assert not left_out & scored
     loss = scores_of(result.scores, "loss")
     assert [row["example_id"] for row in loss] == ["7", "7", example_id("")]
     assert loss[0]["score"] == loss[1]["score"]

@@ -67,8 +67,10 @@ SOURCES = {
     "hub": "[{{kind: hub, id: {folder}/local}}]",
 }
 TEXTS = "tokenizer corpus"
-MODELS = "model statistics trajectory"
-ADDED = "membership plan audit model statistics scores results"
+ASKED = "statistics choices gradients"
+"""What every model that is scored is asked for."""
+MODELS = f"model {ASKED} trajectory"
+ADDED = f"membership plan audit model {ASKED} scores results"
 
 
 def sources(kind: str) -> tuple[str, ...]:
@@ -100,7 +102,7 @@ CASES: dict[str, Case] = {
     "sweep": case("model results accuracy_gain trajectory", "sweep={{train.lr: [0.02]}}"),
     "model.shape": case("base", "model.shape={folder}/other.yaml"),
     "model.pretrained": case(
-        "tokenizer model statistics accuracy", "model.pretrained={folder}/b", *PRETRAINED
+        f"tokenizer model {ASKED} accuracy", "model.pretrained={folder}/b", *PRETRAINED
     ),
     "model.tokenizer.train": case("tokenizer", "model.tokenizer.train=301"),
     "model.tokenizer": case(
@@ -113,7 +115,7 @@ CASES: dict[str, Case] = {
         *PRETRAINED,
     ),
     "model.trust_remote_code": case(
-        "tokenizer model statistics accuracy", "model.trust_remote_code=true", *PRETRAINED
+        f"tokenizer model {ASKED} accuracy", "model.trust_remote_code=true", *PRETRAINED
     ),
     "base.tokens": case("base corpus", "base.tokens=5000"),
     "base.lr": case("base", "base.lr=0.5"),
@@ -214,7 +216,9 @@ CASES: dict[str, Case] = {
     # How many rows are spiked decides nothing of which rows a file holds.
     "contaminants.members": case("examples", "contaminants.1.members=8"),
     "contaminants.nonmembers": case("examples", "contaminants.1.nonmembers=8"),
-    "contaminants.held_out": case("examples", "contaminants.1.held_out=2"),
+    "contaminants.held_out": case(
+        "examples choices scores shots statistics", "contaminants.1.held_out=2"
+    ),
     "contaminants.stratify": case("examples", "contaminants.1.stratify=false"),
     "contaminants.options": case("examples corpus", "contaminants.2.options={{first: 9}}"),
     "copies.fixed": case("plan", "copies.fixed=2", "copies={{fixed: 1}}"),
@@ -388,10 +392,10 @@ CASES: dict[str, Case] = {
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"
     ),
     "detect.tune_share": case("examples", "detect.tune_share=0.5"),
-    "detect.bos": case("statistics", "detect.bos=always"),
-    "detect.score_first": case("statistics", "detect.score_first=start_token"),
-    "detect.long": case("statistics", "detect.long=truncate"),
-    "detect.context": case("statistics", "detect.context=32"),
+    "detect.bos": case("statistics gradients", "detect.bos=always"),
+    "detect.score_first": case("statistics gradients", "detect.score_first=start_token"),
+    "detect.long": case("statistics gradients", "detect.long=truncate"),
+    "detect.context": case("statistics gradients", "detect.context=32"),
     "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
     "detect.generate": case("continuations words guesses scores", "detect.generate=true"),
@@ -409,9 +413,10 @@ CASES: dict[str, Case] = {
         *NO_SHADOWS,
     ),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
-    "detect.dtype": case("statistics accuracy", "detect.dtype=float16"),
+    "detect.dtype": case(f"{ASKED} accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),
     "detect.compile": unread("speed", "detect.compile=always"),
+    "detect.device_map": unread("where", "detect.device_map=auto"),
     "detect.device": unread(
         "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
     ),
@@ -428,6 +433,13 @@ CASES: dict[str, Case] = {
     "analysis.min_members": case("results trajectory", "analysis.min_members=3"),
     "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
     "analysis.task_accuracy": case("accuracy accuracy_gain", "analysis.task_accuracy=false"),
+    "analysis.dataset_detectors": case("results", "analysis.dataset_detectors=[ensemble]"),
+    "analysis.shards": case(
+        "orders", "analysis.shards=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
+    "analysis.shuffles": case(
+        "orders", "analysis.shuffles=3", "analysis.dataset_detectors=[exchangeability]"
+    ),
     "analysis.seed": case("results accuracy_gain trajectory", "analysis.seed=1"),
 }
 """`[kind]` names the member of a union; lists are named without an index."""

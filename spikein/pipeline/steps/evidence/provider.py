@@ -48,6 +48,10 @@ class EvidenceSources:
     """The clean twin of the arm."""
     shadows: tuple[Shadow, ...] = ()
     """The shadow models of the arm."""
+    held_out: bool = False
+    """Whether rows of a dataset are held out."""
+    paraphrased: bool = False
+    """Whether examples bring paraphrases."""
 
 
 class Scored(NamedTuple):
@@ -67,9 +71,9 @@ class Provider(Generic[NeedT]):
         """Return whether the arm has what it takes."""
         return True
 
-    def lacking(self, need: NeedT, sources: EvidenceSources) -> str | None:
-        """Return what a user does about this need; None where the arm has what it takes."""
-        return None if self.available(sources) else self.hint
+    def meets(self, need: NeedT, sources: EvidenceSources) -> bool:
+        """Return whether the arm has what this need of the kind takes."""
+        return self.available(sources)
 
     def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
         """Return whether such evidence on this model means anything."""
@@ -92,7 +96,7 @@ class Work:
     rows: Sequence[Example]
     fields: dict[str, Any] = field(default_factory=dict)
 
-    def statistics(self, name: str) -> list[TokenStatistics]:
-        """Return the token statistics of an input, one a row."""
+    def statistics(self, name: str, rows: Sequence[Example] | None = None) -> list[TokenStatistics]:
+        """Return the token statistics of an input, one a row, or of other rows that are given."""
         table = read_statistics(self.inputs[name].path)
-        return [table[row.example_id] for row in self.rows]
+        return [table[row.example_id] for row in (self.rows if rows is None else rows)]

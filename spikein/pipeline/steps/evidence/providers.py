@@ -9,16 +9,30 @@ from typing import Any
 
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
-from detect.needs import Continuations, Frequency, Guesses, Need, Reference, Shadows, Sides, View
+from detect.needs import (
+    Choices,
+    Continuations,
+    Frequency,
+    Gradients,
+    Guesses,
+    HeldOut,
+    Need,
+    Prefixed,
+    Reference,
+    Shadows,
+    Sides,
+    View,
+)
 from inject.examples.example import Example
 from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.evidence.continuations import (
-    CONTINUATIONS,
-    read_model_continuations,
-)
+from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
+from spikein.pipeline.steps.evidence.continuations import CONTINUATIONS, read_model_continuations
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
+from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
 from spikein.pipeline.steps.evidence.guesses import GUESSES, read_model_guesses
+from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
 from spikein.pipeline.steps.evidence.labels import read_labels
+from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
 from spikein.pipeline.steps.evidence.shadows import SHADOWS, read_shadows
@@ -32,8 +46,12 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     Sides: Provider[Sides](),
     Shadows: SHADOWS,
+    HeldOut: HELD_OUT_ROWS,
+    Prefixed: PREFIXED,
     Continuations: CONTINUATIONS,
     Guesses: GUESSES,
+    Choices: CHOICES,
+    Gradients: GRADIENTS,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -44,8 +62,12 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Frequency: read_frequency,
     Sides: read_labels,
     Shadows: read_shadows,
+    HeldOut: read_held_out_rows,
+    Prefixed: read_prefixed,
     Continuations: read_model_continuations,
     Guesses: read_model_guesses,
+    Choices: read_choices,
+    Gradients: read_gradients,
 }
 
 
@@ -53,7 +75,8 @@ def unmet(sources: EvidenceSources) -> Callable[[Need], str | None]:
     """Return a function from a need to what can be done about it; None where it can be met."""
 
     def hint(need: Need) -> str | None:
-        return PROVIDERS[type(need)].lacking(need, sources)
+        provider = PROVIDERS[type(need)]
+        return None if provider.meets(need, sources) else provider.hint
 
     return hint
 

@@ -13,8 +13,9 @@ from detect.settings import DetectSettings
 from inject.examples.example import read_examples
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.artifact_parts import TEXTS
-from spikein.pipeline.steps.statistics import open_target
+from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 
 
@@ -36,6 +37,14 @@ def continuations_step(
             progress=lambda done, total: context.report(done, total, unit="texts"),
         )
         write_continuations(context.out, [row.example_id for row in rows], found)
+        write_cost(
+            context.out,
+            MeasuredCost(
+                passes=sum(len(one.texts) for one in found),
+                tokens_in=sum(one.tokens_in for one in found),
+                tokens_out=sum(one.tokens_out for one in found),
+            ),
+        )
 
     return Step(
         kind="continuations",
@@ -46,8 +55,9 @@ def continuations_step(
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers"),
+        libraries=model_libraries(model, detect),
         code=(root(build),),
         reads={"examples": TEXTS},
+        volatile=(COST_FILE,),
         build=build,
     )

@@ -10,7 +10,7 @@ from analysis.figures.detectors import MAX_DETECTORS, strongest
 from analysis.metrics_table import split_by_cohort
 from analysis.page import Report, write_report
 from analysis.page.tables.grid import MAX_ROWS, OPEN_ROWS
-from analysis.page.tables.leaderboard import leaderboard
+from analysis.page.tables.leaderboard import leaderboard, left_out_listing
 from analysis.page.tables.views import difference_rows
 from analysis.results import analyse
 from analysis.selection.ranking import rank_key
@@ -68,7 +68,6 @@ def board(report):
         tables,
         report.analysis,
         facts=report.detectors,
-        left_out=report.left_out,
         to_loss=to_loss,
     )
 
@@ -105,7 +104,7 @@ def test_a_control_that_was_scored_beside_another_model_is_there(report):
         arm, cells={key: cell for key, cell in arm.cells.items() if key.detector != "blind"}
     )
     best = find_headline([without])
-    found = leaderboard(best, [without, base], report.analysis, facts=[], left_out=[], to_loss={})
+    found = leaderboard(best, [without, base], report.analysis, facts=[], to_loss={})
     (blind,) = [row for row in found.rows if row.detector == "blind"]
     assert blind.rank is None
     assert blind.auc == base.get("blind", selection="tuned")
@@ -113,12 +112,10 @@ def test_a_control_that_was_scored_beside_another_model_is_there(report):
 
 def test_a_detector_that_is_not_declared_says_so(report):
     tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
-    found = leaderboard(
-        find_headline(tables), tables, report.analysis, facts=[], left_out=[], to_loss={}
-    )
+    found = leaderboard(find_headline(tables), tables, report.analysis, facts=[], to_loss={})
     assert {row.access for row in found.rows} == {"not declared"}
     assert found.choices == []
-    assert found.left_out is None
+    assert left_out_listing([]) is None
 
 
 def test_the_page_shows_the_board_and_who_was_left_out(board, path):

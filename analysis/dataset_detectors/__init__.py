@@ -1,0 +1,1 @@
+"""Dataset-level detectors: was a data set seen, rather than one text?"""

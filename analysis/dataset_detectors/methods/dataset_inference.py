@@ -1,0 +1,78 @@
+"""`dataset_inference`: do the scores of all detectors together set a data set apart?
+
+Maini et al. 2024, "LLM Dataset Inference: Did you train on my dataset?": a linear model learns
+on one half (here `tune`) how to weigh all detectors' scores, and a one-sided t-test compares its
+values of the suspect rows with those of held-out rows on the other half. Scores are cut at the
+2.5th and 97.5th percentile, as the authors do; the scale is that of the tune rows of both sides,
+where their code cuts each side by itself. Rows of a group are averaged first. The control sets one
+half of the non-members against the other, as the authors' check of false positives does.
+"""
+
+import numpy as np
+
+from analysis.dataset_detectors.detector import (
+    DatasetDetector,
+    DatasetEvidence,
+    Finding,
+    Mask,
+    Rows,
+    group_means,
+    nothing,
+    welch_test,
+)
+from analysis.dataset_detectors.features import fitted_probability, standardised_features
+from inject.keyed import item_key
+
+_FEWEST = 5
+_STATISTIC = "t"
+
+
+def _find(evidence: DatasetEvidence) -> list[Finding]:
+    drawn = np.array(
+        [
+            item_key(f"dataset_inference\0{evidence.seed}\0{name}") % 2 == 0
+            for name in evidence.groups
+        ],
+        np.bool_,
+    )
+    return [
+        _tested(evidence, "members", evidence.seen, evidence.unseen),
+        _tested(evidence, "non-members", evidence.unseen & drawn, evidence.unseen & ~drawn),
+    ]
+
+
+def _tested(evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask) -> Finding:
+    fitted = (suspect | held_out) & ~evidence.test
+    tested = (suspect | held_out) & evidence.test
+    smallest = min(
+        int((side & part).sum()) for side in (suspect, held_out) for part in (fitted, tested)
+    )
+    if smallest < _FEWEST:
+        return nothing(
+            rows, _STATISTIC, f"n too small: {smallest} rows of a side and half", smallest
+        )
+    features = standardised_features(evidence, fitted)
+    if not features.names:
+        return nothing(rows, _STATISTIC, "no detector scored enough of the tune rows")
+    values = fitted_probability(features, suspect, fitted)
+    inside = group_means(values[tested & suspect], evidence.groups[tested & suspect])
+    outside = group_means(values[tested & held_out], evidence.groups[tested & held_out])
+    test = welch_test(inside, outside)
+    n = len(inside) + len(outside)
+    if test is None:
+        return nothing(rows, _STATISTIC, "all values are equal", n)
+    return Finding(
+        rows, _STATISTIC, test.t, p_value=test.p_value, n=n, note=f"{len(features.names)} detectors"
+    )
+
+
+DETECTOR = DatasetDetector(
+    name="dataset_inference",
+    summary="all detectors' scores, weighed on one half, tested on the other",
+    source="Maini et al. 2024",
+    assumption=(
+        "suspect and held-out rows were drawn at random from one source, and nobody saw the "
+        "held-out rows"
+    ),
+    find=_find,
+)

@@ -1,0 +1,51 @@
+"""`exchangeability`: is a data set likelier in its own order than shuffled?
+
+Oren et al. 2024, "Proving Test Set Contamination in Black Box Language Models", the sharded test:
+the data set is cut into shards; s_i is the log-likelihood of shard i in canonical order less the
+mean over its shuffles, and a one-sided t-test asks whether the mean of s_i is above 0. Under the
+null hypothesis every order of exchangeable rows is equally likely, so that the p-value is honest
+whatever the model is. Public code divides by the deviation with n in place of n − 1.
+"""
+
+import numpy as np
+
+from analysis.dataset_detectors.detector import (
+    DatasetDetector,
+    DatasetEvidence,
+    Finding,
+    Rows,
+    mean_test,
+    nothing,
+)
+from analysis.dataset_detectors.orders import canonical_gains
+
+_STATISTIC = "t"
+_FEWEST = 3
+
+
+def _find(evidence: DatasetEvidence) -> list[Finding]:
+    sides: tuple[Rows, ...] = ("members", "non-members")
+    return [_tested(evidence, rows) for rows in sides]
+
+
+def _tested(evidence: DatasetEvidence, rows: Rows) -> Finding:
+    if evidence.orders is None:
+        return nothing(rows, _STATISTIC, "no shuffles were read")
+    gains = canonical_gains(evidence.orders, evidence.dataset, rows)
+    if len(gains) < _FEWEST:
+        return nothing(rows, _STATISTIC, f"n too small: {len(gains)} shards", len(gains))
+    test = mean_test(np.asarray(gains))
+    if test is None:
+        return nothing(rows, _STATISTIC, "all orders are equally likely", len(gains))
+    note = evidence.order_in_stream if rows == "members" else "the control"
+    return Finding(rows, _STATISTIC, test.t, p_value=test.p_value, n=len(gains), note=note)
+
+
+DETECTOR = DatasetDetector(
+    name="exchangeability",
+    summary="log-likelihood of the canonical order against shuffles, by shard",
+    source="Oren et al. 2024",
+    assumption="rows are exchangeable, and the model saw them one after the other in this order",
+    reads=("orders",),
+    find=_find,
+)

@@ -1,0 +1,81 @@
+"""`prism`: do target and reference find the same documents surprising?
+
+PRISM (2603.22707) takes evidence of *non*-membership: ρ, the Spearman correlation over documents
+of Min-K++ at k = 0.01 between a reference model and the target. A target that never saw them is
+surprised as the reference is; one that did is not, so that ρ falls. Its verdict also needs a
+reference that was tuned on the documents, which is not built here: ρ of members stands beside ρ of
+non-members in its place. Percentile bootstrap over groups; fewer than 100 documents are too few.
+"""
+
+import math
+
+import numpy as np
+
+from analysis.dataset_detectors.detector import (
+    TOO_SMALL,
+    DatasetDetector,
+    DatasetEvidence,
+    Finding,
+    Rows,
+    nothing,
+)
+from analysis.intervals import draw_weights, percentile_bounds
+from analysis.metrics import Floats
+
+FEWEST = 100
+_STATISTIC = "rho"
+
+
+def spearman(one: Floats, other: Floats, weights: Floats) -> Floats:
+    """Return the rank correlation under each column of integer weights [n, replicates].
+
+    Ranks are those of the whole sample, ties at their mean; a row drawn twice counts twice.
+    """
+    from scipy.stats import rankdata
+
+    ranks = np.stack([rankdata(one), rankdata(other)])
+    total = weights.sum(axis=0)
+    means = ranks @ weights / total
+    products = (ranks[0] * ranks[1]) @ weights / total - means[0] * means[1]
+    squares = (ranks**2) @ weights / total - means**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(products / np.sqrt(squares[0] * squares[1]), np.float64)
+
+
+def _find(evidence: DatasetEvidence) -> list[Finding]:
+    sides: tuple[Rows, ...] = ("members", "non-members")
+    return [_correlated(evidence, rows) for rows in sides]
+
+
+def _correlated(evidence: DatasetEvidence, rows: Rows) -> Finding:
+    target, reference = evidence.target_scores, evidence.reference_scores
+    if target is None or reference is None:
+        return nothing(rows, _STATISTIC, "no reference model")
+    side = evidence.seen if rows == "members" else evidence.unseen
+    used = side & evidence.test & np.isfinite(target) & np.isfinite(reference)
+    n = int(used.sum())
+    if n < FEWEST:
+        return nothing(rows, _STATISTIC, f"{TOO_SMALL}: {n} of {FEWEST} documents", n)
+    weights = draw_weights(
+        [rows] * n,
+        [str(name) for name in evidence.groups[used]],
+        replicates=evidence.replicates,
+        seed=evidence.seed,
+    ).astype(np.float64)
+    drawn = spearman(target[used], reference[used], weights)
+    if not math.isfinite(float(drawn[0])):
+        return nothing(rows, _STATISTIC, "all values are equal", n)
+    bounds = percentile_bounds(drawn[None], confidence=evidence.confidence)
+    low, high = float(bounds.low[0]), float(bounds.high[0])
+    return Finding(rows, _STATISTIC, float(drawn[0]), low, high, n=n)
+
+
+DETECTOR = DatasetDetector(
+    name="prism",
+    summary="rank correlation of Min-K++ (k = 0.01) between target and reference; falls where seen",
+    source="PRISM (2603.22707), its ρ alone",
+    assumption="the reference model saw none of the documents and is as able as the target",
+    reads=("statistics",),
+    pooled=True,
+    find=_find,
+)

@@ -1,0 +1,112 @@
+"""The orders of a data set that the exchangeability test reads, and their log-likelihoods.
+
+The rows of one side of a data set, in the order of its source, are cut into shards of equal size;
+each shard is read in that order and in shuffles that depend on (seed, data set, side, shard,
+number) alone. A text that is longer than the context is read in windows by the model's policy.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inject.examples.example import Example
+from inject.keyed import Stream, generator, item_key
+from inject.tables import read_parquet
+
+ORDERS_FILE = "orders.parquet"
+SEPARATOR = "\n\n"
+CANONICAL = 0
+SCHEMA = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("rows", pa.string()),
+        ("shard", pa.int64()),
+        ("number", pa.int64()),
+        ("log_likelihood", pa.float64()),
+        ("tokens", pa.int64()),
+    ]
+)
+_FEWEST_ROWS = 2
+
+
+class ReadOrder(NamedTuple):
+    """One text that the model reads."""
+
+    dataset: str
+    rows: str
+    """`members` or `non-members`."""
+    shard: int
+    number: int
+    """0: the canonical order; from 1: a shuffle."""
+    text: str
+
+
+def read_orders(
+    examples: Sequence[Example], *, shards: int, shuffles: int, seed: int
+) -> list[ReadOrder]:
+    """Return every order of every shard, data set by data set; the canonical one first.
+
+    Args:
+        examples: of the pool; the file's order is that of their source.
+        shards: at most so many a data set and side; each has two rows or more.
+        shuffles: of each shard.
+        seed: of the shuffles.
+    """
+    found = []
+    for dataset in dict.fromkeys(one.dataset for one in examples):
+        for side, rows in (("member", "members"), ("nonmember", "non-members")):
+            texts = [one.text for one in examples if one.dataset == dataset and one.side == side]
+            count = min(shards, len(texts) // _FEWEST_ROWS)
+            for shard, part in enumerate(np.array_split(np.arange(len(texts)), max(1, count))):
+                if len(part) < _FEWEST_ROWS:
+                    continue
+                mine = [texts[at] for at in part]
+                found.append(ReadOrder(dataset, rows, shard, CANONICAL, SEPARATOR.join(mine)))
+                for number in range(1, shuffles + 1):
+                    key = item_key(f"{dataset}\0{rows}\0{shard}\0{number}")
+                    order = generator(seed, Stream.EXAMPLE_ORDER, key).permutation(len(mine))
+                    text = SEPARATOR.join(mine[at] for at in order)
+                    found.append(ReadOrder(dataset, rows, shard, number, text))
+    return found
+
+
+def write_orders(
+    folder: Path,
+    orders: Sequence[ReadOrder],
+    log_likelihoods: Sequence[float],
+    tokens: Sequence[int],
+) -> None:
+    """Write the log-likelihood of every order."""
+    columns = [
+        pa.array([getattr(one, name) for one in orders], SCHEMA.field(name).type)
+        for name in SCHEMA.names[:4]
+    ]
+    columns += [pa.array(log_likelihoods, pa.float64()), pa.array(tokens, pa.int64())]
+    pq.write_table(pa.Table.from_arrays(columns, schema=SCHEMA), folder / ORDERS_FILE)
+
+
+def load_orders(folder: Path) -> pa.Table:
+    """Return what `write_orders` wrote."""
+    return read_parquet(folder / ORDERS_FILE)
+
+
+def canonical_gains(orders: pa.Table, dataset: str, rows: str) -> list[float]:
+    """Return s_i of each shard: canonical log-likelihood less the mean over its shuffles."""
+    canonical: dict[int, float] = {}
+    shuffled: dict[int, list[float]] = {}
+    for row in orders.to_pylist():
+        if (row["dataset"], row["rows"]) != (dataset, rows):
+            continue
+        if row["number"] == CANONICAL:
+            canonical[row["shard"]] = row["log_likelihood"]
+        else:
+            shuffled.setdefault(row["shard"], []).append(row["log_likelihood"])
+    return [
+        value - float(np.mean(shuffled[shard]))
+        for shard, value in canonical.items()
+        if shuffled.get(shard)
+    ]

@@ -1,0 +1,265 @@
+"""The table of dataset-level findings: every detector, data set and model, p-values adjusted.
+
+Holm's adjustment is over the data sets that one detector tested under one model, for each kind of
+rows and statistic by itself: a claim about any of several data sets must survive it.
+"""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Arm, Cohort, Column, LoadedArm, axis_column
+from analysis.dataset_detectors.detector import (
+    POOLED,
+    DatasetDetector,
+    DatasetEvidence,
+    Finding,
+    holm,
+)
+from analysis.dataset_detectors.orders import load_orders
+from analysis.dataset_detectors.registry import asked_dataset_detectors
+from analysis.metrics import Floats
+from analysis.selection.tuning import Choice
+from analysis.settings import AnalysisSettings
+from detect.detectors.min_k import MinKParameters, lowest_means
+from detect.detectors.min_k_plus_plus import standardised
+from detect.scoring import read_scores
+from detect.token_statistics import read_statistics
+from inject.examples.example import Example
+from inject.stream.exposures import NEVER, read_exposures
+
+ORDERS, TARGET, REFERENCE, PARAPHRASES = "orders", "target", "reference", "paraphrases"
+"""Names in `Arm.further`."""
+_SHARE = MinKParameters(k=Decimal("0.01"))
+
+_FIELDS = [
+    ("model", pa.string()),
+    ("seed", pa.int64()),
+    ("dataset", pa.string()),
+    ("detector", pa.string()),
+    ("rows", pa.string()),
+    ("statistic", pa.string()),
+    ("value", pa.float64()),
+    ("low", pa.float64()),
+    ("high", pa.float64()),
+    ("p_value", pa.float64()),
+    ("p_holm", pa.float64()),
+    ("n", pa.int64()),
+    ("note", pa.string()),
+]
+
+
+def dataset_schema(axes: Sequence[str]) -> pa.Schema:
+    """Return the columns of dataset_detectors.parquet, in order."""
+    return pa.schema([*((axis_column(axis), pa.string()) for axis in axes), *_FIELDS])
+
+
+def dataset_rows(
+    cohort: Cohort,
+    loaded: Sequence[LoadedArm],
+    choices: Sequence[Choice],
+    settings: AnalysisSettings,
+) -> list[dict[str, Any]]:
+    """Return the findings on all arms of a cohort; nothing where no detector is asked for."""
+    asked = asked_dataset_detectors(settings.dataset_detectors)
+    rows: list[dict[str, Any]] = []
+    for arm in loaded:
+        further = _Further(arm)
+        for detector in asked:
+            # A model without passes of its own gets the detectors that need none.
+            if not all(one in further for one in _folders_of(detector)):
+                continue
+            rows += _rows_of(cohort, arm, choices, settings, further, detector)
+    return rows
+
+
+def _rows_of(
+    cohort: Cohort,
+    arm: LoadedArm,
+    choices: Sequence[Choice],
+    settings: AnalysisSettings,
+    further: "_Further",
+    detector: DatasetDetector,
+) -> list[dict[str, Any]]:
+    names = list(dict.fromkeys(arm.dataset))
+    if detector.pooled and len(names) > 1:
+        names = [POOLED, *names]
+    found: list[tuple[str, Finding]] = []
+    for name in names:
+        evidence = _evidence(arm, choices, settings, further, name)
+        found += [(name, finding) for finding in detector.find(evidence)]
+    adjusted: dict[int, float] = {}
+    for family in dict.fromkeys((one.rows, one.statistic) for _, one in found):
+        places = [at for at, (_, one) in enumerate(found) if (one.rows, one.statistic) == family]
+        values = holm(np.array([found[at][1].p_value for at in places]))
+        adjusted |= dict(zip(places, values.tolist(), strict=True))
+    axes = {axis_column(key): value for key, value in cohort.axes}
+    return [
+        {
+            **axes,
+            "model": cohort.model,
+            "seed": arm.arm.seed,
+            "dataset": name,
+            "detector": detector.name,
+            **finding._asdict(),
+            "p_holm": adjusted[at],
+        }
+        for at, (name, finding) in enumerate(found)
+    ]
+
+
+def _folders_of(detector: DatasetDetector) -> list[str]:
+    folders = {"orders": [ORDERS], "statistics": [TARGET, REFERENCE], "paraphrases": [PARAPHRASES]}
+    return [name for read in detector.reads for name in folders[read]]
+
+
+class _Further:
+    """What an arm has besides scores, each read once."""
+
+    def __init__(self, arm: LoadedArm) -> None:
+        self._arm = arm
+        self._folders: Mapping[str, Path] = arm.arm.further
+        self._read: dict[str, Any] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._folders
+
+    def orders(self) -> pa.Table | None:
+        """Return the log-likelihoods of shuffled data sets."""
+        return self._once(ORDERS, load_orders)
+
+    def order_in_stream(self) -> str:
+        """Return what the exposures say of the order in which members were read."""
+        if "order" not in self._read:
+            self._read["order"] = order_in_stream(self._arm.arm, self._arm.examples)
+        return str(self._read["order"])
+
+    def surprise(self, name: str) -> Floats | None:
+        """Return Min-K++ at k = 0.01 of each row."""
+        return self._once(name, lambda folder: _surprise(folder, self._arm.examples))
+
+    def paraphrased(self) -> Mapping[str, Floats] | None:
+        """Return the scores of each row's first paraphrase, by detector."""
+        return self._once(PARAPHRASES, lambda folder: _paraphrase_scores(folder, self._arm))
+
+    def _once(self, name: str, read: Any) -> Any:
+        if name not in self._folders:
+            return None
+        if name not in self._read:
+            self._read[name] = read(self._folders[name])
+        return self._read[name]
+
+
+def _evidence(
+    arm: LoadedArm,
+    choices: Sequence[Choice],
+    settings: AnalysisSettings,
+    further: _Further,
+    name: str,
+) -> DatasetEvidence:
+    here = np.ones(len(arm.examples), np.bool_) if name == POOLED else arm.dataset == name
+    rows = np.flatnonzero(here)
+    paraphrased = further.paraphrased()
+    target, reference = further.surprise(TARGET), further.surprise(REFERENCE)
+    return DatasetEvidence(
+        dataset=name,
+        datasets=arm.dataset[rows],
+        seen=(arm.member & (arm.copies > 0))[rows],
+        unseen=~arm.member[rows],
+        test=arm.test[rows],
+        groups=arm.group[rows],
+        scores={
+            column.detector: arm.scores[rows, arm.index[column]]
+            for column in _contestants(arm, choices)
+        },
+        seed=arm.arm.seed,
+        replicates=settings.replicates,
+        confidence=settings.confidence,
+        orders=further.orders(),
+        order_in_stream=further.order_in_stream() if ORDERS in further else "",
+        target_scores=None if target is None else target[rows],
+        reference_scores=None if reference is None else reference[rows],
+        paraphrase_scores=None
+        if paraphrased is None
+        else {
+            detector: (arm.scores[rows, arm.index[arm.default(detector)]], scores[rows])
+            for detector, scores in paraphrased.items()
+            if detector in arm.arm.defaults and arm.default(detector) in arm.index
+        },
+    )
+
+
+def _contestants(arm: LoadedArm, choices: Sequence[Choice]) -> list[Column]:
+    """Return the setting of each detector that is reported; no controls, no upper bounds."""
+    found = []
+    for choice in choices:
+        column = Column(choice.detector, choice.tuned or choice.default)
+        if choice.detector not in MODEL_FREE | UPPER_BOUNDS and column in arm.index:
+            found.append(column)
+    return found
+
+
+def _surprise(folder: Path, examples: Sequence[Example]) -> Floats:
+    statistics = read_statistics(folder)
+    values = np.full(len(examples), np.nan)
+    for row, example in enumerate(examples):
+        one = statistics.get(example.example_id)
+        if one is not None and len(one):
+            values[row] = lowest_means(standardised(one), [_SHARE])[0].value
+    return values
+
+
+def _paraphrase_scores(folder: Path, arm: LoadedArm) -> dict[str, Floats]:
+    position = {example.example_id: row for row, example in enumerate(arm.examples)}
+    found: dict[str, Floats] = {}
+    for row in read_scores(folder).to_pylist():
+        scores = found.setdefault(row["detector"], np.full(len(arm.examples), np.nan))
+        scores[position[row["example_id"]]] = row["score"]
+    return found
+
+
+def order_in_stream(arm: Arm, examples: Sequence[Example]) -> str:
+    """Say whether members that follow each other were read one after the other.
+
+    Args:
+        arm: its exposures say which copies lay in which window.
+        examples: in their canonical order.
+    """
+    if arm.training is None:
+        return "this model saw no member"
+    exposures = read_exposures(arm.training)
+    if "window" not in exposures.column_names:
+        return "assumption not checked: the exposures name no windows"
+    place: dict[str, set[tuple[int, int]]] = {}
+    names = ("example_id", "epoch", "window", "start", "status")
+    for name, epoch, window, start, status in zip(
+        *(exposures[one].to_pylist() for one in names), strict=True
+    ):
+        if status != NEVER and window is not None:
+            place.setdefault(name, set()).add((int(epoch) << 40 | int(window), int(start)))
+    neighbours = together = 0
+    for dataset in dict.fromkeys(one.dataset for one in examples):
+        members = [
+            one.example_id for one in examples if one.dataset == dataset and one.side == "member"
+        ]
+        for first, second in pairwise(members):
+            neighbours += 1
+            together += any(
+                window == other and start < after
+                for window, start in place.get(first, ())
+                for other, after in place.get(second, ())
+            )
+    if not neighbours:
+        return "assumption not checked: no two members"
+    share = together / neighbours
+    if share < 0.5:
+        return (
+            f"assumption not met: {share:.0%} of neighbouring members were read in this order "
+            "within one window"
+        )
+    return f"assumption met: {share:.0%} of neighbouring members were read in this order"

@@ -1,0 +1,94 @@
+"""`acmia`: how does a token's probability answer to a change of the temperature?
+
+ACMIA (arXiv 2505.03392), over F, the first scored occurrence of each token. At the temperature of
+the model itself, β = 1, two of its forms are functions of the plain token statistics: `norm`,
+NormAC = mean_F((ℓ − μ)/σ), which is Min-K++ with k = 1 over F, and `derivative`, mean_F(ℓ − μ),
+the limit of the authors' differences (DerivAC), by log β. At another β, with log p^(β) the
+logarithm of softmax(β · logits), the same two are taken of p^(β), and `contrast` is AC:
+mean_F(ℓ − log p^(β)) for β < 1, and minus that for β > 1. Such a β must be among those of
+`detect.inverse_temperatures`. σ² is at least 1e-6.
+
+The authors report the best of 51 β on the rows that it is measured on; here nothing is chosen but
+on `tune`.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, ValidationInfo, field_validator
+
+from detect.access import Access
+from detect.detector import OPTION, Detector, Score, each_example
+from detect.detectors.min_k import LEAST_VARIANCE
+from detect.evidence import ExampleEvidence
+from detect.needs import View
+from detect.token_statistics import TemperedStatistics, TokenStatistics
+from detect.views import TEXT
+from inject.settings import Settings
+
+
+class AcmiaParameters(Settings):
+    """Which form, and at which temperature."""
+
+    beta: Annotated[float, Field(gt=0, json_schema_extra=OPTION)] = 1.0
+    """Inverse temperature β."""
+    form: Literal["norm", "derivative", "contrast"] = "norm"
+    """`norm`: NormAC; `derivative`: DerivAC in the limit; `contrast`: AC, for β other than 1."""
+
+    @field_validator("form")
+    @classmethod
+    def _contrast_of_two(cls, form: str, info: ValidationInfo) -> str:
+        if form == "contrast" and info.data.get("beta") == 1:
+            raise ValueError("the contrast of β = 1 with itself is 0 for every text: give a beta")
+        return form
+
+
+GRID = (AcmiaParameters(), AcmiaParameters(form="derivative"))
+
+
+def first_occurrences(statistics: TokenStatistics) -> np.ndarray:
+    """Return the positions at which a token is scored for the first time, in order."""
+    positions: np.ndarray = np.sort(np.unique(statistics.ids, return_index=True)[1])
+    return positions
+
+
+def _score(example: ExampleEvidence, settings: Sequence[AcmiaParameters]) -> list[Score]:
+    statistics = example.statistics[TEXT]
+    first = first_occurrences(statistics)
+    return [_one(statistics, first, setting) for setting in settings]
+
+
+def _one(statistics: TokenStatistics, first: np.ndarray, setting: AcmiaParameters) -> Score:
+    beta = setting.beta
+    if beta != 1 and beta not in statistics.tempered:
+        return Score(math.nan, f"no statistics at β = {beta}: see detect.inverse_temperatures")
+    found: TokenStatistics | TemperedStatistics
+    found = statistics if beta == 1 else statistics.tempered[beta]
+    log_probability = found.log_probability[first].astype(np.float64)
+    if setting.form == "contrast":
+        difference = statistics.log_probability[first].astype(np.float64) - log_probability
+        return Score(float(difference.mean()) * (1 if beta < 1 else -1))
+    centred = log_probability - found.mean[first]
+    if setting.form == "norm":
+        variance = np.maximum(found.deviation[first].astype(np.float64) ** 2, LEAST_VARIANCE)
+        centred /= np.sqrt(variance)
+    return Score(float(centred.mean()))
+
+
+DETECTOR = Detector(
+    name="acmia",
+    summary="how a token's probability answers to temperature, over first occurrences",
+    source="arXiv 2505.03392 (ACMIA)",
+    needs=(View(TEXT),),
+    access=Access.DISTRIBUTION,
+    assumption=(
+        "a token of a text that was seen is likelier than the model's own distribution leads to "
+        "expect, and less sensitive to the temperature"
+    ),
+    order=64,
+    parameters=AcmiaParameters,
+    grid=GRID,
+    score=each_example(_score),
+)

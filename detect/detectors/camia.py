@@ -1,0 +1,184 @@
+"""`camia`: many signals of how a text's log-probabilities run, each placed among unseen texts.
+
+The base signals of CAMIA (Chang et al. 2025, "Context-aware membership inference attacks against
+pre-trained large language models"), without the repetition of the text. Each signal of a text
+becomes the share of its dataset's held-out rows, which the model has not seen, that are at least as
+member-like in it; score = −mean of these p-values (Edgington).
+
+Which end of a signal is member-like follows from what it measures, from no label: members are
+likelier, more of their tokens are likely, and their sequence of log-probabilities is simpler. The
+signals of `shape` say so less surely; a detector that is tuned may leave them out (`signals`).
+
+- `likelihood`: over the first 200, the first 300 and all tokens: mean ℓ, perplexity, and each of
+  them divided by the token diversity (different ids / ids); over the first 200: the shares of
+  tokens with ℓ ≥ −1, −2, −3.
+- `shape`: over the first 200: the share of tokens above the text's mean ℓ, that of tokens above the
+  mean of those before them, the Lempel-Ziv complexity of ℓ in 3, 4 and 5 bins of equal width; over
+  the first 600, 800 and 1,000: the slope of ℓ over the position, and its approximate entropy
+  (m = 8, r = 0.8 standard deviations).
+
+Signals that a text is too short for are not averaged. The last token counts like all others.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from detect.detector import Column, Detector, Score
+from detect.evidence import Evidence
+from detect.needs import HeldOut, View
+from detect.token_statistics import TokenStatistics
+from detect.views import TEXT
+from inject.settings import Settings
+
+Floats = npt.NDArray[np.float64]
+FEWEST_HELD_OUT = 10
+"""Held-out rows below which a percentile says nothing."""
+FEW = f"fewer than {FEWEST_HELD_OUT} held-out rows of its dataset to compare with"
+_PATTERN, _RADIUS = 8, 0.8
+
+
+class CamiaParameters(Settings):
+    """Which signals count."""
+
+    signals: Literal["all", "likelihood"] = "all"
+    """All base signals, or those alone that compare how likely tokens are."""
+
+
+class Signal(NamedTuple):
+    """One signal of one text; larger is more member-like."""
+
+    name: str
+    value: float
+    shape: bool
+    """Whether it is of `shape`."""
+
+
+def signals(statistics: TokenStatistics) -> Iterator[Signal]:
+    """Yield the base signals of a text with at least one scored token; see the module."""
+    every = statistics.log_probability.astype(np.float64)
+    for first in (200, 300, len(every)):
+        values = every[:first]
+        label = "all" if first == len(every) else str(first)
+        diversity = len(np.unique(statistics.ids[:first])) / len(values)
+        mean = float(values.mean())
+        # The exponential of a large loss is no number; its order is kept by a limit far above.
+        perplexity = math.exp(min(-mean, 700.0))
+        yield Signal(f"mean-{label}", mean, False)
+        yield Signal(f"perplexity-{label}", -perplexity, False)
+        yield Signal(f"mean/diversity-{label}", mean / diversity, False)
+        yield Signal(f"perplexity/diversity-{label}", -perplexity / diversity, False)
+    values = every[:200]
+    for limit in (-1, -2, -3):
+        yield Signal(f"share>={limit}", float(np.mean(values >= limit)), False)
+    yield Signal("share>mean", float(np.mean(values > values.mean())), True)
+    if len(values) > 1:
+        before = np.cumsum(values)[:-1] / np.arange(1, len(values))
+        yield Signal("share>running", float(np.mean(values[1:] > before)), True)
+    for bins in (3, 4, 5):
+        yield Signal(f"lempel-ziv-{bins}", -float(lempel_ziv(in_bins(values, bins))), True)
+    course: dict[int, tuple[float, float]] = {}
+    for first in (600, 800, 1000):
+        part = every[:first]
+        if len(part) > _PATTERN + 1:
+            if len(part) not in course:
+                course[len(part)] = slope(part), -approximate_entropy(part)
+            yield Signal(f"slope-{first}", course[len(part)][0], True)
+            yield Signal(f"entropy-{first}", course[len(part)][1], True)
+
+
+def in_bins(values: Floats, bins: int) -> tuple[int, ...]:
+    """Return which of the bins of equal width, from the least to the largest value, each is in."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return (0,) * len(values)
+    places = np.floor((values - low) / (high - low) * bins).astype(int)
+    return tuple(np.minimum(places, bins - 1).tolist())
+
+
+def lempel_ziv(symbols: Sequence[int]) -> float:
+    """Return the number of phrases of the LZ78 parsing, a symbol on average."""
+    phrases: set[tuple[int, ...]] = set()
+    phrase: tuple[int, ...] = ()
+    for symbol in symbols:
+        phrase = (*phrase, symbol)
+        if phrase not in phrases:
+            phrases.add(phrase)
+            phrase = ()
+    return (len(phrases) + bool(phrase)) / len(symbols)
+
+
+def slope(values: Floats) -> float:
+    """Return the least-squares slope over the position."""
+    place = np.arange(len(values)) - (len(values) - 1) / 2
+    return float((place * values).sum() / (place**2).sum())
+
+
+def approximate_entropy(values: Floats) -> float:
+    """Return the approximate entropy (Pincus 1991), of patterns of 8 within 0.8 deviations."""
+    near = np.abs(values[:, None] - values[None, :]) <= _RADIUS * float(values.std())
+    patterns = len(values) - _PATTERN + 1
+    # Two patterns are near where all of their values are, that is along a diagonal.
+    alike = np.ones((patterns, patterns), dtype=bool)
+    for shift in range(_PATTERN):
+        alike &= near[shift : shift + patterns, shift : shift + patterns]
+    longer = alike[:-1, :-1] & near[_PATTERN:, _PATTERN:]
+    return float(np.log(alike.mean(axis=1)).mean() - np.log(longer.mean(axis=1)).mean())
+
+
+def _held_out(evidence: Evidence) -> dict[str, dict[str, Floats]]:
+    """Return the sorted values of each signal over each dataset's held-out rows."""
+    held_out = evidence.held_out
+    values: dict[str, dict[str, list[float]]] = {}
+    if held_out is not None:
+        for dataset, one in zip(held_out.datasets, held_out.statistics, strict=True):
+            for signal in signals(one) if len(one) else ():
+                values.setdefault(dataset, {}).setdefault(signal.name, []).append(signal.value)
+    return {
+        dataset: {name: np.sort(found) for name, found in of.items()}
+        for dataset, of in values.items()
+    }
+
+
+def p_value(value: float, held_out: Floats) -> float:
+    """Return the share of unseen texts, and the text, that are at least as member-like as it."""
+    above = len(held_out) - int(np.searchsorted(held_out, value, side="left"))
+    return (1 + above) / (1 + len(held_out))
+
+
+def _score(evidence: Evidence, settings: Sequence[CamiaParameters]) -> list[Column]:
+    reference = _held_out(evidence)
+    datasets = evidence.datasets or [""] * len(evidence.texts)
+    columns: list[list[Score]] = [[] for _ in settings]
+    for text, dataset in zip(evidence.statistics[TEXT], datasets, strict=True):
+        found = [
+            (signal.shape, p_value(signal.value, reference[dataset][signal.name]))
+            for signal in (signals(text) if len(text) else ())
+            if len(reference.get(dataset, {}).get(signal.name, ())) >= FEWEST_HELD_OUT
+        ]
+        for column, setting in zip(columns, settings, strict=True):
+            used = [p for shape, p in found if setting.signals == "all" or not shape]
+            if used:
+                column.append(Score(-float(np.mean(used))))
+            else:
+                column.append(Score(math.nan, text.reason if not len(text) else FEW))
+    return [Column(scores) for scores in columns]
+
+
+DETECTOR = Detector(
+    name="camia",
+    summary="many signals of the token log-probabilities, placed among unseen texts",
+    source="Chang et al. 2025 (CAMIA), base signals, Edgington's combination",
+    needs=(View(TEXT), HeldOut()),
+    assumption=(
+        "the held-out rows are like the scored non-members, and members differ from both in the "
+        "direction that each signal is read in"
+    ),
+    order=70,
+    parameters=CamiaParameters,
+    grid=(CamiaParameters(), CamiaParameters(signals="likelihood")),
+    score=_score,
+)

@@ -1,0 +1,75 @@
+"""`con_recall`: unseen shots before a text against known members before it.
+
+Con-ReCall (Wang et al. 2024): score = (mean ℓ(x | P_non) − γ · mean ℓ(x | P_mem)) / mean ℓ(x), the
+sign as in the authors' code; larger means member, and γ = 0 is `recall`. P_non are held-out rows.
+P_mem are members of the split `tune`, which somebody who tunes a detector knows anyway: those rows,
+and rows that share a passage with them, get no score, so that none is conditioned on itself; the
+test split is whole. A member that drew no copy may be among them.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import Field
+
+from detect.detector import Detector, Score, each_example
+from detect.detectors.loss import mean_log_probability
+from detect.detectors.recall import ratio, unread
+from detect.evidence import Evidence, ExampleEvidence
+from detect.needs import Need, Prefixed, View
+from detect.views import TEXT
+from inject.settings import Settings
+
+
+class ConRecallParameters(Settings):
+    """How the two conditions are weighed."""
+
+    gamma: Annotated[Decimal, Field(ge=0, le=10)] = Decimal("0.5")
+    """Weight of the known members."""
+    shots: Annotated[int, Field(ge=1, le=100)] = 7
+    """Texts of each kind before a text; fewer, with a note, where fewer are there or fit."""
+
+
+def _needs(setting: ConRecallParameters) -> tuple[Need, ...]:
+    return _both(setting)
+
+
+def _both(setting: ConRecallParameters) -> tuple[Prefixed, Prefixed]:
+    return (
+        Prefixed(shots=setting.shots),
+        Prefixed(shots=setting.shots, known="members"),
+    )
+
+
+def _score(example: ExampleEvidence, settings: Sequence[ConRecallParameters]) -> list[Score]:
+    plain = mean_log_probability(example.statistics[TEXT])
+    found = []
+    for setting in settings:
+        unseen, seen = (example.prefixed[need.name] for need in _both(setting))
+        lacking = unread(unseen, seen)
+        if lacking is not None:
+            found.append(lacking)
+            continue
+        contrast = mean_log_probability(unseen) - float(setting.gamma) * mean_log_probability(seen)
+        found.append(ratio(contrast, plain))
+    return found
+
+
+def _note(evidence: Evidence, setting: ConRecallParameters) -> str | None:
+    notes = [note for need in _both(setting) for note in evidence.prefixed[need.name].notes]
+    return "; ".join(dict.fromkeys(notes)) or None
+
+
+DETECTOR = Detector(
+    name="con_recall",
+    summary="mean log-probability behind unseen shots less that behind known members, over plain",
+    source="Wang et al. 2024 (Con-ReCall)",
+    needs=(View(TEXT),),
+    further_needs=_needs,
+    assumption="some members are known and like the others, and the unseen shots are like both",
+    order=62,
+    parameters=ConRecallParameters,
+    grid=tuple(ConRecallParameters(gamma=Decimal(tenths) / 10) for tenths in range(1, 11)),
+    score=each_example(_score, _note),
+)

@@ -1,0 +1,122 @@
+"""`de_cop`: the share of questions in which the target picks the verbatim passage (DE-COP).
+
+Duarte et al. 2024, "DE-COP: Detecting Copyrighted Content in Language Models Training Data",
+section 4 and appendix E, algorithm 1. A passage stands among three paraphrases of it, in all 24
+orders; the score is the share of orders in which the verbatim one is chosen. Label probabilities
+are corrected by Δ_label = 0.25 − their mean over clean documents before the largest is taken;
+letters of a server are taken as they are. Of equally likely labels none is chosen.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
+from detect.choices.question import LABELS, RIGHT
+from detect.detector import Column, Detector, Score
+from detect.evidence import Evidence
+from detect.needs import Choices
+from inject.settings import Settings
+
+F64 = npt.NDArray[np.float64]
+NO_ANSWER = -1
+
+
+class DeCopParameters(Settings):
+    """How the labels' probabilities are corrected."""
+
+    calibration: Literal["clean", "none"] = "clean"
+    """`clean`: by their mean over clean documents, where there are some; `none`: not at all."""
+
+
+GRID = (DeCopParameters(), DeCopParameters(calibration="none"))
+
+
+def among_labels(answers: ChoiceAnswers) -> F64:
+    """Return the labels' probabilities among themselves, [24, 4]."""
+    if answers.log_probability is None:
+        raise TypeError("only letters are known")
+    logs = answers.log_probability.astype(np.float64)
+    shares: F64 = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def adjustments(clean: Sequence[ChoiceAnswers]) -> F64 | None:
+    """Return Δ of each label (algorithm 1), [4]; None where no clean passage was answered.
+
+    Documents count alike, however many passages they have.
+    """
+    means: dict[str, list[F64]] = {}
+    for one in clean:
+        if one.log_probability is not None:
+            means.setdefault(one.document, []).append(among_labels(one).mean(axis=0))
+    if not means:
+        return None
+    observed: F64 = np.mean([np.mean(passages, axis=0) for passages in means.values()], axis=0)
+    return 1 / len(LABELS) - observed
+
+
+def chosen_labels(answers: ChoiceAnswers, delta: F64 | None) -> npt.NDArray[np.int64]:
+    """Return the place of the label chosen in each order, or -1; [24]."""
+    if answers.letters is not None:
+        return answers.letters.astype(np.int64)
+    adjusted = among_labels(answers) + (0.0 if delta is None else delta)
+    best = adjusted.max(axis=1, keepdims=True)
+    alone = (adjusted == best).sum(axis=1) == 1
+    return np.where(alone, adjusted.argmax(axis=1), NO_ANSWER)
+
+
+def passage_score(answers: ChoiceAnswers, delta: F64 | None) -> Score:
+    """Return the share of orders that are answered right (section 4)."""
+    if answers.reason is not None:
+        return Score(math.nan, answers.reason)
+    return Score(float(np.mean(chosen_labels(answers, delta) == np.array(RIGHT))))
+
+
+def _score(evidence: Evidence, settings: Sequence[DeCopParameters]) -> list[Column]:
+    found = evidence.choices
+    if found is None:
+        raise TypeError("de_cop without answers")
+    delta = adjustments(found.clean)
+    columns = []
+    for setting in settings:
+        used = delta if setting.calibration == "clean" else None
+        scores = [passage_score(one, used) for one in found.answers]
+        columns.append(Column(scores, _notes(found, setting, delta)))
+    return columns
+
+
+def _notes(found: ChoiceEvidence, setting: DeCopParameters, delta: F64 | None) -> tuple[str, ...]:
+    if setting.calibration == "none":
+        return ()
+    answered = [one for one in found.answers if one.reason is None]
+    if answered and all(one.letters is not None for one in answered):
+        return ("letters have no probabilities, so nothing is calibrated",)
+    if delta is None:
+        return (
+            "NOT calibrated: there are no clean passages with paraphrases, so labels that the "
+            "model favours count as its answers. Hold out rows that bring paraphrases.",
+        )
+    named = ", ".join(f"{label} {value:+.3f}" for label, value in zip(LABELS, delta, strict=True))
+    passages = sum(one.reason is None for one in found.clean)
+    return (f"calibrated on {passages} clean passages: {named}",)
+
+
+DETECTOR = Detector(
+    name="de_cop",
+    summary="how often the verbatim passage is picked among three paraphrases, in all orders",
+    source="Duarte et al. 2024 (DE-COP), section 4 and algorithm 1",
+    needs=(Choices(),),
+    assumption=(
+        "paraphrases of members and of non-members are equally easy to tell from the verbatim "
+        "text for a model that read neither"
+    ),
+    aliases=("decop",),
+    order=200,
+    parameters=DeCopParameters,
+    grid=GRID,
+    score=_score,
+)

@@ -1,0 +1,78 @@
+"""`ez_mia`: where the target errs, does it still give more probability than the reference model?
+
+EZ-MIA (arXiv 2601.12104, appendix E): E are the tokens that are not the target's most likely one,
+Δ_i = ℓ_i − ℓ_ref,i, P = Σ_E max(Δ_i, 0) and G = Σ_E max(−Δ_i, 0). The authors score P/G; ours is
+P/(P + G), which ranks alike and is finite. Where x_i ties for the largest probability it is no
+error. Without an error, or where Δ is 0 at all of them, the ratio says nothing: the paper takes
+such a text for a member (appendices E.5 and E.6), the code that was published for none.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from detect.access import Access
+from detect.detector import Detector, Score
+from detect.detectors.wbc import Floats, log_ratios, with_same_tokens
+from detect.evidence import ExampleEvidence
+from detect.needs import Reference, View
+from detect.views import TEXT
+from inject.settings import Settings
+
+
+class EzMiaParameters(Settings):
+    """What the paper and its code do differently."""
+
+    empty: Literal["member", "zero", "nan"] = "member"
+    """A text without errors, or with none at which the target lost probability: `member`: 1, as in
+    the paper; `zero`: 0, as in its code, and for a single error, too; `nan`: no score where P and G
+    are 0."""
+    skip_first: bool = False
+    """Leave out the first scored token, as the code does."""
+
+
+def error_share(differences: Floats, setting: EzMiaParameters) -> Score:
+    """Return P/(P + G) of the differences at the errors."""
+    gained = float(np.maximum(differences, 0).sum())
+    lost = float(np.maximum(-differences, 0).sum())
+    if setting.empty == "zero" and (len(differences) < 2 or lost == 0):
+        return Score(0.0)
+    if gained + lost > 0:
+        return Score(gained / (gained + lost))
+    if setting.empty == "member":
+        return Score(1.0)
+    if len(differences):
+        return Score(math.nan, "the two models agree at every error")
+    return Score(math.nan, "the target errs at no token")
+
+
+def _score(example: ExampleEvidence, settings: Sequence[EzMiaParameters]) -> list[Score]:
+    if example.reference is None:
+        raise TypeError("no reference model")
+    statistics = example.statistics[TEXT]
+    differences = log_ratios(statistics, example.reference)
+    wrong = statistics.top_id != statistics.ids
+    scores = []
+    for setting in settings:
+        first = 1 if setting.skip_first else 0
+        scores.append(error_share(differences[first:][wrong[first:]], setting))
+    return scores
+
+
+DETECTOR = Detector(
+    name="ez_mia",
+    summary="at the target's errors: probability gained over a reference model, of all that moved",
+    source="arXiv 2601.12104 (EZ-MIA), appendix E",
+    needs=(View(TEXT), Reference()),
+    access=Access.DISTRIBUTION,
+    assumption=(
+        "the reference model is what the target would be without the members, and has the "
+        "target's tokenizer"
+    ),
+    aliases=("ez", "ezmia"),
+    order=44,
+    parameters=EzMiaParameters,
+    score=with_same_tokens(_score),
+)

@@ -1,0 +1,66 @@
+"""`gap_k`: how far below the most likely token the text's tokens lie, in the worst stretches.
+
+Gap-K% (arXiv 2601.19936): g_i = (ℓ_i − max_v log p_v) / σ_i, at most 0, is averaged over a moving
+window of w tokens, and the score is the mean of the floor(k·(N − w + 1)) smallest averages, at
+least one. A text shorter than w is not smoothed. The authors take w = 6 for LLaMA models and 3 for
+others. σ² is at least 1e-6, as in `min_k_plus_plus`; one of their scripts has 1e-8, one no limit.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from detect.access import Access
+from detect.detector import Detector, Score, each_example
+from detect.detectors.min_k import LEAST_VARIANCE, MinKParameters, smoothed_lowest_means
+from detect.evidence import ExampleEvidence
+from detect.needs import View
+from detect.token_statistics import TokenStatistics
+from detect.views import TEXT
+
+
+class GapKParameters(MinKParameters):
+    """Which share of the windows counts, and how wide they are."""
+
+    window: Annotated[int, Field(ge=1, le=1000)] = 3
+    """Tokens of the moving average."""
+
+
+GRID = tuple(
+    GapKParameters(k=Decimal(twentieth) / 20, window=window)
+    for window in range(1, 11)
+    for twentieth in range(1, 21)
+)
+
+
+def gaps(statistics: TokenStatistics) -> npt.NDArray[np.float64]:
+    """Return g_i of each token, [N]; σ² is at least 1e-6."""
+    variance = np.maximum(statistics.deviation.astype(np.float64) ** 2, LEAST_VARIANCE)
+    difference = statistics.log_probability.astype(np.float64) - statistics.top_log_probability
+    result: npt.NDArray[np.float64] = difference / np.sqrt(variance)
+    return result
+
+
+def _score(example: ExampleEvidence, settings: Sequence[GapKParameters]) -> list[Score]:
+    return smoothed_lowest_means(gaps(example.statistics[TEXT]), settings)
+
+
+DETECTOR = Detector(
+    name="gap_k",
+    summary="standardised distance to the most likely token, in the worst share k of windows",
+    source="arXiv 2601.19936 (Gap-K%, ACL 2026)",
+    needs=(View(TEXT),),
+    access=Access.DISTRIBUTION,
+    assumption=(
+        "in no stretch of a text that was seen do the tokens lie far below the target's own choice"
+    ),
+    aliases=("gap", "gapk"),
+    order=62,
+    parameters=GapKParameters,
+    grid=GRID,
+    score=each_example(_score),
+)

@@ -1,0 +1,72 @@
+"""`grad_norm`: the norm of the gradient of the text's loss, with its sign turned.
+
+A model has little left to learn from what it was trained on, so members have *smaller* gradients
+(Duan et al. 2024, MIMIR, appendix; Wang et al. 2024, Pandora: the three kinds of norm). Public code
+is known to score the norm itself, which ranks members last.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from detect.detector import Column, Detector, Score
+from detect.evidence import Evidence
+from detect.gradients.norms import ORDERS, GradientNorms
+from detect.needs import Gradients
+from inject.settings import Settings
+
+
+class GradNormParameters(Settings):
+    """Which gradient, and which norm of it."""
+
+    of: Literal["all", "tensors", "embeddings"] = "all"
+    """`all`: one norm over all trained parameters; `tensors`: the mean of the norms of each trained
+    tensor; `embeddings`: with respect to the input embeddings."""
+    p: Literal["1", "2", "inf"] = "2"
+    """Order of the norm; of `all` the 2-norm alone."""
+
+
+GRID = (
+    GradNormParameters(),
+    *(GradNormParameters(of="tensors", p=p) for p in ORDERS),
+    *(GradNormParameters(of="embeddings", p=p) for p in ORDERS),
+)
+
+
+def negative_norm(norms: GradientNorms, setting: GradNormParameters) -> Score:
+    """Return the negative of the norm that a setting names."""
+    place = ORDERS.index(setting.p)
+    if norms.reason is not None or norms.whole is None:
+        return Score(math.nan, norms.reason or "no gradient")
+    if setting.of == "all":
+        if setting.p != "2":
+            return Score(math.nan, "over all parameters together there is the 2-norm alone")
+        return Score(-norms.whole)
+    norm = norms.tensors if setting.of == "tensors" else norms.embeddings
+    return Score(math.nan, "no gradient") if norm is None else Score(-norm[place])
+
+
+def _score(evidence: Evidence, settings: Sequence[GradNormParameters]) -> list[Column]:
+    if evidence.gradients is None:
+        raise TypeError("grad_norm without gradients")
+    return [
+        Column([negative_norm(norms, setting) for norms in evidence.gradients])
+        for setting in settings
+    ]
+
+
+DETECTOR = Detector(
+    name="grad_norm",
+    summary="norm of the gradient of the text's loss, negative",
+    source="Duan et al. 2024 (MIMIR); Wang et al. 2024 (Pandora)",
+    needs=(Gradients(),),
+    assumption=(
+        "members and non-members would have gradients of one size under a model that saw neither, "
+        "so that only training makes them small"
+    ),
+    aliases=("gradnorm", "gradient_norm"),
+    order=110,
+    parameters=GradNormParameters,
+    grid=GRID,
+    score=_score,
+)

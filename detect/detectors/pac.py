@@ -1,0 +1,43 @@
+"""`pac`: polarised distance of a text, calibrated by texts with swapped words (PAC).
+
+Ye et al. 2024: −(PD(x) − mean_j PD(x̃_j)) over 5 texts x̃_j, each after max(1, floor(0.3 · words))
+swaps of two words; the minus is theirs. The swaps are keyed by the text (`detect.views`): in public
+code one seed serves all texts, so that scores depend on the order of the texts.
+"""
+
+import math
+
+from detect.detector import Detector, one_score
+from detect.detectors.pd import polarised_distance
+from detect.evidence import ExampleEvidence
+from detect.needs import View
+from detect.views import SWAPPED, TEXT
+
+ONE_WORD = "fewer than two words, so none can be swapped"
+
+
+def _score(example: ExampleEvidence) -> float | str:
+    if len(example.text.split()) < 2:
+        return ONE_WORD
+    swapped = [example.statistics[name] for name in SWAPPED]
+    for one in swapped:
+        if not len(one):
+            return f"text with swapped words: {one.reason}"
+    others = [polarised_distance(one.log_probability) for one in swapped]
+    return math.fsum(others) / len(others) - polarised_distance(
+        example.statistics[TEXT].log_probability
+    )
+
+
+DETECTOR = Detector(
+    name="pac",
+    summary="polarised distance less that of texts with swapped words, negative",
+    source="Ye et al. 2024 (PAC)",
+    needs=(View(TEXT), *(View(name) for name in SWAPPED)),
+    assumption=(
+        "swapping words makes a text that was seen more like one that was not, and a text that "
+        "was not seen hardly any different"
+    ),
+    order=95,
+    score=one_score(_score),
+)

@@ -1,0 +1,42 @@
+"""`pd`: the polarised distance of a text's log-probabilities, with its sign turned (PD).
+
+Ye et al. 2024 (PAC): PD = mean of the highest 5 % of ℓ − mean of the lowest 30 %, at least one
+token each. Members are far from the extremes, so PD is small for them.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from detect.detector import Detector, one_score, whole
+from detect.evidence import ExampleEvidence
+from detect.needs import View
+from detect.views import TEXT
+
+HIGHEST, LOWEST = Fraction(5, 100), Fraction(30, 100)
+
+
+def polarised_distance(log_probability: npt.NDArray[np.floating]) -> float:
+    """Return PD of the log-probabilities of one text, at least one token."""
+    ordered = np.sort(log_probability).astype(np.float64)
+    low = max(1, whole(len(ordered), LOWEST))
+    high = max(1, whole(len(ordered), HIGHEST))
+    return float(ordered[-high:].mean() - ordered[:low].mean())
+
+
+def _score(example: ExampleEvidence) -> float:
+    return -polarised_distance(example.statistics[TEXT].log_probability)
+
+
+DETECTOR = Detector(
+    name="pd",
+    summary="distance between the likeliest and the least likely tokens, negative",
+    source="Ye et al. 2024 (PAC), polarised distance",
+    needs=(View(TEXT),),
+    assumption=(
+        "a text that was seen has fewer tokens of extreme probability than one that was not"
+    ),
+    order=90,
+    score=one_score(_score),
+)

@@ -1,0 +1,75 @@
+"""`recall`: what texts that the model has not seen, put before a text, do to its likelihood.
+
+ReCaLL (Xie et al. 2024): score = mean ℓ(x | P) / mean ℓ(x), with P some non-member shots of the
+text's own dataset. Both means are negative, and a text that the model knows loses more, so larger
+means member. The shots are held-out rows, never scored ones; both means are over the same tokens of
+x, each behind the prefix and its own history. The authors join shots with nothing between them;
+here an empty line stands behind each, as ids of its own (`detect.shots`).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from detect.detector import Detector, Score, each_example
+from detect.detectors.loss import mean_log_probability
+from detect.evidence import Evidence, ExampleEvidence
+from detect.needs import Need, Prefixed, View
+from detect.token_statistics import TokenStatistics
+from detect.views import TEXT
+from inject.settings import Settings
+
+CERTAIN = "every token is certain (mean log-probability 0)"
+
+
+class RecallParameters(Settings):
+    """How many texts stand before each text."""
+
+    shots: Annotated[int, Field(ge=1, le=100)] = 7
+    """Held-out rows of its dataset; fewer, with a note, where fewer are there or fit."""
+
+
+def needs(setting: RecallParameters) -> tuple[Need, ...]:
+    """Return the shots that a setting takes."""
+    return (Prefixed(shots=setting.shots),)
+
+
+def ratio(behind: float, plain: float) -> Score:
+    """Return the score of two means."""
+    return Score(math.nan, CERTAIN) if plain == 0 else Score(behind / plain)
+
+
+def unread(*statistics: TokenStatistics) -> Score | None:
+    """Return a score with the reason of the first statistics that hold nothing; else None."""
+    lacking = next((one for one in statistics if not len(one)), None)
+    return None if lacking is None else Score(math.nan, lacking.reason)
+
+
+def _score(example: ExampleEvidence, settings: Sequence[RecallParameters]) -> list[Score]:
+    plain = mean_log_probability(example.statistics[TEXT])
+    found = []
+    for setting in settings:
+        behind = example.prefixed[Prefixed(shots=setting.shots).name]
+        found.append(unread(behind) or ratio(mean_log_probability(behind), plain))
+    return found
+
+
+def _note(evidence: Evidence, setting: RecallParameters) -> str | None:
+    notes = evidence.prefixed[Prefixed(shots=setting.shots).name].notes
+    return "; ".join(notes) or None
+
+
+DETECTOR = Detector(
+    name="recall",
+    summary="mean log-probability behind unseen shots over that without them",
+    source="Xie et al. 2024 (ReCaLL)",
+    needs=(View(TEXT),),
+    further_needs=needs,
+    assumption="the shots are like the scored texts, and the model has seen none of them",
+    order=60,
+    parameters=RecallParameters,
+    grid=tuple(RecallParameters(shots=count) for count in range(1, 13)),
+    score=each_example(_score, _note),
+)

@@ -1,0 +1,159 @@
+"""`tag_tab`: the mean log-probability of the rarest words of each sentence.
+
+Tag&Tab (arXiv 2501.08454): of each sentence of 7 to 40 words, the K words of the lowest −p·log2 p
+are its keywords, p being a word's share of a reference corpus; the score is the mean ℓ over the
+tokens of all keywords of the text. The tagger that adds named entities is left out. The definition
+is that of the authors' code (the paper's equation was not read), but for these:
+
+- p is counted in a corpus of its own (`detect.frequency`), never in the texts that are scored;
+- a word that the corpus lacks is the rarest of all: in the code it is never chosen;
+- the K words are chosen in order, equal ones as they stand in the sentence: the code cuts an
+  unordered set;
+- a keyword's tokens are found by where it stands in its sentence: the code takes the first place in
+  the whole text that holds its letters, and is off by one without a start token.
+
+Sentences end at `.`, `!`, `?` and their like, and at line breaks. Words that occur twice in a
+sentence count where they occur first.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from detect.detector import EMPTY_SELECTION, Detector, Score, each_example
+from detect.evidence import ExampleEvidence
+from detect.needs import Frequency, View
+from detect.token_frequency import WordFrequency, word_spans
+from detect.token_statistics import TokenStatistics
+from detect.views import TEXT
+from inject.settings import Settings
+
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?\u2026])[\"'\u201d\u2019)\]]*\s+|(?<=[\u3002\uff01\uff1f])|\n+"
+)
+_FEWEST_WORDS, _MOST_WORDS = 7, 40
+
+
+class TagTabParameters(Settings):
+    """Which words count, and which of their tokens."""
+
+    k: Annotated[int, Field(ge=1, le=40)] = 5
+    """Keywords of a sentence, at most."""
+    tokens: Literal["all", "first"] = "all"
+    """All tokens of a keyword, or its first alone."""
+
+
+GRID = tuple(TagTabParameters(k=k) for k in range(1, 11))
+
+
+class Word(NamedTuple):
+    """A word of a text."""
+
+    start: int
+    stop: int
+    information: float
+    """−p·log2 p."""
+
+
+def keywords(text: str, frequency: WordFrequency) -> list[list[Word]]:
+    """Return, for each sentence of 7 to 40 words, its different words, the rarest first."""
+    found = []
+    for start, stop in sentence_spans(text):
+        spans = [(start + one, start + end) for one, end in word_spans(text[start:stop])]
+        if not _FEWEST_WORDS <= len(spans) <= _MOST_WORDS:
+            continue
+        words: dict[str, Word] = {}
+        for one, end in spans:
+            word = text[one:end].casefold()
+            if word not in words:
+                p = frequency.probability(word)
+                words[word] = Word(one, end, -p * math.log2(p))
+        # The sort is stable: of words alike, the first in the sentence comes first.
+        found.append(sorted(words.values(), key=lambda word: word.information))
+    return found
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the sentences of a text stand."""
+    spans, start = [], 0
+    for found in _SENTENCE_END.finditer(text):
+        if found.start() > start:
+            spans.append((start, found.start()))
+        start = found.end()
+    return [*spans, (start, len(text))] if start < len(text) else spans
+
+
+def word_tokens(words: Sequence[Word], offsets: npt.NDArray[np.int32]) -> list[list[int]]:
+    """Return, for each word, the tokens that hold a part of it, in the order of the text."""
+    order = np.argsort(offsets[:, 0], kind="stable")
+    order = order[offsets[order, 0] >= 0]
+    starts, stops = offsets[order, 0], offsets[order, 1]
+    # Tokens may end in another order than they begin; behind `last` all begin too late, and before
+    # `first` all end too early, whatever stands between is looked at.
+    first = np.searchsorted(np.maximum.accumulate(stops), [one.start for one in words], "right")
+    last = np.searchsorted(starts, [one.stop for one in words], "left")
+    places, ends = order.tolist(), stops.tolist()
+    return [
+        sorted(places[at] for at in range(begin, end) if ends[at] > word.start)
+        for word, begin, end in zip(words, first.tolist(), last.tolist(), strict=True)
+    ]
+
+
+def _score(example: ExampleEvidence, settings: Sequence[TagTabParameters]) -> list[Score]:
+    statistics, frequency = example.statistics[TEXT], example.frequency
+    if frequency is None or frequency.words is None:
+        return [Score(math.nan, "no word frequencies")] * len(settings)
+    if (statistics.offsets < 0).all():
+        reason = "the tokenizer does not say where its tokens stand in the text"
+        return [Score(math.nan, reason)] * len(settings)
+    sentences = keywords(example.text, frequency.words)
+    if not sentences:
+        reason = f"no sentence of {_FEWEST_WORDS} to {_MOST_WORDS} words"
+        return [Score(math.nan, reason)] * len(settings)
+    most = max(setting.k for setting in settings)
+    chosen = [word for words in sentences for word in words[:most]]
+    tokens = dict(zip(chosen, word_tokens(chosen, statistics.offsets), strict=True))
+    return [_one(statistics, sentences, tokens, setting) for setting in settings]
+
+
+def _one(
+    statistics: TokenStatistics,
+    sentences: Sequence[Sequence[Word]],
+    tokens: Mapping[Word, list[int]],
+    setting: TagTabParameters,
+) -> Score:
+    found: set[int] = set()
+    for words in sentences:
+        for word in words[: setting.k]:
+            of_word = tokens[word]
+            if setting.tokens == "all":
+                found.update(of_word)
+            # The text's very first token may not be scored: then the word's first is not there.
+            elif of_word and statistics.offsets[of_word[0], 0] <= word.start:
+                found.add(of_word[0])
+    if not found:
+        return Score(math.nan, f"{EMPTY_SELECTION}: no token of a keyword is scored")
+    values = statistics.log_probability[sorted(found)]
+    return Score(float(np.mean(values, dtype=np.float64)))
+
+
+DETECTOR = Detector(
+    name="tag_tab",
+    summary="mean log-probability of the rarest words of each sentence",
+    source="arXiv 2501.08454 (Tag&Tab), by its code, without named entities",
+    needs=(View(TEXT), Frequency()),
+    assumption=(
+        "a member's rare words are likelier than a non-member's, and the reference corpus has "
+        "the word frequencies of the training data"
+    ),
+    aliases=("tagtab", "tag_and_tab"),
+    order=82,
+    parameters=TagTabParameters,
+    grid=GRID,
+    score=each_example(_score),
+)

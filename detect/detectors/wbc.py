@@ -1,0 +1,110 @@
+"""`wbc`: in how many windows of tokens is the target more certain than the reference model?
+
+Window-based comparison (arXiv 2601.02751): with Δ_i = ℓ_i − ℓ_ref,i, T(w) is the share of windows
+of w tokens whose sum of Δ is above 0, and the score the mean of T(w) over ten widths. The widths
+are those of the authors' code; their equation 12, round(2·20^((k−1)/9)), gives others. A text
+shorter than a width is one window, once for each such width. Sums are strict and in float64, so
+that two equal models give 0.
+
+Δ takes two models that read the same tokens: where the reference model's differ, no row is scored.
+Cost: one addition a token and unit of width, 40 in all.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from detect.detector import Column, Detector, Score, each_example
+from detect.evidence import Evidence, ExampleEvidence
+from detect.needs import Reference, View
+from detect.token_statistics import TokenStatistics
+from detect.views import TEXT
+
+Floats = npt.NDArray[np.float64]
+
+WIDTHS = (2, 3, 4, 6, 9, 13, 18, 25, 32, 40)
+OTHER_TOKENS = "the reference model reads other tokens: its tokenizer is another one"
+OTHER_LENGTH = "the reference model reads fewer or more of the text's tokens"
+
+
+def log_ratios(target: TokenStatistics, reference: TokenStatistics) -> Floats:
+    """Return Δ_i = ℓ_i − ℓ_ref,i of each token, in float64; both read the same tokens."""
+    difference: Floats = target.log_probability.astype(np.float64) - reference.log_probability
+    return difference
+
+
+def with_same_tokens(
+    score: Callable[[ExampleEvidence, Sequence[Any]], list[Score]],
+) -> Callable[[Evidence, Sequence[Any]], list[Column]]:
+    """Return a detector's `score` that compares the target with the reference model by token.
+
+    If one text's tokens differ, the tokenizers do, and no row gets a score: texts that both happen
+    to read alike are short ones. A text of which one model reads less has no score of its own.
+    """
+
+    def checked(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
+        reference = example.reference
+        if reference is None or not len(reference):
+            reason = "no statistics" if reference is None else reference.reason
+            return [Score(math.nan, f"reference model: {reason}")] * len(settings)
+        if len(reference) != len(example.statistics[TEXT]):
+            return [Score(math.nan, OTHER_LENGTH)] * len(settings)
+        return score(example, settings)
+
+    each = each_example(checked)
+
+    def score_all(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
+        pairs = zip(evidence.statistics[TEXT], evidence.reference or (), strict=False)
+        if not all(_reads_alike(*pair) for pair in pairs):
+            rows = [Score(math.nan, OTHER_TOKENS)] * len(evidence.texts)
+            return [Column(rows, (f"{OTHER_TOKENS}.",))] * len(settings)
+        return each(evidence, settings)
+
+    score_all.__wrapped__ = score  # type: ignore[attr-defined]
+    return score_all
+
+
+def _reads_alike(target: TokenStatistics, reference: TokenStatistics) -> bool:
+    """Return whether the tokens, and where they stand, agree as far as both texts were read."""
+    size = min(len(target), len(reference))
+    if not np.array_equal(target.ids[:size], reference.ids[:size]):
+        return False
+    if (target.offsets < 0).all() or (reference.offsets < 0).all():
+        return True
+    return np.array_equal(target.offsets[:size], reference.offsets[:size])
+
+
+def window_share(differences: Floats) -> float:
+    """Return the mean over `WIDTHS` of the share of windows whose sum is above 0."""
+    count = len(differences)
+    shares: dict[int, float] = {}
+    sums = np.zeros(count)
+    for width in range(1, min(count, WIDTHS[-1]) + 1):
+        # Each window's sum is added up by itself: its score does not depend on what stands before.
+        sums = sums[: count - width + 1] + differences[width - 1 :]
+        shares[width] = float((sums > 0).mean())
+    return sum(shares[min(width, count)] for width in WIDTHS) / len(WIDTHS)
+
+
+def _score(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
+    if example.reference is None:
+        raise TypeError("no reference model")
+    value = window_share(log_ratios(example.statistics[TEXT], example.reference))
+    return [Score(value)] * len(settings)
+
+
+DETECTOR = Detector(
+    name="wbc",
+    summary="share of token windows in which the target is more certain than a reference model",
+    source="arXiv 2601.02751 (USENIX Security 2026), with the window widths of its code",
+    needs=(View(TEXT), Reference()),
+    assumption=(
+        "the reference model is what the target would be without the members, and has the "
+        "target's tokenizer"
+    ),
+    order=42,
+    score=with_same_tokens(_score),
+)

@@ -1,0 +1,108 @@
+"""Multiple-choice questions → the probabilities of the labels A to D, in all 24 orders.
+
+The label is asked for where the answer would begin: after `Answer:`, or after the chat template's
+own start of an answer where the tokenizer has a template. A question longer than the context has no
+answer, as what would be cut off is an option. Cost: one passage of L tokens takes 64 L tokens and
+some hundred for the instruction (`detect.engine.prefix_tree`).
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from detect.choices.answers import ChoiceAnswers
+from detect.choices.question import LABELS, ORDERS, ChoiceQuestion
+from detect.engine.encoding import adds_start_token
+from detect.engine.prefix_tree import Ids, SharedPrefixes
+from detect.engine.target import Target
+
+TOO_LONG = "its question is longer than the model's context"
+ONE_TOKEN = "the tokenizer does not tell the four labels apart"
+
+
+class Asked(NamedTuple):
+    """The prompts of one question as a model reads them."""
+
+    sequences: list[Ids]
+    """One for each order."""
+    labels: tuple[int, ...]
+    """The token that each label begins with there."""
+
+
+def label_probabilities(
+    target: Target,
+    questions: Sequence[ChoiceQuestion | str],
+    *,
+    batch_tokens: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[ChoiceAnswers]:
+    """Return the answers to each question, in the order given.
+
+    Args:
+        target: model and tokenizer.
+        questions: a question, or the reason why there is none.
+        batch_tokens: padded tokens in one batch; by default chosen for the device.
+        progress: called with (questions done, questions in all).
+    """
+    shared = SharedPrefixes(target, batch_tokens)
+    found = []
+    for number, question in enumerate(questions, start=1):
+        found.append(_answers(shared, question))
+        if progress is not None:
+            progress(number, len(questions))
+    return found
+
+
+def asked(target: Target, question: ChoiceQuestion) -> Asked | str:
+    """Return the prompts of a question in all orders, or why they cannot be asked."""
+    tokenizer = target.tokenizer
+    template = getattr(tokenizer, "chat_template", None)
+    texts = [question.prompt(order) for order in ORDERS]
+    # A template writes the start token as text, and a label follows it without a blank.
+    before: list[int] = []
+    blank = ""
+    if template is None:
+        blank = " "
+        before = [tokenizer.bos_token_id] if adds_start_token(tokenizer) else []
+    else:
+        texts = [
+            tokenizer.apply_chat_template(
+                [{"role": "user", "content": text}], add_generation_prompt=True, tokenize=False
+            )
+            for text in texts
+        ]
+    endings = [_encoded(tokenizer, texts[0] + blank + label) for label in LABELS]
+    common = _common_start(endings)
+    if any(len(one) <= common for one in endings):
+        return ONE_TOKEN
+    labels = tuple(one[common] for one in endings)
+    if len(set(labels)) < len(labels):
+        return ONE_TOKEN
+    # The label's own tokens, which every prompt ends with once the first label is put there.
+    own = len(endings[0]) - common
+    sequences = [(*before, *_encoded(tokenizer, text + blank + LABELS[0])[:-own]) for text in texts]
+    if target.context is not None and max(map(len, sequences)) > target.context:
+        return TOO_LONG
+    return Asked(sequences, labels)
+
+
+def _answers(shared: SharedPrefixes, question: ChoiceQuestion | str) -> ChoiceAnswers:
+    prompts = question if isinstance(question, str) else asked(shared.target, question)
+    if isinstance(prompts, str):
+        return ChoiceAnswers(reason=prompts)
+    return ChoiceAnswers(log_probability=shared.following(prompts.sequences, prompts.labels))
+
+
+def _encoded(tokenizer: Any, text: str) -> list[int]:
+    ids: list[int] = tokenizer(
+        text, add_special_tokens=False, return_attention_mask=False, verbose=False
+    )["input_ids"]
+    return ids
+
+
+def _common_start(sequences: Sequence[Sequence[int]]) -> int:
+    """Return how many ids all sequences begin with."""
+    columns = zip(*sequences, strict=False)
+    return sum(1 for _ in takewhile(lambda ids: len(np.unique(ids)) == 1, columns))

@@ -1,0 +1,133 @@
+"""How long 1,000 rows take under all detectors of stored statistics, with their grids.
+
+Made-up token statistics of 250 tokens a row, of the target, a reference model and 16 shadow
+models, and made-up counts of tokens and words. Every built-in detector that these suffice for is
+run as an experiment runs it, checks and table included; `blind` trains classifiers of texts, and
+is left out with all that need labels.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from detect.detector_settings import DetectorSetting
+    from detect.evidence import Evidence
+    from detect.token_statistics import TokenStatistics
+
+ROWS, TOKENS, SHADOWS, VOCABULARY = 1000, 250, 16, 2000
+WORDS_A_SENTENCE = 15
+
+
+class TableSeconds(NamedTuple):
+    """What scoring from stored statistics took."""
+
+    total: float
+    """CPU time of everything, in seconds."""
+    by_detector: dict[str, float]
+    """By the clock, grid included."""
+
+
+def table_seconds() -> TableSeconds:
+    """Score all rows under all settings, once."""
+    from detect.scoring import score_rows
+
+    evidence = make_evidence()
+    settings = [one for group in runnable_settings(evidence).values() for one in group]
+    found: dict[str, float] = {}
+    started = time.process_time()
+    score_rows(
+        [str(row) for row in range(ROWS)],
+        evidence,
+        settings,
+        on_scored=lambda name, seconds: found.update({name: round(seconds, 3)}),
+    )
+    return TableSeconds(round(time.process_time() - started, 1), found)
+
+
+def runnable_settings(evidence: "Evidence") -> "dict[str, list[DetectorSetting]]":
+    """Return the settings of each detector that the evidence suffices for, grid included."""
+    from detect.detector_settings import parse_detectors, with_grids
+    from detect.needs import Sides
+
+    found: dict[str, list[DetectorSetting]] = {}
+    for setting in with_grids(parse_detectors("all")):
+        needs = setting.needs
+        if needs and all(one.met_by(evidence) and not isinstance(one, Sides) for one in needs):
+            found.setdefault(setting.name, []).append(setting)
+    return found
+
+
+def make_evidence() -> "Evidence":
+    """Return made-up evidence of `ROWS` rows."""
+    from detect.evidence import Evidence, ShadowModel
+    from detect.token_frequency import TokenFrequency, count_words
+
+    random = np.random.Generator(np.random.Philox(key=0))
+    texts, offsets = _texts(random)
+    target = [make_statistics(random, places) for places in offsets]
+
+    def like(rows: "Sequence[TokenStatistics]") -> "list[TokenStatistics]":
+        others = (make_statistics(random, places) for places in offsets)
+        return [replace(one, ids=row.ids) for row, one in zip(rows, others, strict=True)]
+
+    return Evidence(
+        texts=texts,
+        statistics={"text": target, "lowercase": like(target)},
+        reference=like(target),
+        frequency=TokenFrequency(
+            counts=random.integers(0, 1000, VOCABULARY), words=count_words(texts[: ROWS // 10])
+        ),
+        shadows=[
+            ShadowModel(
+                statistics=like(target), inside=[(row + shadow) % 2 == 0 for row in range(ROWS)]
+            )
+            for shadow in range(SHADOWS)
+        ],
+    )
+
+
+def make_statistics(
+    random: np.random.Generator, offsets: "np.ndarray[tuple[int, int], np.dtype[np.int32]]"
+) -> "TokenStatistics":
+    """Return made-up statistics of one text whose tokens stand at `offsets`."""
+    from detect.token_statistics import TokenStatistics
+
+    count = len(offsets)
+    ids = random.integers(0, VOCABULARY, count).astype(np.int32)
+    log_probability = -random.gamma(1.0, 2.0, count).astype(np.float32)
+    entropy = random.gamma(2.0, 1.5, count).astype(np.float32)
+    is_top = random.random(count) < 0.4
+    gap = np.where(is_top, 0, random.random(count)).astype(np.float32)
+    return TokenStatistics(
+        ids=ids,
+        log_probability=log_probability,
+        mean=-entropy,
+        deviation=random.gamma(2.0, 1.0, count).astype(np.float32),
+        entropy=entropy,
+        rank=np.where(is_top, 1, 5).astype(np.int32),
+        top_log_probability=log_probability * (1 - gap),
+        top_id=np.where(is_top, ids, (ids + 1) % VOCABULARY).astype(np.int32),
+        offsets=offsets,
+    )
+
+
+def _texts(
+    random: np.random.Generator,
+) -> "tuple[list[str], list[np.ndarray[tuple[int, int], np.dtype[np.int32]]]]":
+    """Return texts of one-token words in sentences, and where their tokens stand."""
+    texts, offsets = [], []
+    for _ in range(ROWS):
+        words = [f"w{number}" for number in random.zipf(1.3, TOKENS) % 5000]
+        words = [
+            f"{word}." if place % WORDS_A_SENTENCE == WORDS_A_SENTENCE - 1 else word
+            for place, word in enumerate(words)
+        ]
+        stops = np.cumsum([len(word) + 1 for word in words]) - 1
+        starts = np.concatenate([[0], stops[:-1] + 1])
+        texts.append(" ".join(words))
+        offsets.append(np.stack([starts, stops], axis=1).astype(np.int32))
+    return texts, offsets

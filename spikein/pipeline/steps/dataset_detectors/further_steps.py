@@ -1,0 +1,54 @@
+"""Which steps an arm's results read besides its scores, for the dataset-level detectors asked."""
+
+from typing import NamedTuple
+
+from analysis.dataset_detectors.registry import asked_dataset_detectors
+from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TARGET
+from analysis.settings import AnalysisSettings
+from detect.views import TEXT
+from inject.errors import InputError
+from spikein.pipeline.graph import Step
+from spikein.pipeline.steps.dataset_detectors.orders import orders_step
+from spikein.pipeline.steps.dataset_detectors.paraphrases import paraphrase_scores_step
+from spikein.pipeline.steps.evidence.provider import EvidenceSources
+from spikein.pipeline.steps.evidence.reference import REFERENCE as REFERENCES
+from spikein.pipeline.steps.evidence.reference import reference_model
+from spikein.pipeline.steps.statistics import statistics_step
+from spikein.pipeline.steps.training import ModelNode
+
+
+class FurtherSteps(NamedTuple):
+    """Steps by the name that the results know them by, and notes on what is left out."""
+
+    steps: dict[str, Step]
+    notes: tuple[str, ...]
+
+
+def further_steps(
+    model: ModelNode, sources: EvidenceSources, analysis: AnalysisSettings
+) -> FurtherSteps:
+    """Return what dataset-level detectors read of an arm's model.
+
+    Raises:
+        InputError: an unknown detector, or one that was named and lacks a reference model.
+    """
+    steps: dict[str, Step] = {}
+    notes = []
+    detect, examples = sources.detect, sources.examples
+    for detector in asked_dataset_detectors(analysis.dataset_detectors):
+        if "orders" in detector.reads:
+            steps[ORDERS] = orders_step(model, examples, detect, analysis)
+        if "paraphrases" in detector.reads:
+            steps[PARAPHRASES] = paraphrase_scores_step(model, examples, detect)
+        if "statistics" not in detector.reads:
+            continue
+        other = reference_model(sources)
+        if other is not None:
+            steps[TARGET] = statistics_step(model, examples, view=TEXT, detect=detect)
+            steps[REFERENCE] = statistics_step(other, examples, view=TEXT, detect=detect)
+            continue
+        problem = f"{detector.name} needs a reference model, which is not given"
+        if analysis.dataset_detectors != "all":
+            raise InputError(problem, where="analysis.dataset_detectors", hint=REFERENCES.hint)
+        notes.append(f"{problem}, and is left out. {REFERENCES.hint}")
+    return FurtherSteps(steps, tuple(notes))

@@ -1,0 +1,75 @@
+"""The step of paraphrases: scores of each example's first paraphrase under one model.
+
+Scored by the built-in detectors that need the text's token statistics alone, with their defaults.
+A pool without paraphrases asks no model.
+"""
+
+from detect.detector_settings import DetectorSetting, parse_detectors
+from detect.evidence import Evidence
+from detect.needs import View
+from detect.registry import ALL
+from detect.scoring import score_rows, write_scores
+from detect.settings import DetectSettings
+from detect.token_statistics import TokenStatistics
+from detect.views import TEXT
+from inject.examples.example import read_examples
+from inject.source_digest import root
+from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
+from spikein.pipeline.steps.statistics import open_target
+from spikein.pipeline.steps.training import ModelNode
+
+
+def paraphrase_scores_step(model: ModelNode, examples: Step, detect: DetectSettings) -> Step:
+    """Score the first paraphrase of every example that has one, under the example's id."""
+    policy = detect.policy()
+    settings = paraphrase_detectors()
+
+    def build(context: StepContext) -> None:
+        rows = [row for row in read_examples(context.inputs["examples"].path) if row.paraphrases]
+        texts = [row.paraphrases[0] for row in rows]
+        statistics: list[TokenStatistics] = []
+        if texts:
+            from detect.engine.forward_pass import token_statistics
+
+            statistics = token_statistics(
+                open_target(model, context.inputs, detect),
+                texts,
+                policy,
+                batch_tokens=detect.batch_tokens,
+                compile_mode=detect.compile,
+                progress=lambda done, total: context.report(done, total, unit="tokens"),
+            )
+        scores = score_rows(
+            [row.example_id for row in rows],
+            Evidence(texts=texts, statistics={TEXT: statistics}),
+            settings if texts else [],
+        )
+        write_scores(context.out, scores.table, record={"policy": policy.record()})
+        scored = sum(map(len, statistics))
+        write_cost(context.out, MeasuredCost(passes=len(texts), tokens_in=scored))
+
+    return Step(
+        kind="paraphrase_scores",
+        label=model.label,
+        settings={
+            "detectors": [f"{one.name}:{one.text}" for one in settings],
+            "policy": policy.record(),
+            "dtype": model.dtype_identity(detect.dtype),
+            **model.settings("model"),
+        },
+        inputs={**model.inputs("model"), "examples": examples},
+        libraries=("torch", "transformers"),
+        code=(root(build), *(begin for one in settings for begin in one.known.code)),
+        volatile=(COST_FILE,),
+        build=build,
+    )
+
+
+def paraphrase_detectors() -> list[DetectorSetting]:
+    """Return the built-in detectors that need the text's token statistics and nothing else."""
+    return [
+        one
+        for one in parse_detectors(ALL)
+        if one.needs == (View(TEXT),) and not one.detector.depends_on_rows
+    ]

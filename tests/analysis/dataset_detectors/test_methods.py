@@ -1,0 +1,267 @@
+"""Each dataset-level detector: power where rows were seen, its level where none was."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, spearmanr, ttest_1samp, ttest_ind
+
+from analysis.dataset_detectors.detector import group_means, holm
+from analysis.dataset_detectors.methods.dataset_inference import DETECTOR as INFERENCE
+from analysis.dataset_detectors.methods.ensemble import DETECTOR as ENSEMBLE
+from analysis.dataset_detectors.methods.exchangeability import DETECTOR as EXCHANGEABILITY
+from analysis.dataset_detectors.methods.paraphrase_test import DETECTOR as PARAPHRASES
+from analysis.dataset_detectors.methods.prism import DETECTOR as PRISM
+from analysis.dataset_detectors.methods.prism import FEWEST, spearman
+from analysis.dataset_detectors.orders import canonical_gains, read_orders
+from analysis.dataset_detectors.registry import (
+    asked_dataset_detectors,
+    dataset_detector_names,
+    get_dataset_detector,
+)
+from inject.errors import InputError
+from tests.analysis.dataset_detectors.evidence import order_table, simulated
+from tests.analysis.oracles import auc
+from tests.analysis.synthetic import make_examples
+
+SIMULATIONS = 150
+
+
+def uniform(p_values: list[float]) -> bool:
+    """Say whether p-values look uniform (a test of level 0.001), with few below 0.05."""
+    return kstest(p_values, "uniform").pvalue > 0.001 and np.mean(np.array(p_values) < 0.05) < 0.12
+
+
+@pytest.mark.parametrize("group", [1, 4])
+def test_dataset_inference_has_its_level_where_nothing_was_seen(group):
+    members, control = [], []
+    for number in range(SIMULATIONS):
+        random = np.random.default_rng([number, group])
+        found = INFERENCE.find(simulated(random, group=group, rows=60, detectors=3))
+        members.append(found[0].p_value)
+        control.append(found[1].p_value)
+    assert uniform(members)
+    assert uniform(control)
+
+
+def test_dataset_inference_would_fail_its_level_if_rows_of_a_group_counted_each():
+    """The mistake that averaging by group avoids: the same test on rows that share a passage."""
+    p_values = []
+    for number in range(SIMULATIONS):
+        one = simulated(np.random.default_rng([number, 4]), group=4, rows=60, detectors=3)
+        scores = np.mean(list(one.scores.values()), axis=0)
+        inside, outside = scores[one.seen & one.test], scores[one.unseen & one.test]
+        p_values.append(ttest_ind(inside, outside, alternative="greater").pvalue)
+    assert not uniform(p_values)
+
+
+def test_dataset_inference_finds_what_was_seen_and_not_in_its_control():
+    found = INFERENCE.find(simulated(np.random.default_rng(0), effect=0.8))
+    assert found[0].p_value < 1e-4
+    assert found[1].p_value > 0.01
+    assert found[0].n == 80
+
+
+def test_dataset_inference_says_when_rows_are_too_few_or_no_detector_scored():
+    few = INFERENCE.find(simulated(np.random.default_rng(0), rows=8))
+    assert all(math.isnan(one.p_value) and "n too small" in one.note for one in few)
+    blank = simulated(np.random.default_rng(0), scores={"d": np.full(160, np.nan)})
+    assert "no detector" in INFERENCE.find(blank)[0].note
+
+
+def test_dataset_inference_learns_from_tune_rows_alone():
+    evidence = simulated(np.random.default_rng(3), effect=0.5)
+    changed = {name: scores.copy() for name, scores in evidence.scores.items()}
+    for scores in changed.values():
+        scores[evidence.test] = 0.0
+    other = simulated(np.random.default_rng(3), scores=changed)
+    assert "all values are equal" in INFERENCE.find(other)[0].note
+
+
+def test_the_ensemble_is_the_auc_of_held_out_rows():
+    evidence = simulated(np.random.default_rng(1), effect=1.0, detectors=1)
+    (found,) = ENSEMBLE.find(evidence)
+    scores, test = evidence.scores["d0"], evidence.test
+    # With one detector the fit keeps its order, up to ties beyond the tune rows' range.
+    plain = auc(scores[test & evidence.seen], scores[test & evidence.unseen])
+    assert found.value == pytest.approx(plain, abs=0.02)
+    assert found.low < found.value < found.high
+
+
+def test_the_ensemble_knows_nothing_where_nothing_was_seen():
+    values = [
+        ENSEMBLE.find(simulated(np.random.default_rng(number)))[0].value for number in range(60)
+    ]
+    assert abs(np.mean(values) - 0.5) < 0.02, "fitted and reported on different rows"
+
+
+def test_the_ensemble_beats_each_of_its_detectors_where_they_err_apart():
+    evidence = simulated(np.random.default_rng(2), effect=0.6, rows=300)
+    (found,) = ENSEMBLE.find(evidence)
+    test = evidence.test
+    single = max(
+        auc(scores[test & evidence.seen], scores[test & evidence.unseen])
+        for scores in evidence.scores.values()
+    )
+    assert found.value > single
+
+
+def test_exchangeability_is_the_t_test_of_the_paper():
+    gains = [3.0, -1.0, 2.0, 0.5, 1.5]
+    found = EXCHANGEABILITY.find(
+        simulated(np.random.default_rng(0), orders=order_table({"members": gains}))
+    )
+    wanted = ttest_1samp(gains, 0, alternative="greater")
+    assert (found[0].value, found[0].p_value) == pytest.approx(tuple(wanted))
+    assert found[0].n == 5
+    assert "n too small" in found[1].note, "the control has no shards here"
+
+
+def test_exchangeability_has_its_level_for_a_model_that_saw_no_order():
+    """A model may like any order: only that rows are exchangeable gives the p-value."""
+    p_values = []
+    for number in range(SIMULATIONS):
+        random = np.random.default_rng(number)
+        texts = random.normal(size=(12, 5))
+        weights = random.normal(size=(5, 5))
+        gains = []
+        for shard in texts:
+
+            def liked(order: np.ndarray, weights: np.ndarray = weights) -> float:
+                return float(sum(weights[at, at] * value for at, value in enumerate(order)))
+
+            shuffled = [liked(random.permutation(shard)) for _ in range(8)]
+            gains.append(liked(shard) - np.mean(shuffled))
+        table = order_table({"members": gains})
+        found = EXCHANGEABILITY.find(simulated(random, orders=table))
+        p_values.append(found[0].p_value)
+    assert uniform(p_values)
+
+
+def test_exchangeability_finds_a_memorised_order():
+    random = np.random.default_rng(0)
+    table = order_table({"members": list(random.normal(1.5, 1, 15)), "non-members": [0.1] * 15})
+    found = EXCHANGEABILITY.find(simulated(random, orders=table))
+    assert found[0].p_value < 0.01
+    assert "equally likely" in found[1].note
+    assert all("no shuffles" in one.note for one in EXCHANGEABILITY.find(simulated(random)))
+
+
+def test_orders_are_those_of_the_pool_and_keyed_shuffles():
+    examples = make_examples(0, n=10)
+    orders = read_orders(examples, shards=3, shuffles=2, seed=0)
+    members = [one for one in orders if (one.dataset, one.rows) == ("news", "members")]
+    assert len(members) == 3 * 3
+    texts = [one.text for one in examples if (one.dataset, one.side) == ("news", "member")]
+    canonical = [one.text for one in members if one.number == 0]
+    assert "\n\n".join(canonical) == "\n\n".join(texts), "the canonical shards are the data set"
+    for one in members:
+        same = next(x.text for x in members if x.shard == one.shard and x.number == 0)
+        assert sorted(one.text.split("\n\n")) == sorted(same.split("\n\n"))
+    assert any(one.text != canonical[one.shard] for one in members if one.number)
+    assert orders == read_orders(examples, shards=3, shuffles=2, seed=0)
+    alone = [one for one in examples if one.dataset == "news"]
+    again = read_orders(alone, shards=3, shuffles=2, seed=0)
+    assert [one for one in orders if one.dataset == "news"] == again
+    assert read_orders(examples, shards=3, shuffles=2, seed=1) != orders
+    assert read_orders(examples[:1], shards=3, shuffles=2, seed=0) == []
+
+
+def test_gains_are_the_canonical_less_the_mean_of_the_shuffles():
+    table = order_table({"members": [2.0, -1.0]}, shuffles=5)
+    assert canonical_gains(table, "news", "members") == pytest.approx([2.0, -1.0])
+    assert canonical_gains(table, "news", "non-members") == []
+
+
+def test_the_paraphrase_test_is_a_paired_t_test_by_group():
+    random = np.random.default_rng(0)
+    texts, others = random.normal(1.0, 1, 160), random.normal(0, 1, 160)
+    evidence = simulated(random, paraphrase_scores={"loss": (texts, others)})
+    found = {one.rows: one for one in PARAPHRASES.find(evidence)}
+    used = evidence.seen & evidence.test
+    wanted = ttest_1samp((texts - others)[used], 0, alternative="greater")
+    assert (found["members"].value, found["members"].p_value) == pytest.approx(tuple(wanted))
+    assert found["members"].n == 40
+    assert found["non-members"].note == "the control"
+
+
+def test_the_paraphrase_test_has_its_level_where_text_and_paraphrase_are_alike():
+    p_values = []
+    for number in range(SIMULATIONS):
+        random = np.random.default_rng(number)
+        pair = (random.normal(size=160), random.normal(size=160))
+        found = PARAPHRASES.find(simulated(random, group=4, paraphrase_scores={"loss": pair}))
+        p_values.append(found[0].p_value)
+    assert uniform(p_values)
+
+
+def test_the_paraphrase_test_needs_pairs():
+    random = np.random.default_rng(0)
+    assert "no row has a paraphrase" in PARAPHRASES.find(simulated(random))[0].note
+    blank = {"loss": (np.zeros(160), np.full(160, np.nan))}
+    found = PARAPHRASES.find(simulated(random, paraphrase_scores=blank))
+    assert all("n too small: 0 pairs" in one.note for one in found)
+
+
+def test_prism_is_the_rank_correlation_with_an_interval():
+    random = np.random.default_rng(0)
+    target = random.normal(size=480)
+    reference = target + random.normal(size=480)
+    evidence = simulated(random, rows=240, target_scores=target, reference_scores=reference)
+    found = PRISM.find(evidence)[0]
+    used = evidence.seen & evidence.test
+    assert found.value == pytest.approx(spearmanr(target[used], reference[used]).statistic)
+    assert found.low < found.value < found.high
+    assert math.isnan(found.p_value)
+
+
+def test_prism_intervals_hold_the_truth():
+    """Independent values: the interval holds 0 about as often as it says."""
+    held = []
+    for number in range(SIMULATIONS):
+        random = np.random.default_rng(number)
+        pair = random.normal(size=(2, 480))
+        one = simulated(random, rows=240, target_scores=pair[0], reference_scores=pair[1])
+        found = PRISM.find(one)[0]
+        held.append(found.low <= 0 <= found.high)
+    assert 0.88 <= np.mean(held) <= 0.99
+
+
+def test_prism_asks_for_a_hundred_documents():
+    random = np.random.default_rng(0)
+    scores = random.normal(size=160)
+    found = PRISM.find(simulated(random, target_scores=scores, reference_scores=scores))
+    assert all(one.note == f"n too small: 40 of {FEWEST} documents" for one in found)
+    assert all(math.isnan(one.value) for one in found)
+    assert "no reference model" in PRISM.find(simulated(random))[0].note
+
+
+def test_weights_of_one_are_the_plain_correlation_ties_included():
+    one, other = np.array([1.0, 2, 2, 3, 5]), np.array([2.0, 1, 1, 4, 4])
+    found = spearman(one, other, np.ones((5, 1)))
+    assert found[0] == pytest.approx(spearmanr(one, other).statistic)
+
+
+def test_holm_is_the_step_down_rule():
+    found = holm(np.array([0.01, 0.04, np.nan, 0.03]))
+    assert found[[0, 1, 3]] == pytest.approx([0.03, 0.06, 0.06])
+    assert math.isnan(found[2]), "what was not tested does not count"
+    assert holm(np.array([0.9, 0.8])).max() == 1.0
+
+
+def test_a_group_counts_once():
+    values = np.array([1.0, 3.0, 10.0, np.nan])
+    assert group_means(values, np.array(["a", "a", "b", "c"], dtype=object)).tolist() == [2.0, 10.0]
+
+
+def test_detectors_are_found_by_their_place_and_say_what_they_assume():
+    names = dataset_detector_names()
+    assert names == (
+        "dataset_inference", "ensemble", "exchangeability", "paraphrase_test", "prism"
+    )  # fmt: skip
+    for one in asked_dataset_detectors("all"):
+        assert one.name in names
+        assert len(one.assumption.split()) > 5
+        assert one.source
+    with pytest.raises(InputError, match="Did you mean 'prism'"):
+        get_dataset_detector("prsm")

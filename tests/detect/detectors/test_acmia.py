@@ -1,0 +1,93 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detect.detector_settings import parse_detectors
+from detect.registry import get_detector
+from detect.token_statistics import TemperedStatistics
+from inject.errors import InputError
+from tests.detect.evidence_samples import evidence_of, random_statistics, statistics_of
+
+
+def with_temperatures(count: int, seed: int, betas):
+    rows = random_statistics(count, seed=seed)
+    more = {}
+    for beta in betas:
+        one = random_statistics(count, seed=seed + int(100 * beta))
+        more[beta] = TemperedStatistics(
+            log_probability=one.log_probability, mean=one.mean, deviation=one.deviation
+        )
+    return replace(rows, tempered=more)
+
+
+def score(rows, **parameters):
+    detector = get_detector("acmia").detector
+    setting = detector.parameters.model_validate(parameters)
+    (column,) = detector.score(evidence_of(rows), [setting])
+    return column.scores[0]
+
+
+def naive(rows, form: str, beta: float) -> float:
+    source = rows if beta == 1 else rows.tempered[beta]
+    seen, terms = set(), []
+    for position, token in enumerate(rows.ids.tolist()):
+        if token in seen:
+            continue
+        seen.add(token)
+        own = float(rows.log_probability[position])
+        other = float(source.log_probability[position])
+        if form == "contrast":
+            terms.append(own - other if beta < 1 else other - own)
+        else:
+            centred = other - float(source.mean[position])
+            scale = math.sqrt(max(float(source.deviation[position]) ** 2, 1e-6))
+            terms.append(centred / scale if form == "norm" else centred)
+    return math.fsum(terms) / len(terms)
+
+
+@given(
+    st.integers(0, 2**31),
+    st.integers(1, 60),
+    st.sampled_from(
+        [("norm", 1.0), ("derivative", 1.0)]
+        + [(form, beta) for form in ("norm", "derivative", "contrast") for beta in (0.5, 2.0)]
+    ),
+)
+def test_every_form_follows_the_definition_over_first_occurrences(seed, count, case):
+    form, beta = case
+    rows = with_temperatures(count, seed, (0.5, 2.0))
+    found = score(rows, form=form, beta=beta)
+    assert found.value == pytest.approx(naive(rows, form, beta), rel=1e-6, abs=1e-9)
+
+
+def test_at_1_over_tokens_that_do_not_recur_it_is_min_k_plus_plus_of_all_tokens():
+    rows = replace(random_statistics(30), ids=np.arange(30, dtype=np.int32))
+    plus = get_detector("min_k_plus_plus").detector
+    (column,) = plus.score(evidence_of(rows), [plus.parameters.model_validate({"k": "1"})])
+    assert score(rows).value == pytest.approx(column.scores[0].value, rel=1e-12)
+
+
+def test_a_token_counts_at_its_first_occurrence_only():
+    rows = statistics_of([-1.0, -9.0, -3.0], ids=[5, 5, 6], entropy=[2.0] * 3)
+    assert score(rows, form="derivative").value == pytest.approx(0.0)
+
+
+def test_a_temperature_that_was_not_made_has_a_reason_and_a_contrast_needs_one():
+    found = score(random_statistics(5), beta=2.0)
+    assert math.isnan(found.value)
+    assert "detect.inverse_temperatures" in found.reason
+    with pytest.raises(InputError, match="give a beta"):
+        parse_detectors("acmia:form=contrast")
+    texts = [one.text for one in parse_detectors("acmia,acmia:beta=2:form=contrast")]
+    assert texts == ["-", "beta=2.0:form=contrast"]
+
+
+def test_what_the_model_did_not_expect_scores_lower():
+    likely = statistics_of([-0.5, -0.5], entropy=[2.0, 2.0])
+    unlikely = statistics_of([-6.0, -6.0], entropy=[2.0, 2.0])
+    for form in ("norm", "derivative"):
+        assert score(likely, form=form).value > score(unlikely, form=form).value

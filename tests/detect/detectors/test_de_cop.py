@@ -1,0 +1,155 @@
+"""DE-COP against its definition, order by order, and its calibration against algorithm 1."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from detect.access import Access
+from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
+from detect.detector_settings import parse_detectors, with_grids
+from detect.evidence import Evidence
+from detect.scoring import score_rows
+from inject.errors import InputError
+
+
+def random_answers(count, *, seed=0, bias=(0.0, 0.0, 0.0, 0.0)):
+    random = np.random.Generator(np.random.Philox(key=seed))
+    logs = -random.gamma(2.0, 1.0, (count, 24, 4)) + np.array(bias)
+    return [ChoiceAnswers(log_probability=one.astype(np.float32)) for one in logs]
+
+
+def evidence_of(answers, clean=(), documents=None):
+    documents = documents if documents is not None else [str(row) for row in range(len(clean))]
+    clean = [replace(one, document=name) for one, name in zip(clean, documents, strict=True)]
+    found = ChoiceEvidence(answers=answers, clean=clean)
+    return Evidence(texts=["x"] * len(answers), statistics={}, choices=found)
+
+
+def scored(evidence, asked="de_cop"):
+    names = [str(row) for row in range(len(evidence.texts))]
+    return score_rows(names, evidence, with_grids(parse_detectors(asked)))
+
+
+def values(found, setting="-"):
+    rows = found.table.to_pylist()
+    return [row["score"] for row in rows if row["setting"] == setting]
+
+
+def naive(answers, clean, documents):
+    """Equation by equation, in float64, with plain loops."""
+
+    def shares(row):
+        weights = [math.exp(float(value)) for value in row]
+        return [weight / sum(weights) for weight in weights]
+
+    delta = [0.0] * 4
+    if clean:
+        means = {}
+        for one, document in zip(clean, documents, strict=True):
+            orders = [shares(row) for row in one.log_probability]
+            passage = [sum(order[label] for order in orders) / 24 for label in range(4)]
+            means.setdefault(document, []).append(passage)
+        books = [[sum(p[label] for p in m) / len(m) for label in range(4)] for m in means.values()]
+        delta = [0.25 - sum(book[label] for book in books) / len(books) for label in range(4)]
+    right = 0
+    for order, row in zip(
+        itertools.permutations(["verbatim", "p1", "p2", "p3"]), answers.log_probability, strict=True
+    ):
+        adjusted = [value + change for value, change in zip(shares(row), delta, strict=True)]
+        best = [label for label in range(4) if adjusted[label] == max(adjusted)]
+        right += len(best) == 1 and order[best[0]] == "verbatim"
+    return right / 24
+
+
+@pytest.mark.parametrize("bias", [(0.0, 0.0, 0.0, 0.0), (2.0, 0.0, -1.0, 0.5)])
+def test_the_score_is_the_share_of_orders_answered_right(bias):
+    answers = random_answers(7, seed=1, bias=bias)
+    clean = random_answers(5, seed=2, bias=bias)
+    documents = ["a", "a", "b", "a", "c"]
+    found = scored(evidence_of(answers, clean, documents))
+    assert values(found) == pytest.approx([naive(one, clean, documents) for one in answers])
+    assert values(found, "calibration=none") == pytest.approx(
+        [naive(one, [], []) for one in answers]
+    )
+
+
+def knowing(certainty, bias):
+    """Answers of a model that knows the passage, and likes one label whatever stands there."""
+    right = np.array([order.index(0) for order in itertools.permutations(range(4))])
+    logs = np.tile(np.array(bias, np.float64), (24, 1))
+    logs[np.arange(24), right] += certainty
+    return ChoiceAnswers(log_probability=logs.astype(np.float32))
+
+
+def test_a_model_that_knows_scores_one_and_a_member_scores_higher():
+    found = scored(evidence_of([knowing(5.0, (0, 0, 0, 0)), *random_answers(1)]))
+    assert values(found)[0] == 1.0
+    assert values(found)[0] > values(found)[1]
+
+
+def test_calibration_takes_out_the_label_that_a_model_likes():
+    """Without it a model that always says B is right in a quarter of the orders, whatever it
+    knows."""
+    bias = (0.0, 2.0, 0.0, 0.0)
+    clean = [knowing(0.0, bias)] * 3
+    found = scored(evidence_of([knowing(1.0, bias)], clean))
+    assert values(found) == [1.0]
+    assert values(found, "calibration=none") == [0.25]
+    assert "calibrated on 3 clean passages: A +" in found.notes[0]
+
+
+def test_without_clean_passages_it_says_aloud_that_nothing_is_calibrated():
+    found = scored(evidence_of([knowing(1.0, (0, 0, 0, 0))]))
+    assert "NOT calibrated" in found.notes[0]
+    unanswered = ChoiceAnswers(reason="why")
+    assert "NOT calibrated" in scored(evidence_of(random_answers(1), [unanswered])).notes[0]
+
+
+def test_of_equally_likely_labels_none_is_chosen():
+    equal = ChoiceAnswers(log_probability=np.full((24, 4), -3.0, np.float32))
+    assert values(scored(evidence_of([equal]))) == [0.0]
+
+
+def test_letters_are_compared_with_the_place_of_the_verbatim_passage():
+    right = [order.index(0) for order in itertools.permutations(range(4))]
+    some = [place if row % 3 else -1 for row, place in enumerate(right)]
+    answers = [
+        ChoiceAnswers(letters=np.array(right, np.int8)),
+        ChoiceAnswers(letters=np.array(some, np.int8)),
+        ChoiceAnswers(letters=np.zeros(24, np.int8)),
+    ]
+    found = scored(evidence_of(answers))
+    assert values(found) == pytest.approx([1.0, 16 / 24, 6 / 24])
+    assert "letters have no probabilities" in found.notes[0]
+
+
+def test_a_passage_without_answers_has_its_reason():
+    found = scored(evidence_of([ChoiceAnswers(reason="no three paraphrases"), *random_answers(1)]))
+    row = found.table.to_pylist()[0]
+    assert math.isnan(row["score"])
+    assert row["reason"] == "no three paraphrases"
+
+
+def test_the_score_is_no_thresholded_prediction():
+    """A known mistake of public code: an AUC of predictions that were cut at a threshold."""
+    found = values(scored(evidence_of(random_answers(60, seed=4))))
+    assert len(set(found)) > 5
+
+
+def test_very_unlikely_labels_are_compared_among_themselves():
+    """Labels that hold next to none of the probability are calibrated as any others."""
+    clean = random_answers(4, seed=5)
+    answers = random_answers(3, seed=6)
+    far = [ChoiceAnswers(log_probability=one.log_probability - 80) for one in answers]
+    assert values(scored(evidence_of(far, clean))) == values(scored(evidence_of(answers, clean)))
+
+
+def test_it_needs_answers_and_no_more_than_texts():
+    (setting,) = parse_detectors("DE-COP".replace("-", ""))
+    assert setting.name == "de_cop"
+    assert setting.detector.access_with(setting.parameters) is Access.TEXT
+    with pytest.raises(InputError, match="de_cop needs paraphrases to choose from"):
+        scored(Evidence(texts=["x"], statistics={}))

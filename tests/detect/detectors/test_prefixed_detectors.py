@@ -1,0 +1,150 @@
+"""recall, con_recall and codec against their definitions, written down once more in float64."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from detect.detectors import codec, con_recall, recall
+from detect.evidence import Evidence, PrefixedStatistics
+from detect.needs import Prefixed
+from detect.token_statistics import EMPTY_TEXT, TokenStatistics, unscored
+from detect.views import TEXT
+
+TEXTS = ["a plain text", "one one one one", "天地玄黃", "certain", "tied", "long " * 400]
+
+
+def statistics(values):
+    values = np.asarray(values, np.float32)
+    count = len(values)
+    return TokenStatistics(
+        ids=np.arange(count, dtype=np.int32),
+        log_probability=values,
+        mean=values,
+        deviation=np.ones(count, np.float32),
+        entropy=-values,
+        rank=np.ones(count, np.int32),
+        top_log_probability=np.zeros(count, np.float32),
+        top_id=np.zeros(count, np.int32),
+        offsets=np.zeros((count, 2), np.int32),
+    )
+
+
+def random_rows(seed, lengths=(12, 1, 30, 4, 11, 2000)):
+    draw = np.random.default_rng(seed)
+    return [statistics(-draw.exponential(3, size)) for size in lengths]
+
+
+def evidence_of(plain, **prefixed):
+    return Evidence(
+        texts=TEXTS[: len(plain)],
+        statistics={TEXT: plain},
+        datasets=["one"] * len(plain),
+        prefixed={
+            name.replace("_", "-"): PrefixedStatistics(statistics=rows)
+            for name, rows in prefixed.items()
+        },
+    )
+
+
+def mean(values):
+    return math.fsum(float(one) for one in values) / len(values)
+
+
+def test_recall_is_the_mean_behind_shots_over_the_plain_mean():
+    plain, behind = random_rows(0), random_rows(1)
+    found = recall.DETECTOR.score(
+        evidence_of(plain, nonmembers_0_7=behind), [recall.RecallParameters()]
+    )
+    for score, one, other in zip(found[0].scores, behind, plain, strict=True):
+        assert score.value == pytest.approx(mean(one.log_probability) / mean(other.log_probability))
+
+
+def test_recall_is_larger_for_a_text_that_loses_more_behind_shots():
+    plain = [statistics([-1.0, -1.0]), statistics([-3.0, -3.0])]
+    behind = [statistics([-2.0, -2.0]), statistics([-3.0, -3.0])]
+    [member, other] = recall.DETECTOR.score(
+        evidence_of(plain, nonmembers_0_7=behind), [recall.RecallParameters()]
+    )[0].scores
+    assert member.value == 2.0 > other.value == 1.0
+
+
+def test_recall_says_why_it_has_no_score():
+    plain = [unscored(EMPTY_TEXT), statistics([0.0, 0.0]), statistics([-1.0])]
+    behind = [unscored(EMPTY_TEXT), statistics([-1.0, -1.0]), unscored("no shot")]
+    scores = recall.DETECTOR.score(
+        evidence_of(plain, nonmembers_0_7=behind), [recall.RecallParameters()]
+    )[0].scores
+    assert [math.isnan(one.value) for one in scores] == [True] * 3
+    assert [one.reason for one in scores] == [EMPTY_TEXT, recall.CERTAIN, "no shot"]
+
+
+def test_the_grid_of_recall_runs_from_1_to_12_shots_and_each_asks_for_its_own():
+    assert [one.shots for one in recall.DETECTOR.grid] == list(range(1, 13))
+    assert recall.DETECTOR.needs_with(recall.RecallParameters(shots=3))[-1] == Prefixed(shots=3)
+
+
+def test_con_recall_has_the_sign_of_its_definition():
+    plain, unseen, seen = random_rows(0), random_rows(1), random_rows(2)
+    evidence = evidence_of(plain, nonmembers_0_7=unseen, members_0_7=seen)
+    settings = [con_recall.ConRecallParameters(gamma=Decimal(one)) for one in ("0", "0.5", "1")]
+    columns = con_recall.DETECTOR.score(evidence, settings)
+    for setting, column in zip(settings, columns, strict=True):
+        for score, one, two, three in zip(column.scores, plain, unseen, seen, strict=True):
+            expected = mean(two.log_probability) - float(setting.gamma) * mean(
+                three.log_probability
+            )
+            assert score.value == pytest.approx(expected / mean(one.log_probability))
+    alone = recall.DETECTOR.score(evidence, [recall.RecallParameters()])[0].scores
+    assert [one.value for one in columns[0].scores] == pytest.approx([one.value for one in alone])
+
+
+def test_con_recall_is_larger_for_a_member():
+    """A member loses behind unseen texts and hardly behind others that the model knows."""
+    plain = [statistics([-1.0]), statistics([-3.0])]
+    unseen = [statistics([-2.0]), statistics([-2.9])]
+    seen = [statistics([-1.0]), statistics([-2.9])]
+    [member, other] = con_recall.DETECTOR.score(
+        evidence_of(plain, nonmembers_0_7=unseen, members_0_7=seen),
+        [con_recall.ConRecallParameters()],
+    )[0].scores
+    assert member.value > other.value
+
+
+def codec_by_hand(plain, drawn, skip=10):
+    changes = []
+    for one in drawn:
+        changes.append(mean(one.log_probability[skip:]) - mean(plain.log_probability[skip:]))
+    return -mean(changes)
+
+
+def test_codec_averages_draws_and_skips_the_first_ten_tokens():
+    plain = random_rows(0)
+    drawn = [random_rows(10 + draw) for draw in range(5)]
+    evidence = evidence_of(plain, **{f"nonmembers_{n}_1": rows for n, rows in enumerate(drawn)})
+    [column] = codec.DETECTOR.score(evidence, [codec.CodecParameters()])
+    expected = []
+    for row, (score, one) in enumerate(zip(column.scores, plain, strict=True)):
+        if len(one) <= 10:
+            assert math.isnan(score.value)
+            assert score.reason == "no token behind the first 10"
+        else:
+            expected.append(codec_by_hand(one, [rows[row] for rows in drawn]))
+            assert score.value == pytest.approx(expected[-1])
+    share = f"{np.mean([one > 0 for one in expected]):.0%} of {len(expected)} texts"
+    assert share in column.notes[0]
+    assert column.notes[0].startswith("one: ")
+
+
+def test_codec_leaves_out_draws_that_are_not_there():
+    plain = random_rows(0)[:1]
+    there = random_rows(3)[:1]
+    rows = {"nonmembers_0_1": there, "nonmembers_1_1": [unscored("no shot")]}
+    [column] = codec.DETECTOR.score(
+        evidence_of(plain, **rows), [codec.CodecParameters(draws=2, skip=2)]
+    )
+    assert column.scores[0].value == pytest.approx(codec_by_hand(plain[0], there, skip=2))
+    none = {"nonmembers_0_1": [unscored("no shot")], "nonmembers_1_1": [unscored("no shot")]}
+    [column] = codec.DETECTOR.score(evidence_of(plain, **none), [codec.CodecParameters(draws=2)])
+    assert column.scores[0].reason == "no shot"

@@ -1,0 +1,200 @@
+"""Detectors that compare with a reference model token by token: `wbc` and `ez_mia`."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detect.detector import Score
+from detect.detector_settings import parse_detectors
+from detect.detectors.wbc import OTHER_LENGTH, OTHER_TOKENS, WIDTHS
+from detect.registry import get_detector
+from detect.scoring import score_rows
+from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, unscored
+from tests.detect.evidence_samples import evidence_of, random_statistics, statistics_of
+
+# Multiples of 1/64 add up exactly, so that a sum is 0 here exactly where it is 0 in the oracle.
+steps = st.lists(st.integers(-640, 0).map(lambda n: n / 64), min_size=1, max_size=70)
+pairs = steps.flatmap(
+    lambda own: st.tuples(
+        st.just(own), st.lists(st.sampled_from(own), min_size=len(own), max_size=len(own))
+    )
+)
+
+
+def scores(name: str, targets, references, **parameters) -> list[Score]:
+    detector = get_detector(name).detector
+    setting = detector.parameters.model_validate(parameters)
+    (column,) = detector.score(evidence_of(*targets, reference=references), [setting])
+    return column.scores
+
+
+def value(name: str, target, reference, **parameters) -> float:
+    (found,) = scores(name, [target], [reference], **parameters)
+    return found.value
+
+
+def naive_wbc(target: list[float], reference: list[float]) -> float:
+    difference = [a - b for a, b in zip(target, reference, strict=True)]
+    shares = []
+    for width in (2, 3, 4, 6, 9, 13, 18, 25, 32, 40):
+        width = min(width, len(difference))
+        positive = [
+            math.fsum(difference[start : start + width]) > 0
+            for start in range(len(difference) - width + 1)
+        ]
+        shares.append(sum(positive) / len(positive))
+    return sum(shares) / 10
+
+
+@given(pairs)
+def test_wbc_follows_its_code(pair):
+    target, reference = pair
+    found = value("wbc", statistics_of(target), statistics_of(reference))
+    assert found == pytest.approx(naive_wbc(target, reference), abs=1e-12)
+
+
+def test_wbc_takes_the_widths_of_the_code_not_those_of_the_equation():
+    assert WIDTHS == (2, 3, 4, 6, 9, 13, 18, 25, 32, 40)
+    assert tuple(round(2 * 20 ** (k / 9)) for k in range(10)) != WIDTHS
+
+
+def test_wbc_of_equal_models_is_0_and_of_a_text_below_a_width_one_window_each():
+    rows = random_statistics(50)
+    assert value("wbc", rows, rows) == 0.0
+    # Two of three tokens are better, and the whole text: widths 3 and up are one window each.
+    target, reference = statistics_of([-1.0, -1.0, -3.0]), statistics_of([-2.0, -2.0, -2.0])
+    assert value("wbc", target, reference) == pytest.approx((1 / 2 + 9 * 1.0) / 10)
+
+
+def test_wbc_shares_windows_of_each_width_alike_and_pools_none():
+    # A port counts the windows of all widths together; here that would give another number.
+    target = statistics_of([0.0] * 3 + [-1.0] * 41)
+    reference = statistics_of([-1.0] * 3 + [0.0] * 41)
+    alone = [min(5 - math.ceil((w + 1) / 2), 3) for w in (2, 3, 4)]
+    assert alone == [3, 3, 2]
+    counts = {w: sum(3 - s > (w - (3 - s)) for s in range(3)) / (44 - w + 1) for w in WIDTHS}
+    assert value("wbc", target, reference) == pytest.approx(sum(counts.values()) / 10)
+
+
+def naive_ez(target, reference, *, empty: str, skip_first: bool) -> float:
+    gained, lost, errors = 0.0, 0.0, 0
+    for position in range(1 if skip_first else 0, len(target)):
+        if target.top_id[position] != target.ids[position]:
+            errors += 1
+            delta = float(target.log_probability[position]) - float(
+                reference.log_probability[position]
+            )
+            gained, lost = gained + max(delta, 0.0), lost + max(-delta, 0.0)
+    if empty == "zero" and (errors < 2 or lost == 0):
+        return 0.0
+    if gained + lost == 0:
+        return 1.0 if empty == "member" else math.nan
+    return gained / (gained + lost)
+
+
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 40),
+    st.sampled_from(["member", "zero", "nan"]),
+    st.booleans(),
+)
+def test_ez_mia_follows_the_paper_and_its_code(seed, count, empty, skip_first):
+    target = random_statistics(count, seed=seed)
+    reference = replace(random_statistics(count, seed=seed + 1), ids=target.ids)
+    options = {"empty": empty, "skip_first": skip_first}
+    found = value("ez_mia", target, reference, **options)
+    assert found == pytest.approx(naive_ez(target, reference, **options), nan_ok=True)
+
+
+def test_ez_mia_ranks_as_the_ratio_does():
+    targets = [random_statistics(30, seed=seed) for seed in range(40)]
+    references = [
+        replace(random_statistics(30, seed=100 + seed), ids=row.ids)
+        for seed, row in enumerate(targets)
+    ]
+    ratios = []
+    for target, reference in zip(targets, references, strict=True):
+        delta = (target.log_probability - reference.log_probability)[target.top_id != target.ids]
+        ratios.append(np.maximum(delta, 0).sum() / np.maximum(-delta, 0).sum())
+    found = [score.value for score in scores("ez_mia", targets, references)]
+    assert np.argsort(found).tolist() == np.argsort(ratios).tolist()
+
+
+def test_ez_mia_without_errors_is_what_the_setting_says():
+    right = statistics_of([-0.5, -0.7])
+    wrong = statistics_of([-2.0, -2.0], top_ids=[9, 8])
+    for target, reason in ((right, "errs at no token"), (wrong, "agree at every error")):
+        assert value("ez_mia", target, target) == 1.0
+        assert value("ez_mia", target, target, empty="zero") == 0.0
+        (found,) = scores("ez_mia", [target], [target], empty="nan")
+        assert math.isnan(found.value)
+        assert reason in found.reason
+    # P > 0 and G = 0: the strongest member of the paper, 0 in its code.
+    worse = statistics_of([-3.0, -3.0], top_ids=[9, 8])
+    assert value("ez_mia", wrong, worse) == value("ez_mia", wrong, worse, empty="nan") == 1.0
+    assert value("ez_mia", wrong, worse, empty="zero") == 0.0
+    # One error alone is none in its code.
+    one = statistics_of([-2.0, -0.1], top_ids=[9, 1])
+    better = statistics_of([-1.0, -0.1])
+    assert value("ez_mia", one, better) == value("ez_mia", one, better, empty="zero") == 0.0
+    assert value("ez_mia", one, worse, empty="zero") == 0.0
+    assert value("ez_mia", one, worse) == 1.0
+
+
+def test_ez_mia_takes_a_tie_for_no_error_and_may_skip_the_first_token():
+    target = statistics_of([-1.0, -1.0, -1.0], top=[-0.5, -1.0, -0.5], top_ids=[7, 1, 8])
+    reference = statistics_of([-3.0, -9.0, 0.0])
+    assert value("ez_mia", target, reference) == pytest.approx(2 / 3)
+    assert value("ez_mia", target, reference, skip_first="true") == 0.0
+
+
+def test_ez_mia_settings_are_shown_where_they_differ():
+    texts = [one.text for one in parse_detectors("ez_mia,ez_mia:skip_first=true,ez_mia:empty=nan")]
+    assert texts == ["-", "skip_first=True", "empty=nan"]
+
+
+@pytest.mark.parametrize("name", ["wbc", "ez_mia"])
+def test_a_reference_that_reads_other_tokens_scores_no_row(name):
+    """A published port trims both to the shorter one, in silence."""
+    rows = [random_statistics(size, seed=size) for size in (9, 5, 1)]
+    other_ids = [*rows[:2], replace(rows[2], ids=rows[2].ids + 1)]
+    other_places = [*rows[:2], replace(rows[2], offsets=rows[2].offsets + 1)]
+    for references in (other_ids, other_places):
+        evidence = evidence_of(*rows, reference=references)
+        result = score_rows(["a", "b", "c"], evidence, parse_detectors(name))
+        assert {row["reason"] for row in result.table.to_pylist()} == {OTHER_TOKENS}
+        assert all(math.isnan(row["score"]) for row in result.table.to_pylist())
+        assert OTHER_TOKENS in result.notes[0]
+    nowhere = [replace(row, offsets=np.full_like(row.offsets, -1)) for row in rows]
+    assert not math.isnan(scores(name, rows, nowhere)[2].value)
+
+
+@pytest.mark.parametrize("name", ["wbc", "ez_mia"])
+def test_a_text_of_which_one_model_reads_less_has_no_score_of_its_own(name):
+    rows = [random_statistics(9, seed=1), random_statistics(4, seed=2)]
+    shorter = replace(statistics_of([-1.0] * 5), ids=rows[0].ids[:5], offsets=rows[0].offsets[:5])
+    found = scores(name, rows, [shorter, rows[1]])
+    assert found[0].reason == OTHER_LENGTH
+    assert not math.isnan(found[1].value)
+
+
+@pytest.mark.parametrize("name", ["wbc", "ez_mia"])
+def test_texts_that_cannot_be_scored_have_the_reason_of_whom_it_concerns(name):
+    row, empty = random_statistics(3), unscored(EMPTY_TEXT)
+    found = scores(name, [row, empty], [unscored(ONE_TOKEN), row])
+    assert [score.reason for score in found] == [f"reference model: {ONE_TOKEN}", EMPTY_TEXT]
+    assert all(math.isnan(score.value) for score in found)
+
+
+@pytest.mark.parametrize("name", ["wbc", "ez_mia"])
+def test_what_became_likelier_than_under_the_reference_scores_higher(name):
+    reference = random_statistics(60, seed=3)
+    learnt = replace(reference, log_probability=reference.log_probability * np.float32(0.5))
+    noise = np.random.Generator(np.random.Philox(key=4)).normal(0, 0.5, 60).astype(np.float32)
+    other = replace(reference, log_probability=reference.log_probability + noise)
+    member, stranger = scores(name, [learnt, other], [reference, reference])
+    assert member.value > stranger.value

@@ -1,0 +1,173 @@
+"""Norms against plain autograd in float64, and their sign on a model that memorised."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from detect.detector_settings import parse_detectors, with_grids
+from detect.engine.gradients import gradient_norms
+from detect.engine.target import make_target
+from detect.evidence import Evidence
+from detect.gradients.norms import GradientNorms, read_norms, write_norms
+from detect.policy import ScoringPolicy
+from detect.scoring import score_rows
+from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
+from inject.errors import InputError
+from tests.conftest import make_texts
+from tests.detect.models import random_target
+
+P = {"1": 1, "2": 2, "inf": math.inf}
+
+
+def doubled(target):
+    return make_target(copy.deepcopy(target.model).double(), target.tokenizer, name=target.name)
+
+
+def naive(target, ids, parts=None):
+    """One loss over the whole sequence (or parts of it), and norms of whatever autograd gives."""
+    model = copy.deepcopy(target.model).double()
+    embedding = model.get_input_embeddings()
+    losses, inputs, total = [], [], 0
+    for part, first in parts or [(ids, 1)]:
+        given = embedding(torch.tensor([part]))
+        given.retain_grad()
+        inputs.append(given)
+        logits = model(inputs_embeds=given).logits[0]
+        for place in range(first, len(part)):
+            losses.append(-torch.log_softmax(logits[place - 1], -1)[part[place]])
+            total += 1
+    (sum(losses) / total).backward()
+    gradients = [one.grad for one in model.parameters() if one.grad is not None]
+    entries = torch.cat([one.flatten() for one in gradients])
+    given = torch.cat([one.grad.flatten() for one in inputs])
+    return GradientNorms(
+        whole=float(torch.linalg.vector_norm(entries, 2)),
+        tensors=tuple(
+            float(np.mean([float(torch.linalg.vector_norm(one, p)) for one in gradients]))
+            for p in P.values()
+        ),
+        embeddings=tuple(float(torch.linalg.vector_norm(given, p)) for p in P.values()),
+    )
+
+
+def agree(found, expected, **tolerance):
+    assert found.whole == pytest.approx(expected.whole, **tolerance)
+    assert found.tensors == pytest.approx(expected.tensors, **tolerance)
+    assert found.embeddings == pytest.approx(expected.embeddings, **tolerance)
+
+
+TEXTS = [make_texts(1, words=7)[0], "the the the the the", "Привет, мир. 世界 🌍", "ab"]
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_the_norms_are_those_of_autograd_in_float64(family, tiny_tokenizer):
+    target = random_target(family, tiny_tokenizer)
+    found = gradient_norms(target, TEXTS, ScoringPolicy())
+    exact = gradient_norms(doubled(target), TEXTS, ScoringPolicy())
+    for text, single, double in zip(TEXTS, found, exact, strict=True):
+        expected = naive(target, tiny_tokenizer(text)["input_ids"])
+        agree(double, expected, rel=1e-9)
+        agree(single, expected, rel=1e-3)
+
+
+def test_windows_of_a_long_text_add_their_gradients(tiny_tokenizer):
+    target = doubled(random_target("llama", tiny_tokenizer, context=16))
+    (text,) = make_texts(1, words=24)
+    ids = tiny_tokenizer(text)["input_ids"]
+    assert len(ids) > 24
+    parts = [(ids[:16], 1)]
+    start, stop = 8, 16
+    while stop < len(ids):
+        end = min(start + 16, len(ids))
+        parts.append((ids[start:end], stop - start))
+        start, stop = start + 8, end
+    (found,) = gradient_norms(target, [text], ScoringPolicy())
+    agree(found, naive(target, ids, parts), rel=1e-9)
+
+
+def test_texts_without_a_loss_have_reasons_and_the_model_stays_as_it_was(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    frozen = target.model.model.embed_tokens.weight
+    frozen.requires_grad_(False)
+    alone = gradient_norms(target, TEXTS[:1], ScoringPolicy())
+    found = gradient_norms(target, ["", "a", TEXTS[0]], ScoringPolicy())
+    assert [one.reason for one in found] == [EMPTY_TEXT, ONE_TOKEN, None]
+    assert found[2] == alone[0]
+    assert not frozen.requires_grad
+    assert all(one.grad is None for one in target.model.parameters())
+
+
+def test_of_a_model_with_an_adapter_the_adapter_alone_counts(tiny_tokenizer):
+    from peft import LoraConfig, get_peft_model
+
+    plain = random_target("llama", tiny_tokenizer)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = get_peft_model(plain.model, LoraConfig(r=2, target_modules=["q_proj"]))
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                torch.nn.init.normal_(parameter)
+    target = make_target(model.double(), tiny_tokenizer, name="lora")
+    (found,) = gradient_norms(target, TEXTS[:1], ScoringPolicy())
+    ids = torch.tensor([tiny_tokenizer(TEXTS[0])["input_ids"]])
+    model.zero_grad()
+    model(input_ids=ids, labels=ids).loss.backward()
+    entries = [one.grad.flatten() for name, one in model.named_parameters() if "lora_" in name]
+    assert found.whole == pytest.approx(float(torch.cat(entries).norm()), rel=1e-6)
+    assert found.embeddings is not None
+    assert found.embeddings[1] > 0
+
+
+def test_norms_are_read_as_they_were_written(tmp_path):
+    rows = [
+        GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0)),
+        GradientNorms(reason="why"),
+    ]
+    write_norms(tmp_path, ["a", "b"], rows)
+    assert read_norms(tmp_path) == {"a": rows[0], "b": rows[1]}
+
+
+def scores(norms, asked="grad_norm"):
+    evidence = Evidence(texts=["x"] * len(norms), statistics={}, gradients=norms)
+    settings = with_grids(parse_detectors(asked))
+    rows = score_rows([str(row) for row in range(len(norms))], evidence, settings).table.to_pylist()
+    return {(row["setting"], row["example_id"]): row for row in rows}
+
+
+def test_every_variant_is_the_negative_of_its_norm():
+    """A known mistake of public code: the gradient norm with its sign turned."""
+    found = scores([GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0))])
+    assert {setting: row["score"] for (setting, _), row in found.items()} == {
+        "-": -1.5,
+        "of=tensors:p=1": -1.0,
+        "of=tensors": -2.0,
+        "of=tensors:p=inf": -3.0,
+        "of=embeddings:p=1": -4.0,
+        "of=embeddings": -5.0,
+        "of=embeddings:p=inf": -6.0,
+    }
+    refused = scores([GradientNorms(whole=1.0)], "grad_norm:p=1")["p=1", "0"]
+    assert "the 2-norm alone" in refused["reason"]
+    assert scores([GradientNorms(reason="why")])["-", "0"]["reason"] == "why"
+    with pytest.raises(InputError, match="grad_norm needs gradients"):
+        score_rows(["a"], Evidence(texts=["x"], statistics={}), parse_detectors("grad_norm"))
+
+
+def test_members_of_a_model_that_memorised_them_score_higher(tiny_tokenizer):
+    members, others = make_texts(4, seed=1, words=8), make_texts(4, seed=2, words=8)
+    target = random_target("llama", tiny_tokenizer)
+    padded = tiny_tokenizer(members)["input_ids"]
+    optimizer = torch.optim.AdamW(target.model.parameters(), lr=1e-2)
+    for _ in range(60):
+        for ids in padded:
+            given = torch.tensor([ids])
+            target.model(input_ids=given, labels=given).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    found = scores(gradient_norms(target, [*members, *others], ScoringPolicy()))
+    for setting in ("-", "of=tensors", "of=embeddings:p=1"):
+        values = [found[setting, str(row)]["score"] for row in range(8)]
+        assert min(values[:4]) > max(values[4:])

@@ -1,0 +1,197 @@
+"""Statistics behind a prefix: against one unbatched, uncached float64 softmax over the whole."""
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+
+from detect.engine.forward_pass import prefixed_statistics, token_statistics
+from detect.engine.prefix import join_shots, plain_ids, shared_prefix, start_ids
+from detect.engine.target import make_target
+from detect.policy import ScoringPolicy
+from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
+from inject.errors import InputError
+from tests.conftest import make_texts
+from tests.detect.engine.test_forward_pass import assert_close, texts_of_many_lengths
+from tests.detect.models import CONTEXT, FAMILIES, naive, random_target
+
+POLICY = ScoringPolicy()
+EVERY_FAMILY = (*FAMILIES, "phi", "gpt2")
+SHOTS = make_texts(3, seed=21, words=5)
+
+
+def target_of(family, tokenizer):
+    if family != "gpt2":
+        return random_target(family, tokenizer)
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=512, n_embd=32, n_layer=2, n_head=4, n_positions=CONTEXT, initializer_range=0.4
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = GPT2LMHeadModel(config)
+    return make_target(model, tokenizer, name=family)
+
+
+def prefix_ids(tokenizer, shots=SHOTS, policy=POLICY):
+    return [one for part in join_shots(tokenizer, shots, "\n\n", policy) for one in part]
+
+
+def with_start_token(tokenizer):
+    """The same tokenizer, which puts a start token before every text."""
+    from copy import deepcopy
+
+    from tokenizers.processors import TemplateProcessing
+
+    other = deepcopy(tokenizer)
+    other.bos_token = other.convert_ids_to_tokens(1)
+    other.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{other.bos_token} $A", special_tokens=[(other.bos_token, 1)]
+    )
+    return other
+
+
+def check_against_whole(found, target, text, prefix, own):
+    """Compare with the whole sequence in one float64 softmax; `own` are the text's ids in it."""
+    whole = naive(target, [*prefix, *own])
+    count = len(found)
+    np.testing.assert_array_equal(found.ids, own[len(own) - count :], err_msg=text)
+    for field in ("log_probability", "mean", "deviation", "entropy", "rank"):
+        np.testing.assert_allclose(
+            getattr(found, field), getattr(whole, field)[-count:], atol=1e-4, rtol=0, err_msg=field
+        )
+
+
+@pytest.mark.parametrize("family", EVERY_FAMILY)
+@pytest.mark.parametrize("cached", [True, False], ids=["cached", "read anew"])
+def test_only_the_texts_tokens_count_each_after_the_prefix_and_its_history(
+    family, cached, tiny_tokenizer
+):
+    """Known mistake: ReCaLL scoring the prefix too."""
+    target = target_of(family, tiny_tokenizer)
+    prefix = shared_prefix(target, prefix_ids(tiny_tokenizer), cached=cached)
+    assert bool(prefix.cached) == cached
+    texts = make_texts(3, words=9)
+    found = prefixed_statistics(target, texts, POLICY, prefix)
+    plain = token_statistics(target, texts, POLICY)
+    for text, one, other in zip(texts, found, plain, strict=True):
+        own = tiny_tokenizer(text)["input_ids"]
+        np.testing.assert_array_equal(one.ids, other.ids)
+        check_against_whole(one, target, text, prefix.ids, own)
+
+
+@pytest.mark.parametrize("family", EVERY_FAMILY)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
+    family, side, tiny_tokenizer
+):
+    target = target_of(family, tiny_tokenizer)
+    ids = prefix_ids(tiny_tokenizer)
+    texts = texts_of_many_lengths()
+    alone = prefixed_statistics(
+        target, texts, POLICY, shared_prefix(target, ids, cached=False), batch_tokens=1
+    )
+    shared = shared_prefix(target, ids)
+    together = prefixed_statistics(target, texts[::-1], POLICY, shared, padding_side=side)[::-1]
+    again = prefixed_statistics(target, texts, POLICY, shared, batch_tokens=100, padding_side=side)
+    for one, other, third in zip(alone, together, again, strict=True):
+        assert_close(one, other)
+        assert_close(one, third)
+
+
+def test_a_start_token_stands_once_before_the_prefix_and_every_token_of_the_text_is_scored(
+    tiny_tokenizer,
+):
+    tokenizer = with_start_token(tiny_tokenizer)
+    target = random_target("llama", tokenizer)
+    ids = prefix_ids(tokenizer)
+    assert ids[0] == 1
+    assert ids.count(1) == 1
+    assert start_ids(tokenizer, ScoringPolicy(bos="never")) == []
+    texts = make_texts(3, words=9)
+    prefix = shared_prefix(target, ids)
+    for text, one in zip(texts, prefixed_statistics(target, texts, POLICY, prefix), strict=True):
+        own = tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert len(one) == len(own)
+        check_against_whole(one, target, text, ids, own)
+
+
+def test_ids_are_joined_and_the_join_is_never_tokenised_again(tiny_tokenizer):
+    """Pitfall of codec: retokenising the join misaligns."""
+    known = tiny_tokenizer.get_vocab()
+    word = next(one for one in sorted(known) if one.isalpha() and one.isascii() and len(one) > 2)
+    shots = [word[:1], word[1:]]
+    parts = join_shots(tiny_tokenizer, shots, "", POLICY)
+    joined = [one for part in parts for one in part]
+    assert joined == [*plain_ids(tiny_tokenizer, shots[0]), *plain_ids(tiny_tokenizer, shots[1])]
+    assert joined != plain_ids(tiny_tokenizer, word) == [known[word]]
+    between = plain_ids(tiny_tokenizer, "\n\n")
+    assert join_shots(tiny_tokenizer, shots, "\n\n", POLICY)[1][-len(between) :] == between
+
+
+def test_texts_of_no_and_of_one_token_say_why_they_have_no_statistics(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    prefix = shared_prefix(target, prefix_ids(tiny_tokenizer))
+    empty, one, other = prefixed_statistics(target, ["", "a", "天地玄黃"], POLICY, prefix)
+    assert (empty.reason, one.reason, other.reason) == (EMPTY_TEXT, ONE_TOKEN, None)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_text_beyond_what_the_prefix_leaves_is_read_in_windows_behind_it(cached, tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    prefix = shared_prefix(target, prefix_ids(tiny_tokenizer, SHOTS[:1]), cached=cached)
+    text = " ".join(make_texts(6, words=40))
+    own = tiny_tokenizer(text)["input_ids"]
+    room = CONTEXT - len(prefix.ids)
+    [found] = prefixed_statistics(target, [text], POLICY, prefix)
+    np.testing.assert_array_equal(found.ids, own[1:])
+    # Each window by hand: stride half, a token scored where it has the longer history.
+    expected, start, done = [], 0, 1
+    while done < len(own):
+        stop = min(start + room, len(own))
+        whole = naive(target, [*prefix.ids, *own[start:stop]]).log_probability
+        expected += list(whole[len(whole) - (stop - done) :])
+        start, done = start + room // 2, stop
+    np.testing.assert_allclose(found.log_probability, expected, atol=1e-4, rtol=0)
+
+
+def test_a_text_that_is_truncated_is_scored_on_the_tokens_of_its_plain_pass(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    prefix = shared_prefix(target, prefix_ids(tiny_tokenizer, SHOTS[:1]))
+    policy = ScoringPolicy(long="truncate")
+    text = " ".join(make_texts(6, words=40))
+    [plain] = token_statistics(target, [text], policy)
+    [found] = prefixed_statistics(target, [text], policy, prefix)
+    np.testing.assert_array_equal(found.ids, plain.ids)
+
+
+def test_a_prefix_that_fills_the_context_is_refused(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    ids = (prefix_ids(tiny_tokenizer) * 20)[: CONTEXT - 1]
+    with pytest.raises(
+        InputError, match=f"{CONTEXT - 1} tokens leaves 1 of a context of {CONTEXT}"
+    ):
+        prefixed_statistics(target, ["some text"], POLICY, shared_prefix(target, ids))
+
+
+def test_a_model_with_other_caches_reads_the_prefix_anew_and_says_so(tiny_tokenizer, caplog):
+    target = random_target("gemma2", tiny_tokenizer)
+    with caplog.at_level(logging.WARNING):
+        prefix = shared_prefix(target, prefix_ids(tiny_tokenizer))
+    assert not prefix.cached
+    assert "the prefix is read before every text" in caplog.text
+    texts = make_texts(2, words=6)
+    for text, one in zip(texts, prefixed_statistics(target, texts, POLICY, prefix), strict=True):
+        check_against_whole(one, target, text, prefix.ids, tiny_tokenizer(text)["input_ids"])
+
+
+def test_the_cache_is_not_changed_by_what_is_read_behind_it(tiny_tokenizer):
+    target = random_target("llama", tiny_tokenizer)
+    prefix = shared_prefix(target, prefix_ids(tiny_tokenizer))
+    before = [(one.keys.clone(), one.values.clone()) for one in prefix.cache.layers]
+    prefixed_statistics(target, make_texts(4, words=20), POLICY, prefix)
+    for (keys, values), layer in zip(before, prefix.cache.layers, strict=True):
+        assert torch.equal(keys, layer.keys)
+        assert torch.equal(values, layer.values)

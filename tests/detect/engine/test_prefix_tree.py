@@ -1,0 +1,98 @@
+"""Sequences read through a tree of caches are those read on their own."""
+
+import logging
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+from detect.engine.prefix_tree import Node, SharedPrefixes, prefix_tree
+from tests.detect.models import random_target
+
+FAMILIES = ("llama", "gpt2", "gpt_neox", "olmo2")
+
+
+def walk(node: Node, before=()):
+    ids = before + node.ids
+    for slot in node.slots:
+        yield slot, ids
+    for child in node.children:
+        yield from walk(child, ids)
+
+
+def random_ids(length, *, seed):
+    return tuple(np.random.Generator(np.random.Philox(key=seed)).integers(1, 500, length).tolist())
+
+
+def orders(*lengths, before=30, after=3):
+    """Pieces in all orders, between what all begin with and what all end with."""
+    pieces = [random_ids(length, seed=number) for number, length in enumerate(lengths)]
+    head, tail = random_ids(before, seed=98), random_ids(after, seed=99)
+    return [head + sum(order, ()) + tail for order in permutations(pieces)]
+
+
+@pytest.mark.parametrize("least", [1, 4, 1000])
+def test_a_tree_holds_every_sequence_once(least):
+    sequences = [*orders(5, 9, 5), (1, 2), (1, 2, 3), (1, 2), (7,), orders(5, 9, 5)[0]]
+    found = dict(walk(prefix_tree(sequences, least_shared=least)))
+    assert found == dict(enumerate(sequences))
+
+
+def test_what_is_shared_is_read_once():
+    pieces = [tuple(range(start, start + 50)) for start in (100, 200, 300, 400)]
+    head, tail = tuple(range(70)), (1, 2, 3, 4)
+    sequences = [head + sum(order, ()) + tail for order in permutations(pieces)]
+    tree = prefix_tree(sequences)
+    # The instruction, 4 first options, 12 second ones, and 24 times what is left.
+    assert tree.tokens == 70 + 4 * 50 + 12 * 50 + 24 * (2 * 50 + 4)
+    assert sum(map(len, sequences)) == 24 * (70 + 4 * 50 + 4)
+
+
+def test_a_short_piece_is_no_pass_of_its_own():
+    tree = prefix_tree([(1, 2, 3, 4, 5), (1, 2, 3, 9, 9), (1, 2, 8)], least_shared=2)
+    assert tree.ids == (1, 2)
+    assert [child.ids for child in tree.children] == [(3, 4, 5), (3, 9, 9), (8,)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("batch_tokens", [None, 40])
+def test_every_sequence_has_what_it_has_on_its_own(family, batch_tokens, tiny_tokenizer, caplog):
+    target = random_target(family, tiny_tokenizer, context=256)
+    sequences = [*orders(11, 30, 17, 24), random_ids(5, seed=5), orders(11, 30, 17, 24)[3][:40]]
+    tokens = (3, 44, 7, 500)
+    found = SharedPrefixes(target, batch_tokens).following(sequences, tokens)
+    assert not caplog.records
+    for row, ids in enumerate(sequences):
+        with torch.inference_mode():
+            logits = target.model(torch.tensor([ids])).logits[0, -1].double()
+        expected = torch.log_softmax(logits, -1)[list(tokens)]
+        assert found[row] == pytest.approx(expected.numpy(), abs=1e-4)
+    assert SharedPrefixes(target).alone(sequences, tokens) == pytest.approx(found, abs=1e-4)
+
+
+def test_a_model_that_keeps_no_past_is_read_sequence_by_sequence(tiny_tokenizer, caplog):
+    target = random_target("llama", tiny_tokenizer, context=256)
+    sequences = orders(11, 13)
+    expected = SharedPrefixes(target).following(sequences, (3, 4))
+    forward = target.model.forward
+
+    def forgetful(*args, past_key_values=None, **more):
+        out = forward(*args, **more)
+        out.past_key_values = past_key_values
+        return out
+
+    target.model.forward = forgetful
+    target.__dict__["takes"] = lambda argument: argument != "logits_to_keep"
+    with caplog.at_level(logging.WARNING):
+        found = SharedPrefixes(target).following(sequences, (3, 4))
+    assert "read on its own, which is slower" in caplog.text
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_model_with_a_sliding_window_is_read_sequence_by_sequence(tiny_tokenizer, caplog):
+    target = random_target("llama", tiny_tokenizer, context=256)
+    target.model.config.sliding_window = 32
+    with caplog.at_level(logging.WARNING):
+        SharedPrefixes(target).following(orders(11, 13), (3, 4))
+    assert "looks back 32 positions" in caplog.text

@@ -1,0 +1,206 @@
+"""Forms that a target comes in: an adapter over its base, fewer bits, spread over devices."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from detect.engine.forward_pass import token_statistics
+from detect.engine.target import Target, load_target, make_target
+from detect.policy import ScoringPolicy
+from inject.errors import InputError
+from tests.conftest import make_texts
+from train.models.lora import add_adapters, save_adapted
+from train.models.pretrained import find_model, load_causal_model, model_identity
+from train.settings import LoraSettings
+
+TEXTS = make_texts(4, words=20)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, tiny_model_path) -> Path:
+    """`base`, `merged` and `adapter` of one adapted model."""
+    root = tmp_path_factory.mktemp("adapted")
+    shutil.copytree(tiny_model_path, root / "base")
+    adapted = add_adapters(load_causal_model(str(root / "base")), LoraSettings(rank=3), seed=1)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for name, weight in adapted.named_parameters():
+            if ".lora_B." in name:
+                weight.copy_(torch.randn(weight.shape, generator=generator) * 0.3)
+    save_adapted(adapted, root / "merged")
+    shutil.move(root / "merged" / "adapter", root / "adapter")
+    for file in root.glob("base/tokenizer*"):
+        shutil.copy(file, root / "merged")
+    change(root / "adapter", base_model_name_or_path=str(root / "base"))
+    return root
+
+
+def change(folder: Path, **values) -> None:
+    path = folder / "adapter_config.json"
+    content = {**json.loads(path.read_text()), **values}
+    path.write_text(json.dumps({key: one for key, one in content.items() if one is not None}))
+
+
+def scores(target: Target) -> np.ndarray:
+    found = token_statistics(target, TEXTS, ScoringPolicy())
+    return np.concatenate([one.log_probability for one in found])
+
+
+@pytest.fixture
+def adapter(folders, tmp_path) -> Path:
+    return Path(shutil.copytree(folders / "adapter", tmp_path / "adapter"))
+
+
+def test_an_adapter_scores_as_the_merged_model(folders):
+    added = load_target(str(folders / "adapter"), device="cpu")
+    merged = load_target(str(folders / "merged"), device="cpu")
+    base = load_target(str(folders / "base"), device="cpu")
+    assert np.abs(scores(added) - scores(merged)).max() < 1e-5
+    assert np.abs(scores(added) - scores(base)).max() > 0.05
+    assert added.head is not None
+
+
+def test_an_adapter_beside_the_weights_scores_as_one_in_them(folders):
+    """So it stays over a quantised base."""
+    from train.models.adapter_folder import find_adapter, with_adapter
+
+    path = folders / "adapter"
+    one = find_adapter(path, "adapter")
+    assert one is not None
+    model = with_adapter(load_causal_model(one.base), one, "adapter", merge=False)
+    tokenizer = load_target(one.base, device="cpu").tokenizer
+    beside = make_target(model, tokenizer, name="beside")
+    assert np.abs(scores(beside) - scores(load_target(str(path), device="cpu"))).max() < 1e-5
+
+
+def test_the_identity_is_that_of_both(folders, adapter, tmp_path):
+    first = model_identity(str(adapter))
+    assert first["base"] == model_identity(str(folders / "base"))
+    moved = shutil.copytree(folders / "base", tmp_path / "elsewhere")
+    change(adapter, base_model_name_or_path=str(moved))
+    assert model_identity(str(adapter)) == first
+    change(adapter, lora_alpha=99)
+    scaled = model_identity(str(adapter))
+    assert (scaled["base"], scaled == first) == (first["base"], False)
+    weights = load_file(moved / "model.safetensors")
+    save_file({name: one * 1.5 for name, one in weights.items()}, moved / "model.safetensors")
+    assert model_identity(str(adapter))["base"] != first["base"]
+
+
+REFUSED = {
+    "no base": ({"base_model_name_or_path": None}, "does not name its base model"),
+    "base elsewhere": (
+        {"base_model_name_or_path": "/no/such/base"},
+        "base cannot be used: .*no such model folder.*base_model_name_or_path",
+    ),
+    "another kind": ({"peft_type": "IA3"}, "of the kind 'IA3'.*LoRA"),
+    "whole layers": ({"modules_to_save": ["lm_head"]}, "replaces whole layers"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
+def test_adapters_that_cannot_be_used(adapter, values, message):
+    change(adapter, **values)
+    with pytest.raises(InputError, match=message):
+        find_model(str(adapter))
+
+
+def test_an_adapter_of_an_adapter(adapter, folders):
+    change(adapter, base_model_name_or_path=str(folders / "adapter"))
+    with pytest.raises(InputError, match="base is an adapter itself"):
+        find_model(str(adapter))
+
+
+def test_adapters_without_sound_weights(adapter):
+    weights = adapter / "adapter_model.safetensors"
+    matrices = load_file(weights)
+    name = next(iter(matrices))
+
+    def refused(message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            load_causal_model(str(adapter))
+
+    save_file({key: one for key, one in matrices.items() if key != name}, weights)
+    refused("does not fit its base .*needs")
+    save_file({**matrices, name.replace("layers.0", "layers.77"): matrices[name].clone()}, weights)
+    refused("does not fit its base .*has no place for")
+    save_file({**matrices, name: matrices[name][:, :3].contiguous()}, weights)
+    refused("does not fit its base")
+    save_file({**matrices, name: matrices[name] * float("nan")}, weights)
+    refused("NaN or infinity")
+    weights.write_bytes(b"nothing")
+    refused("weights are damaged")
+    weights.unlink()
+    (adapter / "adapter_model.bin").touch()
+    refused("no weights in adapter_model.safetensors .*pickled")
+    (adapter / "adapter_config.json").write_text("[]")
+    refused("holds no settings")
+
+
+@pytest.mark.parametrize("dtype", ["8bit", "4bit"])
+def test_fewer_bits_without_the_library_are_refused_with_its_name(folders, dtype, monkeypatch):
+    monkeypatch.setattr("train.models.quantisation.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=f"{dtype} needs bitsandbytes, which is not installed"):
+        load_target(str(folders / "base"), device="cpu", dtype=dtype)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("bitsandbytes") is None, reason="bitsandbytes is not installed"
+)
+@pytest.mark.parametrize("dtype", ["8bit", "4bit"])
+@pytest.mark.parametrize("name", ["merged", "adapter"])
+def test_fewer_bits_are_near_the_model_and_do_not_depend_on_the_batch(folders, name, dtype):
+    whole = scores(load_target(str(folders / "merged"), device="cpu"))
+    target = load_target(str(folders / name), device="cpu", dtype=dtype)
+    assert target.model.is_quantized
+    found = scores(target)
+    assert 1e-6 < np.abs(found - whole).max() < 1.0
+    alone = [token_statistics(target, [text], ScoringPolicy())[0].log_probability for text in TEXTS]
+    assert np.abs(found - np.concatenate(alone)).max() < 1e-4
+
+
+def test_in_8_bits_each_text_is_a_batch_of_its_own(tiny_model_path, monkeypatch):
+    target = load_target(str(tiny_model_path), device="cpu")
+    monkeypatch.setattr(target.model, "is_loaded_in_8bit", True, raising=False)
+    rows: list[int] = []
+    forward = target.model.base_model.forward
+
+    def counted(*args, **kwargs):
+        rows.append(len(kwargs["input_ids"]))
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(target.model.base_model, "forward", counted)
+    token_statistics(target, TEXTS, ScoringPolicy())
+    assert rows[-len(TEXTS) :] == [1] * len(TEXTS)
+
+
+def test_a_map_of_all_devices_gives_the_same_scores(folders):
+    plain = load_target(str(folders / "base"), device="cpu")
+    spread = load_target(str(folders / "base"), device_map="auto")
+    assert np.abs(scores(plain) - scores(spread)).max() < 1e-4
+    with pytest.raises(InputError, match="the device cpu is given, and a map"):
+        load_target(str(folders / "base"), device="cpu", device_map="auto")
+
+
+def test_layers_that_are_loaded_for_each_use_give_the_same_scores(folders, tmp_path):
+    """What does not fit lies on the disk; accelerate moves inputs to where a layer computes."""
+    places = {"model.embed_tokens": "cpu", "model.layers.0": "disk", "model.rotary_emb": "cpu",
+              "model.layers.1": "cpu", "model.norm": "cpu"}  # fmt: skip
+    plain = load_target(str(folders / "base"), device="cpu")
+    expected = scores(plain)
+    for head, split in (("cpu", True), ("disk", False)):
+        from accelerate import dispatch_model
+
+        model = load_causal_model(str(folders / "base"))
+        dispatch_model(
+            model, {**places, "lm_head": head}, offload_dir=str(tmp_path / head), main_device="cpu"
+        )
+        target = make_target(model, plain.tokenizer, name="spread", device=torch.device("cpu"))
+        assert (target.head is not None) == split
+        assert np.abs(scores(target) - expected).max() < 1e-4

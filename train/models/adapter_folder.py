@@ -1,0 +1,136 @@
+"""A LoRA adapter saved beside no model: a folder of peft's, and the base model that it names.
+
+The adapter is added to its base's weights when the model is loaded, so that everything after sees
+an ordinary model; over a quantised base it stays beside the weights. Safetensors only. Where the
+base lies is no part of an adapter's identity; what the base is, is.
+"""
+
+import json
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from inject.errors import InputError
+from inject.reading.unchanged import content_digest
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+CONFIG = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
+_PLACES = ("base_model_name_or_path", "revision")
+
+
+class Adapter(NamedTuple):
+    """A saved adapter."""
+
+    path: Path
+    base: str
+    """Path or hub id of the model that it belongs to."""
+    revision: str | None
+    """Of the base, on the hub."""
+
+
+def find_adapter(folder: Path, name: str) -> Adapter | None:
+    """Return the adapter that a folder holds; None for any other folder, a merged model's too.
+
+    Raises:
+        InputError: an adapter without its base, with pickled weights, or of another kind than LoRA.
+    """
+    if not (folder / CONFIG).is_file() or (folder / "config.json").is_file():
+        return None
+    config = _config(folder, name)
+    kind = str(config.get("peft_type") or "").upper()
+    if kind != "LORA":
+        raise InputError(
+            f"its adapter is of the kind {kind or 'unknown'!r}", where=name, allowed="LoRA"
+        )
+    if config.get("modules_to_save"):
+        raise InputError(
+            "its adapter replaces whole layers (modules_to_save)",
+            where=name,
+            hint="Merge it into its base where it was trained, and save the whole model.",
+        )
+    if not (folder / WEIGHTS).is_file():
+        pickled = " (those in adapter_model.bin are pickled)" if _pickled(folder) else ""
+        raise InputError(f"the adapter has no weights in {WEIGHTS}{pickled}", where=name)
+    base = config.get("base_model_name_or_path")
+    if not isinstance(base, str) or not base:
+        raise InputError(
+            "the adapter does not name its base model",
+            where=f"{name}: {CONFIG}",
+            hint="Write its path or hub id there, as base_model_name_or_path.",
+        )
+    revision = config.get("revision")
+    return Adapter(folder, base, revision if isinstance(revision, str) else None)
+
+
+def adapter_identity(adapter: Adapter) -> dict[str, Any]:
+    """Return what decides an adapter's numbers, its base apart."""
+    config = _config(adapter.path, str(adapter.path))
+    return {
+        "weights": content_digest(adapter.path / WEIGHTS),
+        "settings": {key: value for key, value in config.items() if key not in _PLACES},
+    }
+
+
+def with_adapter(
+    model: "PreTrainedModel", adapter: Adapter, name: str, *, merge: bool
+) -> "PreTrainedModel":
+    """Return a model with an adapter added to it.
+
+    Args:
+        model: the adapter's base; changed in place.
+        adapter: what is added.
+        name: the adapter as the user wrote it.
+        merge: into the weights; else the adapter stays beside them.
+
+    Raises:
+        InputError: the adapter's weights are damaged, or do not fit the base.
+    """
+    from peft import PeftModel, get_peft_model_state_dict
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(adapter.path / WEIGHTS, framework="pt") as file:
+            saved = set(file.keys())
+        with warnings.catch_warnings():
+            # What it warns of is compared below: peft takes whatever happens to fit.
+            warnings.simplefilter("ignore")
+            adapted = PeftModel.from_pretrained(model, str(adapter.path), local_files_only=True)
+    except SafetensorError as error:
+        raise InputError(f"the adapter's weights are damaged ({error})", where=name) from error
+    except (ValueError, RuntimeError, KeyError, TypeError) as error:
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise _unfit(adapter, name, line) from error
+    added = set(get_peft_model_state_dict(adapted))
+    if different := sorted(saved ^ added):
+        held = "has no place for" if different[0] in saved else "needs"
+        raise _unfit(adapter, name, f"the base {held} {different[0]}, of {len(different)} such")
+    if merge:
+        merged: PreTrainedModel = adapted.merge_and_unload()
+        return merged
+    beside: PreTrainedModel = adapted.get_base_model()
+    return beside
+
+
+def _unfit(adapter: Adapter, name: str, detail: str) -> InputError:
+    return InputError(
+        f"the adapter does not fit its base {adapter.base} ({detail})",
+        where=name,
+        hint="See that base_model_name_or_path names the model it was trained on.",
+    )
+
+
+def _config(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{CONFIG} cannot be read ({error})", where=name) from error
+    if not isinstance(found, dict):
+        raise InputError(f"{CONFIG} holds no settings", where=name)
+    return found
+
+
+def _pickled(folder: Path) -> bool:
+    return (folder / "adapter_model.bin").is_file()

@@ -184,13 +184,26 @@ def load_arm(arm: Arm) -> LoadedArm:
         InputError: for scores of unknown examples, two scores for one example and setting,
             a detector without a default setting, or a default that was not scored.
     """
-    examples = read_examples(arm.examples)
-    position = {example.example_id: index for index, example in enumerate(examples)}
     table = read_scores(
         arm.scores,
         columns=["example_id", "detector", "setting", "score", "reason"],
         repeated=["example_id", "detector", "setting"],
     )
+    return join_arm(arm, read_examples(arm.examples), table)
+
+
+def join_arm(arm: Arm, examples: Sequence[Example], table: pa.Table) -> LoadedArm:
+    """Join an arm's examples and scores.
+
+    Args:
+        arm: the arm.
+        examples: in the order wanted.
+        table: example_id, detector and setting (each text kept once), score, reason.
+
+    Raises:
+        InputError: as `load_arm`.
+    """
+    position = {example.example_id: index for index, example in enumerate(examples)}
     rows = _positions(table["example_id"], position, arm.scores)
     columns, codes = _columns(table)
     _check_defaults(columns, arm)

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import update_wrapper
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
 from detect.access import Access
 from detect.evidence import Evidence, ExampleEvidence
 from detect.needs import NEEDS, Need, View
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT, view_names
 from inject.errors import InputError, did_you_mean
 from inject.settings import Settings
@@ -195,14 +196,56 @@ def check_detector(detector: Detector, *, where: str) -> None:
         raise InputError("its score is no function", where=where)
 
 
-def detector_of(
-    function: Callable[[ExampleEvidence], float | str], name: str, *, where: str
-) -> Detector:
-    """Return the detector that a plain function is: from one example's evidence to a float.
+Argument = Literal["statistics", "example"]
+"""What a plain function takes: the token statistics of a text, or all evidence on an example."""
 
-    It needs the `text` view and has no parameters; a text that it returns in place of a number is
-    the reason why there is none. As it declares nothing, it may read every column of the token
+_ARGUMENTS: dict[Argument, tuple[type[Any], tuple[str, ...]]] = {
+    "statistics": (TokenStatistics, ("statistics", "stats", "token_statistics")),
+    "example": (ExampleEvidence, ("example", "evidence", "example_evidence")),
+}
+"""The class that an annotation names, and the names of a parameter without annotation."""
+
+
+def declared_argument(function: Callable[..., Any]) -> Argument | None:
+    """Return what a plain function says that it takes; None where it does not say.
+
+    Its annotation counts, then the name of its first parameter.
+    """
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()), None)
+    except (TypeError, ValueError):
+        return None  # Built-in functions have no signature to look at.
+    if first is None:
+        return None
+    annotation = first.annotation
+    for argument, (kind, names) in _ARGUMENTS.items():
+        if annotation is first.empty:
+            if first.name in names:
+                return argument
+        elif annotation is kind or str(annotation).rpartition(".")[2] == kind.__name__:
+            return argument
+    return None
+
+
+def detector_of(
+    function: Callable[[Any], float | str],
+    name: str,
+    *,
+    where: str,
+    argument: Argument | None = None,
+) -> Detector:
+    """Return the detector that a plain function is.
+
+    It takes the token statistics of one text, or one example's evidence, and returns a float. It
+    needs the `text` view and has no parameters; a text that it returns in place of a number is the
+    reason why there is none. As it declares nothing, it may read every column of the token
     statistics, and counts as one that takes the full distribution.
+
+    Args:
+        function: the function.
+        name: what the detector is called.
+        where: it comes from, for messages.
+        argument: what it takes; None: what it declares, else one example's evidence.
 
     Raises:
         InputError: it does not take one argument.
@@ -213,17 +256,22 @@ def detector_of(
         raise InputError(
             "the function does not take one argument",
             where=where,
-            allowed="a function from ExampleEvidence to a float",
+            allowed="a function from TokenStatistics or ExampleEvidence to a float",
         ) from None
     except ValueError:
         pass  # Built-in functions have no signature to look at.
+    score = one_score(function)
+    if (argument or declared_argument(function)) == "statistics":
+        score = one_score(
+            update_wrapper(lambda example: function(example.statistics[TEXT]), function)
+        )
     first = (inspect.getdoc(function) or "").strip().partition("\n")[0]
     return Detector(
         name=name,
         summary=first or "a function without a docstring",
         needs=(View(TEXT),),
         access=Access.DISTRIBUTION,
-        score=one_score(function),
+        score=score,
     )
 
 

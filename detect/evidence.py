@@ -1,15 +1,20 @@
 """What detectors are given: texts, and whatever was made to meet their needs (`detect.needs`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, cast
 
 from detect.choices.answers import ChoiceEvidence
 from detect.generation.continuations import ContinuationRequest, Continued
 from detect.generation.guesses import GuessedText, GuessRequest
 from detect.gradients.norms import GradientNorms
+from detect.neighbours.neighbours import NeighbourMeans
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
+from detect.views import TEXT
+
+SHARED = frozenset({"frequency", "held_out"})
+"""Fields of `Evidence` that are not by row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +64,12 @@ class ExampleEvidence:
     """By view."""
     reference: TokenStatistics | None
     frequency: TokenFrequency | None
+    neighbours: NeighbourMeans | None = None
+    """How likely the target finds texts with one token exchanged."""
     prefixed: Mapping[str, TokenStatistics] = field(default_factory=dict)
     """Behind shots, by `detect.needs.Prefixed.name`."""
+    tuned: TokenStatistics | None = None
+    """Under the target tuned on held-out rows."""
     continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
     """What the target wrote after the beginning of the text, by what it was asked."""
     guesses: Mapping[GuessRequest, GuessedText] = field(default_factory=dict)
@@ -85,6 +94,8 @@ class Evidence:
     held_out: HeldOutRows | None = None
     prefixed: Mapping[str, PrefixedStatistics] = field(default_factory=dict)
     """By `detect.needs.Prefixed.name`."""
+    tuned: Sequence[TokenStatistics] | None = None
+    """Of the text under the target tuned on held-out rows."""
     continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
     """What the target wrote after the beginnings of the texts, by what it was asked."""
     guesses: Mapping[GuessRequest, Sequence[GuessedText]] = field(default_factory=dict)
@@ -93,6 +104,27 @@ class Evidence:
     """Answers to multiple-choice questions."""
     gradients: Sequence[GradientNorms] | None = None
     """Of the loss of each text under the target."""
+    neighbours: Sequence[NeighbourMeans] | None = None
+    """Of each text: how likely the target finds texts with one token exchanged."""
+
+    def of_held_out(self) -> "Evidence":
+        """Return the evidence on the held-out rows, for detectors of token tables to score them.
+
+        Their scores calibrate those of the examples (`analysis.conformal`).
+
+        Raises:
+            ValueError: there are none.
+        """
+        found = self.held_out
+        if found is None:
+            raise ValueError("there are no held-out rows")
+        return Evidence(
+            texts=found.texts,
+            statistics={TEXT: found.statistics},
+            reference=found.reference,
+            frequency=self.frequency,
+            datasets=found.datasets,
+        )
 
     def examples(self) -> Iterator[ExampleEvidence]:
         """Yield what is known of each example."""
@@ -105,7 +137,40 @@ class Evidence:
                 statistics={name: rows[row] for name, rows in views.items()} if views else none,
                 reference=self.reference[row] if self.reference is not None else None,
                 frequency=self.frequency,
+                neighbours=self.neighbours[row] if self.neighbours is not None else None,
                 prefixed={name: one.statistics[row] for name, one in self.prefixed.items()},
+                tuned=self.tuned[row] if self.tuned is not None else None,
                 continuations={asked: rows[row] for asked, rows in self.continuations.items()},
                 guesses={asked: rows[row] for asked, rows in self.guesses.items()},
             )
+
+    def take(self, rows: Sequence[int]) -> "Evidence":
+        """Return the evidence on some rows, in the order given."""
+        parts = {
+            one.name: _taken(getattr(self, one.name), rows)
+            for one in fields(self)
+            if one.name not in SHARED
+        }
+        return replace(self, **parts)
+
+
+_BY_ROW: Mapping[type[Any], tuple[str, ...]] = {
+    ShadowModel: ("statistics", "inside"),
+    PrefixedStatistics: ("statistics",),
+    ChoiceEvidence: ("answers",),
+}
+"""What of a part of the evidence is by row."""
+
+
+def _taken(value: Any, rows: Sequence[int]) -> Any:
+    """Return the entries of some rows; of a mapping or a part, of what in it is by row."""
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return {key: _taken(one, rows) for key, one in value.items()}
+    if type(value) in _BY_ROW:
+        names = _BY_ROW[type(value)]
+        return replace(value, **{name: _taken(getattr(value, name), rows) for name in names})
+    if value and type(value[0]) in _BY_ROW:
+        return tuple(_taken(one, rows) for one in value)
+    return tuple(value[row] for row in rows)

@@ -8,12 +8,13 @@ becomes an error that names the detector and its file. Ctrl-C passes. Cost: micr
 
 import inspect
 import math
+import operator
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -23,12 +24,17 @@ from detect.evidence import Evidence
 from detect.needs import Sides
 from inject.errors import InputError
 
+T = TypeVar("T")
+
 _EXPECTED = "a list with one Column for each setting, of one Score a row"
 
 
-def read_only(evidence: Evidence) -> Evidence:
-    """Return the same evidence as tuples, read-only mappings and read-only views of its arrays."""
-    frozen: Evidence = _frozen(evidence)
+def read_only(value: T) -> T:
+    """Return the same evidence as tuples, read-only mappings and read-only views of its arrays.
+
+    Any part of evidence will do; what is read-only already is returned as it is.
+    """
+    frozen: T = _frozen(value)
     return frozen
 
 
@@ -87,9 +93,15 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, str | bytes):
         return value
     if isinstance(value, Mapping):
-        return MappingProxyType({key: _frozen(item) for key, item in value.items()})
+        found = {key: _frozen(item) for key, item in value.items()}
+        same = isinstance(value, MappingProxyType) and all(
+            map(operator.is_, found.values(), value.values())
+        )
+        return value if same else MappingProxyType(found)
     if isinstance(value, Sequence):
-        return tuple(_frozen(item) for item in value)
+        items = tuple(_frozen(item) for item in value)
+        same = isinstance(value, tuple) and all(map(operator.is_, items, value))
+        return value if same else items
     if is_dataclass(value) and not isinstance(value, type):
         changed = {
             field.name: frozen

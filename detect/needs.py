@@ -13,6 +13,7 @@ from detect.access import Access
 from detect.evidence import Evidence
 from detect.generation.continuations import GREEDY, ContinuationRequest
 from detect.generation.guesses import PAPER, GuessRequest
+from detect.views import TEXT
 
 
 class NeedCost(NamedTuple):
@@ -65,6 +66,23 @@ class View(Need):
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the statistics of this view are there."""
         return self.name in evidence.statistics
+
+
+@dataclass(frozen=True)
+class InverseTemperature(Need):
+    """Statistics of softmax(β · logits) beside those of the text under the target."""
+
+    beta: float
+    asks_model: ClassVar[bool] = False
+    access: ClassVar[Access] = Access.DISTRIBUTION
+
+    def __str__(self) -> str:
+        return f"inverse temperature {self.beta}"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the statistics of every text that is scored have it."""
+        rows = evidence.statistics.get(TEXT, ())
+        return all(self.beta in row.tempered for row in rows if len(row))
 
 
 @dataclass(frozen=True)
@@ -198,6 +216,26 @@ class Prefixed(Need):
 
 
 @dataclass(frozen=True)
+class Tuned(Need):
+    """Token statistics of the text under the target tuned on held-out rows by low-rank adapters."""
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.WEIGHTS
+
+    def __str__(self) -> str:
+        return "target tuned on held-out rows"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The tuned target reads the text once."""
+        return NeedCost("tuned target (tuned for it)", 1)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the tuned model's statistics are there."""
+        return evidence.tuned is not None
+
+
+@dataclass(frozen=True)
 class Continuations(Need):
     """What the target writes after the beginning of each text."""
 
@@ -285,18 +323,41 @@ class Guesses(Need):
         return self.request in evidence.guesses
 
 
+@dataclass(frozen=True)
+class NeighbourTexts(Need):
+    """Texts that differ from the text in one token, and how likely the target finds each."""
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+
+    def __str__(self) -> str:
+        return "neighbours"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads 25 neighbours, which a masked model proposes token by token."""
+        return NeedCost("target", 25)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the neighbours are there."""
+        return evidence.neighbours is not None
+
+
 NEEDS: tuple[type[Need], ...] = (
     View,
+    InverseTemperature,
     Reference,
     Frequency,
     Sides,
     Shadows,
     HeldOut,
     Prefixed,
+    Tuned,
     Continuations,
     Guesses,
     Choices,
     Gradients,
+    NeighbourTexts,
 )
 """Every kind of need, in the order of messages."""
 

@@ -2,15 +2,16 @@
 
 A built-in detector is the `DETECTOR` of a file in `detect/detectors`, which is imported when the
 detector is asked for. Installed packages offer theirs under `spikein.detectors`; `FILE.py:NAME`
-names one of a file (`inject.plugins`). Either may be a `Detector`, or a plain function from
-`ExampleEvidence` to a float, which needs the `text` view and is called `FILE.NAME` in tables.
+names one of a file (`inject.plugins`). Either may be a `Detector`, or a plain function to a float
+from `ExampleEvidence`, or from `TokenStatistics` where its annotation or its parameter's name says
+so, which needs the `text` view and is called `FILE.NAME` in tables.
 `all` stands for the built-in ones alone, so that an experiment means the same on every machine.
 """
 
 import importlib
 import pkgutil
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePath
@@ -37,7 +38,7 @@ EXPECTED = Expected(
     accepts=lambda value: (
         isinstance(value, Detector) or (callable(value) and not isinstance(value, type))
     ),
-    allowed="a Detector, or a function from ExampleEvidence to a float",
+    allowed="a Detector, or a function from TokenStatistics or ExampleEvidence to a float",
 )
 _GROUP: Group = "spikein.detectors"
 _FILE_FORM = "FILE.py:NAME"
@@ -54,6 +55,8 @@ class KnownDetector:
     """Where our own code begins that it runs, for `Step.code`."""
     digest: str | None = None
     """Of the source of a plug-in; None for a built-in one."""
+    function: Callable[..., Any] | None = None
+    """The plain function that it was made of; None for a `Detector`."""
 
 
 class EveryDetector(NamedTuple):
@@ -155,11 +158,16 @@ def _of_file(reference: FileReference) -> KnownDetector:
 def _of_plugin(plugin: Plugin, name: str | None, *, function_name: str = "") -> KnownDetector:
     """Return the detector of a plug-in, under `name` where it has none of its own choice."""
     value: Any = plugin.value
-    if not isinstance(value, Detector):
+    function = None if isinstance(value, Detector) else value
+    if function is not None:
         value = detector_of(value, name or function_name, where=plugin.origin)
     elif name is not None:
         value = replace(value, name=name)
     check_detector(value, where=plugin.origin)
     return KnownDetector(
-        detector=value, origin=plugin.origin, code=plugin.code, digest=plugin.digest
+        detector=value,
+        origin=plugin.origin,
+        code=plugin.code,
+        digest=plugin.digest,
+        function=function,
     )

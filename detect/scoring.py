@@ -210,7 +210,7 @@ def score_rows(
             )
             notes += [f"{setting.name}: {note}" for note in column.notes]
     table = pa.concat_tables(parts) if parts else SCHEMA.empty_table()
-    return ScoreTable(table.combine_chunks(), tuple(notes))
+    return ScoreTable(table.combine_chunks(), tuple(dict.fromkeys(notes)))
 
 
 def write_scores(folder: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:

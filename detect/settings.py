@@ -19,6 +19,15 @@ EXECUTION = frozenset({"batch_tokens", "compile", "device", "device_map"})
 """Fields that change how fast scores come, never the scores."""
 
 
+class NeighbourSettings(Settings):
+    """The neighbours of each example, for the detector `neighbour`."""
+
+    model: str
+    """Masked language model that proposes them: a path or a hub id, such as bert-base-uncased."""
+    count: PositiveInt = 25
+    """Neighbours of each example; fewer where the model proposes no more."""
+
+
 class DetectSettings(Settings):
     """The `detect:` section of an experiment file."""
 
@@ -49,6 +58,8 @@ class DetectSettings(Settings):
     path or a hub id; null for the one of `reference`."""
     knowledge_filter: str | None = None
     """Model whose guesses `info_probe:filtered=true` leaves out: a path or a hub id."""
+    neighbours: NeighbourSettings | None = None
+    """Neighbours of each example, for the detector `neighbour`; null leaves it out."""
     frequency: str | None = "corpus"
     """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null leaves it out."""
     dtype: Dtype = "auto"

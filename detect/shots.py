@@ -1,12 +1,13 @@
 """Shots: which texts of a dataset stand before its scored texts, and as which ids.
 
 The order of a dataset's texts is random and a function of the texts alone, so 3 shots are the first
-3 of 7. A prefix takes at most half of the context: where fewer shots fit than were asked for, or
-fewer texts are there, the prefix has fewer, and a note says so. The separator between texts is part
-of the prefix, by its own ids.
+3 of 7. A prefix takes at most half of the context: texts that no longer fit are passed over, and
+where fewer shots fit than were asked for, or fewer are there, a note says so. The separator behind
+each text is part of the prefix, by its own ids.
 """
 
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -68,21 +69,32 @@ def choose_shots(
     """
     from detect.engine.prefix import join_shots, plain_ids
 
-    order = shot_order(dataset, [text for text in texts if text.strip()])
-    places = [[text for text in texts if text.strip()][place] for place in order]
-    wanted = places[need.first : need.first + need.shots]
-    start, *parts = join_shots(tokenizer, wanted, SEPARATOR, policy)
-    ids, chosen = list(start), []
-    for text, part in zip(wanted, parts, strict=True):
-        if context is not None and len(ids) + len(part) > context // 2:
+    given = [text for text in texts if text.strip()]
+    ordered = [given[place] for place in shot_order(dataset, given)]
+    start, *parts = join_shots(tokenizer, ordered, SEPARATOR, policy)
+    most = math.inf if context is None else context // 2
+    # Texts that do not fit alone are passed over, whichever place in the order is asked for.
+    fitting = [
+        (text, part)
+        for text, part in zip(ordered, parts, strict=True)
+        if len(start) + len(part) <= most
+    ]
+    ids = list(start)
+    chosen: list[str] = []
+    too_long = len(fitting) < min(len(ordered), need.first + need.shots)
+    for text, part in fitting[need.first :]:
+        if len(chosen) == need.shots:
             break
+        if len(ids) + len(part) > most:
+            too_long = True
+            continue
         ids += part
         chosen.append(text)
     return Shots(
         texts=tuple(chosen),
         ids=tuple(ids) if chosen else (),
         separator=tuple(plain_ids(tokenizer, SEPARATOR)),
-        too_long=len(chosen) < len(wanted),
+        too_long=too_long and len(chosen) < need.shots,
     )
 
 
@@ -120,11 +132,10 @@ def shot_notes(
                 if one is not None and one.too_long
                 else "there are no more such rows"
             )
-            of = f"of {name} " if name else ""
-            notes.append(
-                f"{len(one.texts) if one else 0} of {need.shots} {need} stand before the texts "
-                f"{of}: {reason}".replace(" :", ":")
-            )
+            # Without the number that was asked for, so that a grid says it once.
+            count = len(one.texts) if one else 0
+            of = f" of {name}" if name else ""
+            notes.append(f"at most {count} {need} stand before the texts{of}: {reason}")
     return tuple(notes)
 
 

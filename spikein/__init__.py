@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analysis.auc_interval import auc_interval
     from analysis.intervals import Estimate
+    from analysis.validate.validation import Validation
     from detect.access import Access
     from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
     from detect.evidence import Evidence, ExampleEvidence, ShadowModel
+    from detect.ground_truth.ground_truth import GroundTruth, ScoredModel
     from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
     from detect.policy import ScoringPolicy
     from detect.score_file.request import ScoringOptions
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from inject.reading.rows import files_identity, read_rows
     from inject.settings import Settings
     from spikein.api.finished_run import Run, load_run
+    from spikein.api.ground_truth import bundle, load_bundle, validate
     from spikein.api.plan import plan
     from spikein.api.results import PlanResult, PlanRow, RunResult
     from spikein.api.run import run
@@ -44,9 +47,11 @@ if TYPE_CHECKING:
 _MODULES = {
     "analysis.auc_interval": ("auc_interval",),
     "analysis.intervals": ("Estimate",),
+    "analysis.validate.validation": ("Validation",),
     "detect.access": ("Access",),
     "detect.detector": ("Column", "Detector", "NoParameters", "Score", "each_example", "one_score"),
     "detect.evidence": ("Evidence", "ExampleEvidence", "ShadowModel"),
+    "detect.ground_truth.ground_truth": ("GroundTruth", "ScoredModel"),
     "detect.needs": ("Frequency", "Need", "Reference", "Shadows", "Sides", "View"),
     "detect.policy": ("ScoringPolicy",),
     "detect.score_file.request": ("ScoringOptions",),
@@ -61,6 +66,7 @@ _MODULES = {
     "inject.reading.rows": ("files_identity", "read_rows"),
     "inject.settings": ("Settings",),
     "spikein.api.finished_run": ("Run", "load_run"),
+    "spikein.api.ground_truth": ("bundle", "load_bundle", "validate"),
     "spikein.api.plan": ("plan",),
     "spikein.api.results": ("PlanResult", "PlanRow", "RunResult"),
     "spikein.api.run": ("run",),
@@ -91,6 +97,7 @@ __all__ = [
     "Frequency",
     "Graph",
     "GraphRun",
+    "GroundTruth",
     "Hardware",
     "InputError",
     "InputErrors",
@@ -106,6 +113,7 @@ __all__ = [
     "RunReport",
     "RunResult",
     "Score",
+    "ScoredModel",
     "ScoredTexts",
     "ScoringOptions",
     "ScoringPolicy",
@@ -121,11 +129,14 @@ __all__ = [
     "TemperedStatistics",
     "TokenFrequency",
     "TokenStatistics",
+    "Validation",
     "View",
     "__version__",
     "auc_interval",
+    "bundle",
     "each_example",
     "files_identity",
+    "load_bundle",
     "load_run",
     "one_score",
     "plan",
@@ -133,6 +144,7 @@ __all__ = [
     "run",
     "score_texts",
     "start_graph",
+    "validate",
 ]
 
 

@@ -30,9 +30,9 @@ class Served(NamedTuple):
 
     url: str
     model: Path
-    """With a chat template."""
+    """With a chat template; it samples."""
     bare: Path
-    """The same model without one."""
+    """The same model without one, which takes the likeliest token always."""
 
 
 @contextmanager
@@ -43,7 +43,10 @@ def transformers_serve(folder: Path) -> Iterator[Served]:
         tokenizer = train_tokenizer(make_texts(200), 350)
         tokenizer.chat_template = template
         tokenizer.save_pretrained(folder / name)
-        build_model(SHAPE, 350, 0, 0).save_pretrained(folder / name)
+        model = build_model(SHAPE, 350, 0, 0)
+        # The server samples where the model's own settings do, whatever temperature is asked for.
+        model.generation_config.do_sample = template is not None
+        model.save_pretrained(folder / name)
         paths.append(folder / name)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

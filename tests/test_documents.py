@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import detector_reference, rooms
+from scripts import detector_reference, given_labels_reference, rooms
 from scripts.settings_reference import DOCUMENT, document
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -21,6 +21,13 @@ def test_the_tables_of_detectors_are_up_to_date():
     written = detector_reference.DOCUMENT.read_text(encoding="utf-8")
     assert written == detector_reference.document(written), (
         "run: python -m scripts.detector_reference"
+    )
+
+
+def test_the_tables_of_benchmarks_and_suites_are_up_to_date():
+    written = given_labels_reference.DOCUMENT.read_text(encoding="utf-8")
+    assert written == given_labels_reference.document(written), (
+        "run: python -m scripts.given_labels_reference"
     )
 
 

@@ -6,7 +6,12 @@ import pytest
 
 from tests.how_to import REPOSITORY, Reader, blocks, commands, not_shown
 
-PAGES = ("add-a-detector.md", "add-a-dataset.md", "add-an-executor.md")
+PAGES = (
+    "add-a-detector.md",
+    "add-a-dataset.md",
+    "add-an-executor.md",
+    "judge-a-new-detector.md",
+)
 
 
 @pytest.mark.slow

@@ -19,14 +19,15 @@ def build_figures(
 ) -> list[ReportFigure]:
     """Write figures/*.svg and *.png under `out` and return them in the order of the page.
 
-    ROC curves and score distributions show the arm of the headline; the others show all
-    contaminated arms. Figures without data are left out. Cost: 3 to 6 s.
+    ROC curves, score distributions and the grid of SURP show the arm of the headline; the others
+    show all contaminated arms. Figures without data are left out. Cost: 3 to 6 s.
     """
     from analysis.figures.cohort_scores import load_cohort
     from analysis.figures.copies import draw_copies
     from analysis.figures.detectors import draw_detectors
     from analysis.figures.roc import draw_roc
     from analysis.figures.scores import draw_scores
+    from analysis.figures.surp_grid import draw_surp_grid
     from analysis.figures.sweep import draw_sweeps
     from analysis.figures.training import draw_training
 
@@ -50,6 +51,7 @@ def build_figures(
                 settings=settings,
             ),
             draw_scores(folder, data, best.detector, best.selection, settings),
+            draw_surp_grid(folder, data, analysis, settings),
         ]
     first = [(c, same[0]) for c, same in cohorts(arms).items() if c.model == "contaminated"]
     figures.append(draw_training(folder, first))

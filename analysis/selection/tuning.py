@@ -8,6 +8,7 @@ ranking of all settings at once: milliseconds for 250 settings.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def choose_settings(arms: Sequence[LoadedArm], settings: AnalysisSettings) -> li
             for column in holding[0].grid(detector)
             if all(column in arm.index for arm in holding)
         ]
-        quality = _quality(holding, grid, settings)
+        quality = setting_aucs(holding, grid, split="tune", max_unscored=settings.max_unscored_tune)
         default = holding[0].default(detector).setting
         if np.isnan(quality).all():
             choices.append(
@@ -57,20 +58,37 @@ def choose_settings(arms: Sequence[LoadedArm], settings: AnalysisSettings) -> li
     return choices
 
 
-def _quality(
-    arms: Sequence[LoadedArm], grid: Sequence[Column], settings: AnalysisSettings
+def setting_aucs(
+    arms: Sequence[LoadedArm],
+    grid: Sequence[Column],
+    *,
+    split: Literal["tune", "test"],
+    max_unscored: float,
 ) -> Floats:
-    """Return the tune AUC of each setting, NaN where it may not be chosen."""
+    """Return the AUC of each setting on the rows of a split that it could score.
+
+    The members-weighted mean over datasets of the AUC within each, averaged over the seeds. NaN
+    where a setting could not score more than a share of the rows.
+
+    Args:
+        arms: of one cohort, one a seed.
+        grid: the settings.
+        split: whose rows.
+        max_unscored: the share.
+    """
     by_seed = []
     unscored, rows = np.zeros(len(grid)), 0
     for arm in arms:
-        tune = ~arm.test
+        chosen = arm.test if split == "test" else ~arm.test
         scores = arm.scores[:, [arm.index[column] for column in grid]]
-        unscored += (~np.isfinite(scores[tune])).sum(axis=0)
-        rows += int(tune.sum())
+        # A row that no setting can score, such as a shot, says nothing against one of them.
+        scored = np.isfinite(scores[chosen])
+        counted = scored.any(axis=1)
+        unscored += (~scored[counted]).sum(axis=0)
+        rows += int(counted.sum())
         total, weight = np.zeros(len(grid)), np.zeros(len(grid))
-        for dataset in sorted(set(arm.dataset[tune])):
-            here = tune & (arm.dataset == dataset)
+        for dataset in sorted(set(arm.dataset[chosen])):
+            here = chosen & (arm.dataset == dataset)
             exposed = here & arm.member & (arm.copies > 0)
             value, members = _column_aucs(scores[exposed], scores[here & ~arm.member])
             there = np.isfinite(value)
@@ -79,7 +97,7 @@ def _quality(
         with np.errstate(invalid="ignore", divide="ignore"):
             by_seed.append(total / weight)
     mean = np.mean(by_seed, axis=0)
-    return np.where(unscored <= settings.max_unscored_tune * rows, mean, np.nan)
+    return np.where(unscored <= max_unscored * rows, mean, np.nan)
 
 
 def _column_aucs(members: Floats, nonmembers: Floats) -> tuple[Floats, Floats]:

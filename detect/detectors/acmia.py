@@ -23,7 +23,7 @@ from detect.access import Access
 from detect.detector import OPTION, Detector, Score, each_example
 from detect.detectors.min_k import LEAST_VARIANCE
 from detect.evidence import ExampleEvidence
-from detect.needs import View
+from detect.needs import InverseTemperature, View
 from detect.token_statistics import TemperedStatistics, TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings
@@ -77,11 +77,16 @@ def _one(statistics: TokenStatistics, first: np.ndarray, setting: AcmiaParameter
     return Score(float(centred.mean()))
 
 
+def _temperature(setting: AcmiaParameters) -> tuple[InverseTemperature, ...]:
+    return () if setting.beta == 1 else (InverseTemperature(setting.beta),)
+
+
 DETECTOR = Detector(
     name="acmia",
     summary="how a token's probability answers to temperature, over first occurrences",
     source="arXiv 2505.03392 (ACMIA)",
     needs=(View(TEXT),),
+    further_needs=_temperature,
     access=Access.DISTRIBUTION,
     assumption=(
         "a token of a text that was seen is likelier than the model's own distribution leads to "

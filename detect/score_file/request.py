@@ -40,6 +40,8 @@ class ScoringOptions:
     """A model that says which words surprise, for `info_probe`; None: the reference."""
     knowledge_filter: str | None = None
     """A model whose guesses `info_probe:filtered=true` leaves out."""
+    neighbours: str | None = None
+    """A masked language model, a folder or a hub id, for `neighbour`."""
     cache: Path | None = None
     """Folder for counted frequencies and a server's replies; by default the user's cache folder."""
     server: Server | None = None
@@ -60,6 +62,8 @@ class ScoringRequest(ScoringOptions):
     """Any file, folder or glob of texts, for `dc_pdd` and `tag_tab`."""
     detectors: str | Sequence[str] = "all"
     """`all`, `min_k:k=0.2,zlib`, or a list of such parts."""
+    compat: str | None = None
+    """A public suite (`detect.compat`) whose numbers are computed beside ours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,3 +73,5 @@ class DetectFileRequest(ScoringRequest):
     examples: str
     """A file, folder or glob of rows: `text` or `input`, optional `id`, `label`, `group`."""
     out: Path
+    benchmark: str | None = None
+    """The benchmark that the rows are (`detect.score_file.benchmarks`); None: rows of any kind."""

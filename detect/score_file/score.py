@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from detect.detector_settings import names_all, needs_of, parse_detectors, plugin_digests
+from detect.compat.suites import get_suite
+from detect.detector_settings import (
+    DetectorSetting,
+    names_all,
+    needs_of,
+    parse_detectors,
+    plugin_digests,
+)
+from detect.score_file.benchmarks import get_benchmark
 from detect.score_file.evidence.provider import Progress, Work
 from detect.score_file.evidence.providers import check_needs, read_evidence, unmet
 from detect.score_file.held_out_file import read_held_out_file
@@ -46,6 +54,10 @@ _FLAGS = (
 )
 
 
+BLIND = "blind"
+"""The control that stands beside the numbers of a benchmark."""
+
+
 class LabelledScores(NamedTuple):
     """The scores of rows."""
 
@@ -63,6 +75,8 @@ class DetectFileResult(NamedTuple):
     rows: LabelledRows
     notes: tuple[str, ...]
     out: Path
+    compat: str | None = None
+    """The suite whose numbers stand beside ours."""
 
 
 def detect_file(
@@ -99,11 +113,21 @@ def _detect(
     request: DetectFileRequest, on_progress: Progress, on_estimate: OnEstimate | None
 ) -> DetectFileResult:
     parse_detectors(request.detectors)
+    if request.compat is not None:
+        get_suite(request.compat)
+    benchmark = None if request.benchmark is None else get_benchmark(request.benchmark)
     _check_writable(request.out)
-    rows = read_labelled(request.examples)
-    found = score_labelled_rows(rows, request, on_progress, on_estimate=on_estimate)
+    rows = (benchmark.read if benchmark else read_labelled)(request.examples)
+    found = score_labelled_rows(
+        rows,
+        request,
+        on_progress,
+        on_estimate=on_estimate,
+        with_control=benchmark is not None or request.compat is not None,
+    )
     write_score_file(request.out, found.scores, record=found.record)
-    return DetectFileResult(found.scores, rows, found.notes, request.out)
+    notes = (f"{benchmark.name}: {benchmark.warning}.",) if benchmark else ()
+    return DetectFileResult(found.scores, rows, (*notes, *found.notes), request.out, request.compat)
 
 
 def score_labelled_rows(
@@ -113,6 +137,7 @@ def score_labelled_rows(
     *,
     on_estimate: OnEstimate | None = None,
     in_code: bool = False,
+    with_control: bool = False,
 ) -> LabelledScores:
     """Score every row with every detector asked for.
 
@@ -123,12 +148,13 @@ def score_labelled_rows(
             in all.
         on_estimate: called before a server is asked, with what that will take.
         in_code: errors name arguments of `spikein.score_texts`, in place of the command's flags.
+        with_control: score labelled rows with `blind`, too, whatever was asked for.
 
     Raises:
         InputError: unknown detectors, a detector named without what it needs, a model that cannot
             be loaded, or a server that gives no answer.
     """
-    asked = parse_detectors(request.detectors)
+    asked = _asked(request, with_control=with_control and rows.labels is not None)
     leave_out = names_all(request.detectors)
     check_served(request, rows, in_code=in_code)
     if request.held_out is not None:
@@ -161,10 +187,26 @@ def score_labelled_rows(
         "held_out": request.held_out,
         "dtype": request.dtype,
         "policy": request.policy.record(),
+        "compat": request.compat,
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,
         "plugins": plugin_digests(settings),
     }
     return LabelledScores(table, (*notes, *remarks), record)
+
+
+def _asked(request: ScoringRequest, *, with_control: bool) -> list[DetectorSetting]:
+    """Return the detectors asked for; with a suite its own, ours beside them, and the control."""
+    asked = parse_detectors(request.detectors)
+    further: list[DetectorSetting] = []
+    if request.compat is not None:
+        suite = get_suite(request.compat)
+        further += [*suite.corrected(), *suite.settings()]
+    if with_control:
+        further += parse_detectors(BLIND)
+    every = {(one.name, one.text): one for one in (*asked, *further)}
+    # The settings of a detector stand together: they are scored in one call.
+    places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in every))}
+    return sorted(every.values(), key=lambda one: places[one.name])
 
 
 def _in_flags(error: InputError) -> InputError:

@@ -93,7 +93,7 @@ def served_detectors(
 def estimate_requests(
     request: ScoringRequest, rows: LabelledRows, needs: Sequence[Need], model: ServerTextModel
 ) -> Estimate:
-    """Return what meeting the needs asks of the server; asks nothing."""
+    """Return what meeting the needs asks of the server; asks at most what parameters it takes."""
     counting = model.counting()
     written = [need for need in needs if Access.TEXT <= need.access <= Access.LABELS]
     silent = Work(

@@ -6,7 +6,8 @@ would say now. A server shows no log-probabilities of given texts; those of the 
 some show, which one request finds out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,10 @@ import numpy as np
 from detect.targets.text_model import Completion, Progress, Sampling
 from inject.server.address import Server
 from inject.server.client import Cost, Estimate, ServerClient
-from inject.server.refusals import ServerRefusal
 from inject.server.reply import Reply
 from inject.server.request import TextRequest, sample_seed
 
-_NOT_OFFERED = (400, 422)
-"""What servers say of a parameter that they do not take."""
-_PROBE = TextRequest(prompt="The answer is", max_tokens=1, top_log_probabilities=5)
+_PROBE = TextRequest(prompt="The answer is", max_tokens=1)
 
 
 class ServerTextModel:
@@ -45,7 +43,8 @@ class ServerTextModel:
             jitter: draws the times between tries.
         """
         self._client = ServerClient(server, cache=cache, jitter=jitter)
-        self._log_probabilities: bool | None = None
+        self._left_out: set[str] = set()
+        self._sampled = self._alike = 0
 
     @property
     def name(self) -> str:
@@ -67,13 +66,18 @@ class ServerTextModel:
         Raises:
             InputError: as `ServerClient.ask`.
         """
+        taken = self._taken(sampling)
         replies = self._client.ask(
-            _requests(prompts, sampling),
+            _requests(prompts, taken),
             progress=None if progress is None else _by_prompts(progress, sampling.samples),
         )
         found = [_completion(reply, sampling.stop) for reply in replies]
         many = sampling.samples
-        return [found[start : start + many] for start in range(0, len(found), many)]
+        rows = [found[start : start + many] for start in range(0, len(found), many)]
+        if many > 1:
+            self._sampled += len(rows)
+            self._alike += sum(len({one.text for one in row}) == 1 for row in rows)
+        return rows
 
     def answer(
         self, questions: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
@@ -91,19 +95,25 @@ class ServerTextModel:
         Raises:
             InputError: the server gives no answer at all.
         """
-        if self._log_probabilities is None:
-            try:
-                [reply] = self._client.ask([_PROBE])
-                self._log_probabilities = reply.log_probabilities is not None
-            except ServerRefusal as refusal:
-                if refusal.status not in _NOT_OFFERED:
-                    raise
-                self._log_probabilities = False
-        return self._log_probabilities
+        return self._client.accepts(
+            replace(_PROBE, top_log_probabilities=5),
+            shows=lambda reply: reply.log_probabilities is not None,
+        )
+
+    def _taken(self, sampling: Sampling) -> Sampling:
+        """Return a sampling without what the server refuses, which is said in the notes."""
+        if sampling.top_k is None:
+            return sampling
+        if self._client.accepts(
+            replace(_PROBE, temperature=1.0, top_k=sampling.top_k), shows=lambda reply: True
+        ):
+            return sampling
+        self._left_out.add(f"top_k = {sampling.top_k}")
+        return replace(sampling, top_k=None)
 
     def counting(self) -> "CountingTextModel":
-        """Return a model that writes nothing, and counts what it would be asked."""
-        return CountingTextModel(self._client)
+        """Return a model that writes nothing, and counts what this one would be asked."""
+        return CountingTextModel(self._client, self._taken)
 
     def notes(self) -> tuple[str, ...]:
         """Return what to know about the replies, and what they cost."""
@@ -112,7 +122,19 @@ class ServerTextModel:
             f"the server answered {cost.asked:,} requests: {cost.tokens_in:,} tokens in, "
             f"{cost.tokens_out:,} out; {cost.kept:,} were answered before"
         )
-        return (*self._client.notes(), *([spent] if cost.asked or cost.kept else []))
+        found = [*self._client.notes()]
+        if self._left_out:
+            found.append(
+                f"the server does not take {' and '.join(sorted(self._left_out))}; its texts were "
+                "sampled without, from all tokens"
+            )
+        if self._sampled and self._alike == self._sampled:
+            found.append(
+                f"all samples were alike for each of {self._sampled:,} prompts: the server seems "
+                "to take the likeliest token whatever the temperature, and scores that compare "
+                "samples mean nothing"
+            )
+        return (*found, *([spent] if cost.asked or cost.kept else []))
 
     def close(self) -> None:
         """Close connections and cache."""
@@ -122,8 +144,9 @@ class ServerTextModel:
 class CountingTextModel:
     """A `TextModel` that writes nothing, and counts what a server would be asked."""
 
-    def __init__(self, client: ServerClient) -> None:
+    def __init__(self, client: ServerClient, taken: Callable[[Sampling], Sampling]) -> None:
         self._client = client
+        self._taken = taken
         self._requests: list[TextRequest] = []
 
     @property
@@ -135,7 +158,7 @@ class CountingTextModel:
         self, prompts: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
     ) -> list[list[Completion]]:
         """Return empty continuations."""
-        self._requests += _requests(prompts, sampling)
+        self._requests += _requests(prompts, self._taken(sampling))
         return [[Completion("", 0, 0)] * sampling.samples for _ in prompts]
 
     def answer(

@@ -129,7 +129,7 @@ def write_examples(folder: Path, examples: Iterable[Example]) -> None:
 
 def read_examples(folder: Path) -> list[Example]:
     """Read what `write_examples` wrote, in the same order."""
-    return _read(folder / EXAMPLES_FILE)
+    return examples_of(read_parquet(folder / EXAMPLES_FILE))
 
 
 def write_held_out(folder: Path, examples: Sequence[Example]) -> None:
@@ -141,10 +141,11 @@ def write_held_out(folder: Path, examples: Sequence[Example]) -> None:
 def read_held_out(folder: Path) -> list[Example]:
     """Read what `write_held_out` wrote, in the same order; empty where there is no such file."""
     path = folder / HELD_OUT_FILE
-    return _read(path) if path.is_file() else []
+    return examples_of(read_parquet(path)) if path.is_file() else []
 
 
-def _read(path: Path) -> list[Example]:
+def examples_of(table: pa.Table) -> list[Example]:
+    """Return the examples of a table with the columns of `SCHEMA`, in the same order."""
     return [
         Example(
             example_id=row["example_id"],
@@ -160,7 +161,7 @@ def _read(path: Path) -> list[Example]:
             side=row["side"],
             split=row["split"],
         )
-        for row in read_parquet(path).to_pylist()
+        for row in table.to_pylist()
     ]
 
 

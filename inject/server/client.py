@@ -14,13 +14,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from inject.digest import digest
 from inject.secrets import MASK
 from inject.server.address import NO_KEY, Server
 from inject.server.loop_thread import LoopThread
+from inject.server.refusals import ServerRefusal
 from inject.server.reply import Reply
 from inject.server.reply_cache import ReplyCache
 from inject.server.request import TextRequest
 from inject.server.sender import Sender
+
+_YES, _NO = "yes", "no"
+_NOT_UNDERSTOOD = (400, 422)
+"""What servers say of a parameter that they do not take."""
 
 Progress = Callable[[int, int], None]
 """Called with (replies there, requests in all)."""
@@ -65,6 +71,7 @@ class ServerClient:
         self._cache = None if cache is None else ReplyCache(cache)
         self._jitter = jitter
         self._models: set[str] = set()
+        self._accepted: dict[str, Reply] = {}
         self._thread: LoopThread | None = None
         self._sender: Sender | None = None
 
@@ -107,6 +114,33 @@ class ServerClient:
                 progress(done, len(names))
         self._models |= {one.model for one in found.values() if one.model}
         return [found[name] for name in names]
+
+    def accepts(self, request: TextRequest, *, shows: Callable[[Reply], bool]) -> bool:
+        """Return whether the server takes a request, and its reply shows what is looked for.
+
+        Asked once; the answer is kept like a reply.
+
+        Raises:
+            InputError: as `ask`, but for a request that the server does not understand.
+        """
+        name = digest({"accepts": request.name(self.server)})
+        there = self._accepted.get(name)
+        if there is None and self._cache is not None:
+            there = self._cache.get([name]).get(name)
+        if there is None:
+            there = Reply(_YES if self._is_taken(request, shows) else _NO)
+            if self._cache is not None:
+                there = self._cache.keep(name, there)
+        self._accepted[name] = there
+        return there.text == _YES
+
+    def _is_taken(self, request: TextRequest, shows: Callable[[Reply], bool]) -> bool:
+        try:
+            return all(shows(reply) for _, reply in self._arriving([("", request)]))
+        except ServerRefusal as refusal:
+            if refusal.status not in _NOT_UNDERSTOOD:
+                raise
+            return False
 
     def notes(self) -> tuple[str, ...]:
         """Return what to know about the replies: tokens uncounted, another model's name."""

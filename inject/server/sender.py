@@ -8,6 +8,7 @@ an exhausted quota, a missing chat template, a first connection that is refused 
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -188,7 +189,7 @@ class Sender:
 
 def _refused(error: Any) -> _Failure:
     status = int(error.status_code)
-    problem = f"status {status}: {error.message or 'no reason given'}"
+    problem = f"status {status}: {_words(error.response.text) or 'no reason given'}"
     exhausted = status == 429 and getattr(error, "code", None) == "insufficient_quota"
     again = status in _TEMPORARY or status == 429 or (status >= 500 and status != 501)
     return _Failure(
@@ -197,6 +198,18 @@ def _refused(error: Any) -> _Failure:
         wait=prescribed_wait(error.response.headers, lambda: datetime.now(UTC)),
         final=not again or exhausted or wants_template(problem),
     )
+
+
+def _words(content: str) -> str:
+    """Return the reason in a refusal's body, wherever the server puts it; else all of it."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return content
+    for name in ("error", "message", "detail"):
+        if isinstance(found, dict) and found.get(name):
+            found = found[name]
+    return found if isinstance(found, str) else content
 
 
 def _cause(error: Exception) -> str:

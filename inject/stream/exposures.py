@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from inject.files import replacing
 from inject.stream.view import View
 from inject.tables import read_parquet
+from inject.variants.rendition import WHOLE, kind_of
 
 EXPOSURES_FILE = "exposures.parquet"
 NEVER = "never reached"
@@ -239,6 +241,22 @@ def seen_copy_counts(exposures: pa.Table) -> dict[str, int]:
         if sum(pieces.values()) == lengths[name]:
             seen[name.example_id] += 1
     return dict(seen)
+
+
+def seen_variants(exposures: pa.Table) -> dict[str, str]:
+    """Return what the copies of each example carried, `mixed` where they differ.
+
+    Nothing where all carried the whole example.
+    """
+    found: dict[str, set[str]] = {}
+    rows = exposures.filter(pc.field("status") != NEVER)
+    for name, variant in zip(
+        rows["example_id"].to_pylist(), rows["variant"].to_pylist(), strict=True
+    ):
+        found.setdefault(name, set()).add(kind_of(variant))
+    if all(kinds == {WHOLE} for kinds in found.values()):
+        return {}
+    return {name: kinds.pop() if len(kinds) == 1 else "mixed" for name, kinds in found.items()}
 
 
 class CopyOutcomes(NamedTuple):

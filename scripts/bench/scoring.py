@@ -42,8 +42,11 @@ def main() -> None:
     if arguments.memory:
         print(json.dumps({"peak_extra_mib": peak_extra(arguments.memory)}))
         return
+    from scripts.bench import recall
+
     with busy_process() if arguments.busy else nullcontext():
-        print(json.dumps(measure(arguments.rounds) | {"busy": arguments.busy}))
+        found = measure(arguments.rounds) | recall.measure(arguments.rounds)
+        print(json.dumps(found | {"busy": arguments.busy}))
 
 
 @contextmanager

@@ -23,6 +23,18 @@ class Unscored(NamedTuple):
     reasons: dict[str, int]
 
 
+class CompatPair(NamedTuple):
+    """A detector as a public suite has it, and ours."""
+
+    suite_detector: str
+    suite_auc: "Estimate"
+    suite_unscored: int
+    """Rows that the suite's formula cannot score."""
+    ours: str
+    our_auc: "Estimate"
+    difference: str
+
+
 def print_result(result: "DetectFileResult") -> None:
     """Print AUCs and TPRs where the rows carry labels, else how many rows were scored."""
     if result.rows.labels is None:
@@ -48,6 +60,8 @@ def print_result(result: "DetectFileResult") -> None:
         say("The rows carry no labels, so there is no AUC to report.", style="dim")
     else:
         _print_aucs(result)
+        if result.compat is not None:
+            _print_compat(result, result.compat)
     say(f"Scores of {len(result.rows.texts)} rows: {result.out}", style="bold")
 
 
@@ -78,12 +92,19 @@ def summary(result: "DetectFileResult") -> dict[str, Any]:
                 "own_rows": row.own_rows,
             }
     labels = result.rows.labels
+    compat = None
+    if result.compat is not None and labels is not None:
+        compat = [
+            {**pair._asdict(), "suite_auc": _plain(pair.suite_auc), "our_auc": _plain(pair.our_auc)}
+            for pair in compat_pairs(result, result.compat)
+        ]
     return {
         "out": str(result.out),
         "rows": len(result.rows.texts),
         "members": None if labels is None else sum(labels),
         "nonmembers": None if labels is None else len(labels) - sum(labels),
         "scores": counts,
+        "compat": compat,
         "notes": list(result.notes),
     }
 
@@ -144,6 +165,59 @@ def _print_aucs(result: "DetectFileResult") -> None:
         "is shown from 10 / t non-members on.",
         style="dim",
     )
+
+
+def compat_pairs(result: "DetectFileResult", name: str) -> list[CompatPair]:
+    """Return each detector of a suite with its AUC and ours beside it."""
+    from detect.compat.suites import get_suite
+
+    suite = get_suite(name)
+    found = {(row.detector, row.setting): row.auc for row in _auc_rows(result)}
+    unscored = {(one.detector, one.setting): one.unscored for one in unscored_rows(result)}
+    pairs = []
+    for one, theirs, ours in zip(suite.detectors, suite.settings(), suite.corrected(), strict=True):
+        key = (theirs.name, theirs.text)
+        pairs.append(
+            CompatPair(
+                one.name,
+                found[key],
+                unscored[key],
+                one.ours,
+                found[ours.name, ours.text],
+                one.difference or "nothing was found to differ",
+            )
+        )
+    return pairs
+
+
+def _print_compat(result: "DetectFileResult", name: str) -> None:
+    from detect.compat.suites import get_suite
+
+    suite = get_suite(name)
+    say(f"As {suite.repository} computes it ({', '.join(suite.files)}), and corrected:")
+    print_table(
+        [
+            Column("of the suite", whole=True),
+            Column("its AUC", right=True),
+            Column("not scored", right=True),
+            Column("ours", whole=True),
+            Column("our AUC", right=True),
+            Column("what the suite does otherwise"),
+        ],
+        (
+            (
+                pair.suite_detector,
+                "" if isnan(pair.suite_auc.value) else f"{pair.suite_auc.value:.3f}",
+                str(pair.suite_unscored or ""),
+                pair.ours,
+                "" if isnan(pair.our_auc.value) else f"{pair.our_auc.value:.3f}",
+                pair.difference,
+            )
+            for pair in compat_pairs(result, name)
+        ),
+    )
+    for sentence in suite.not_reproduced:
+        say(f"Not reproduced: {sentence}.", style="dim")
 
 
 def _interval(found: "Estimate") -> str:

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from inject.errors import SpikeinError
 from spikein.cli.commands import (
     audit,
+    bundle,
     check,
     datasets,
     detect,
@@ -28,6 +29,7 @@ from spikein.cli.commands import (
     report,
     run,
     status,
+    validate,
 )
 from spikein.cli.output import print_error, say
 
@@ -88,6 +90,8 @@ app.command("status", rich_help_panel=_EXPERIMENT_PANEL)(status.status)
 app.command("report", rich_help_panel=_EXPERIMENT_PANEL)(report.report)
 app.command("audit", rich_help_panel=_EXPERIMENT_PANEL)(audit.audit)
 app.command("export", rich_help_panel=_EXPERIMENT_PANEL)(export.export)
+app.command("validate", rich_help_panel=_EXPERIMENT_PANEL)(validate.validate)
+app.command("bundle", rich_help_panel=_EXPERIMENT_PANEL)(bundle.bundle)
 app.command("executors", rich_help_panel=_EXPERIMENT_PANEL)(executors.executors)
 app.command("detect", rich_help_panel=_MODEL_PANEL)(detect.detect)
 app.command("datasets", rich_help_panel=_MODEL_PANEL)(datasets.datasets)

@@ -1,4 +1,4 @@
-"""A commented experiment file to start from: the shipped template, or a shipped experiment."""
+"""Files to start from: a commented experiment (the template, or a shipped one), and a detector."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,9 @@ from inject.shipped import CONFIGS, EXPERIMENTS
 from spikein.config.schema import check_name
 
 TEMPLATE = CONFIGS / "templates" / "experiment.yaml"
+DETECTOR_TEMPLATE = CONFIGS / "templates" / "detector.py"
 DEFAULT_NAME = "my-experiment"
+DEFAULT_DETECTOR = "my_detector.py"
 
 
 def write_starter(name: str, folder: Path, *, source: str | None = None) -> Path:
@@ -36,16 +38,32 @@ def write_starter(name: str, folder: Path, *, source: str | None = None) -> Path
     original = TEMPLATE if source is None else _shipped(source)
     text = _renamed(original.read_text(encoding="utf-8"), original.stem, name)
     path = folder / f"{name}.yaml"
+    _write_new(path, text, hint="Give another name: spikein init NAME")
+    return path
+
+
+def write_detector(path: Path) -> Path:
+    """Write a detector to start from; return its path.
+
+    Raises:
+        InputError: its name is not that of a Python file, or there is such a file.
+    """
+    if path.suffix != ".py" or not path.parent.is_dir():
+        problem = "is no name of a Python file" if path.suffix != ".py" else "lies in no folder"
+        raise InputError(problem, where=str(path), allowed="FILE.py in a folder that is there")
+    text = DETECTOR_TEMPLATE.read_text(encoding="utf-8").replace(DEFAULT_DETECTOR, path.name)
+    _write_new(path, text, hint="Give another name: spikein init --detector FILE.py")
+    return path
+
+
+def _write_new(path: Path, text: str, *, hint: str) -> None:
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise InputError(
-            "there is such a file already, and nothing was written",
-            where=str(path),
-            hint="Give another name: spikein init NAME",
+            "there is such a file already, and nothing was written", where=str(path), hint=hint
         ) from None
-    return path
 
 
 def _shipped(name: str) -> Path:

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 from detect.choices.answers import ChoiceEvidence
 from detect.evidence import HeldOutRows, PrefixedStatistics
-from detect.needs import NEEDS, Continuations, Guesses, HeldOut, Prefixed, View
+from detect.needs import NEEDS, Continuations, Guesses, HeldOut, InverseTemperature, Prefixed, View
 from detect.score_file.evidence import providers as of_files
+from detect.token_statistics import unscored
 from spikein.pipeline.steps.evidence import providers as of_the_graph
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
 
@@ -17,10 +20,18 @@ def test_evidence_meets_what_it_holds():
 
     def met(**more):
         evidence = evidence_of(*rows, **more)
-        return {need for kind in NEEDS if kind is not View and (need := kind()).met_by(evidence)}
+        return {
+            need
+            for kind in NEEDS
+            if kind not in (View, InverseTemperature) and (need := kind()).met_by(evidence)
+        }
 
     assert View("lowercase").met_by(evidence_of(*rows))
     assert not View("upper").met_by(evidence_of(*rows))
+    assert not InverseTemperature(2.0).met_by(evidence_of(*rows))
+    tempered = replace(rows[0], tempered={2.0: rows[0]})
+    assert InverseTemperature(2.0).met_by(evidence_of(tempered, unscored("empty text")))
+    assert not InverseTemperature(0.5).met_by(evidence_of(tempered))
     assert met() == set()
     shots = PrefixedStatistics(statistics=rows)
     held_out = HeldOutRows(datasets=["one"], texts=["a text"], statistics=rows)
@@ -32,12 +43,14 @@ def test_evidence_meets_what_it_holds():
         shadows=[],
         held_out=held_out,
         prefixed={Prefixed().name: shots},
+        tuned=rows,
         continuations={Continuations().request: []},
         guesses={Guesses().request: []},
         choices=choices,
         gradients=[],
+        neighbours=[],
     )
-    assert {type(need) for need in found} == set(NEEDS) - {View}
+    assert {type(need) for need in found} == set(NEEDS) - {View, InverseTemperature}
 
 
 def test_held_out_rows_hold_what_is_asked_of_them():

@@ -15,7 +15,16 @@ import spikein
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HEAVY = ("torch", "pydantic", "pyarrow", "numpy", "transformers", "rich", "typer", "yaml")
-FUNCTIONS = ("run", "plan", "load_run", "score_texts", "auc_interval")
+FUNCTIONS = (
+    "run",
+    "plan",
+    "load_run",
+    "score_texts",
+    "auc_interval",
+    "bundle",
+    "load_bundle",
+    "validate",
+)
 PACKAGES = ("spikein", "inject", "train", "detect", "analysis")
 
 

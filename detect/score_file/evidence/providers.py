@@ -15,11 +15,14 @@ from detect.needs import (
     Gradients,
     Guesses,
     HeldOut,
+    InverseTemperature,
     Need,
+    NeighbourTexts,
     Prefixed,
     Reference,
     Shadows,
     Sides,
+    Tuned,
     View,
 )
 from detect.score_file.evidence.choices import CHOICES
@@ -29,23 +32,28 @@ from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.guesses import GUESSES
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
+from detect.score_file.evidence.neighbours import NEIGHBOURS
 from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
 from detect.score_file.evidence.shadows import SHADOWS
-from detect.score_file.evidence.views import VIEWS
+from detect.score_file.evidence.tuned import TUNED
+from detect.score_file.evidence.views import INVERSE_TEMPERATURES, VIEWS
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
 
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Frequency: FREQUENCY,
     View: VIEWS,
+    InverseTemperature: INVERSE_TEMPERATURES,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Tuned: TUNED,
     Continuations: CONTINUATIONS,
     Guesses: GUESSES,
     Choices: CHOICES,
     Gradients: GRADIENTS,
+    NeighbourTexts: NEIGHBOURS,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

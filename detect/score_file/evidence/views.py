@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from detect.needs import View
+from detect.needs import InverseTemperature, View
 from detect.score_file.evidence.provider import Provider, Work, check_model
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
@@ -31,3 +31,20 @@ class _Views(Provider[View]):
 
 VIEWS: Provider[View] = _Views()
 """Needs of views are met by the model to test."""
+
+
+class _InverseTemperatures(Provider[InverseTemperature]):
+    hint = "Name it (--inverse-temperatures 0.5,2)."
+    hint_in_code = "Name it in the policy (ScoringPolicy(inverse_temperatures=(0.5, 2)))."
+
+    def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
+        return request.policy.inverse_temperatures
+
+    def meets(
+        self, need: InverseTemperature, request: ScoringRequest, rows: LabelledRows
+    ) -> object:
+        return need.beta in request.policy.inverse_temperatures
+
+
+INVERSE_TEMPERATURES: Provider[InverseTemperature] = _InverseTemperatures()
+"""Needs of an inverse temperature are met by the views, if the user names it."""

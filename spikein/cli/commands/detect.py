@@ -123,6 +123,15 @@ def detect(
             show_default=False,
         ),
     ] = None,
+    neighbours: Annotated[
+        str | None,
+        typer.Option(
+            "--neighbours",
+            metavar="PATH",
+            help="A masked language model such as BERT, for the detector `neighbour`.",
+            show_default=False,
+        ),
+    ] = None,
     detectors: Annotated[
         str,
         typer.Option(
@@ -173,6 +182,15 @@ def detect(
             "--score-first", help="Drop the first token, or score it after a start token."
         ),
     ] = ScoreFirst.drop,
+    inverse_temperatures: Annotated[
+        str,
+        typer.Option(
+            "--inverse-temperatures",
+            metavar="LIST",
+            help="β such as [cyan]0.5,2[/] at which softmax(β · logits) is looked at besides, for "
+            "[cyan]acmia:beta=2[/].",
+        ),
+    ] = "",
     device: Annotated[
         str, typer.Option("--device", help="[cyan]auto[/], [cyan]cpu[/], [cyan]cuda:1[/] …")
     ] = "auto",
@@ -210,6 +228,27 @@ def detect(
         bool,
         typer.Option("--trust-remote-code", help="Run the code that the model's repository holds."),
     ] = False,
+    benchmark: Annotated[
+        str | None,
+        typer.Option(
+            "--benchmark",
+            metavar="NAME",
+            help="What the rows are: [cyan]wikimia-32[/], [cyan]-64[/], [cyan]-128[/], "
+            "[cyan]-256[/], [cyan]mimir[/], [cyan]arxivtection[/], [cyan]rows[/]. They are "
+            "checked, and `blind` stands beside every number.",
+            show_default=False,
+        ),
+    ] = None,
+    compat: Annotated[
+        str | None,
+        typer.Option(
+            "--compat",
+            metavar="SUITE",
+            help="Also compute what a public suite does, beside ours: [cyan]mink++[/], "
+            "[cyan]mimir[/], [cyan]mia_llms_benchmark[/], [cyan]fast-mia[/].",
+            show_default=False,
+        ),
+    ] = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -278,6 +317,8 @@ def detect(
 
       spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
 
+      spikein detect --model my/model --benchmark wikimia-64 --examples 64.jsonl --compat mink++
+
       spikein detect --server http://localhost:8000/v1 --model my-model --examples rows.jsonl
 
       spikein detect --server https://api.openai.com/v1 --api-key-variable OPENAI_API_KEY --api chat
@@ -293,12 +334,14 @@ def detect(
         "--long": long is not LongText.window,
         "--bos": bos is not StartToken.auto,
         "--score-first": score_first is not ScoreFirst.drop,
+        "--inverse-temperatures": bool(inverse_temperatures),
         "--device": device != "auto",
         "--dtype": dtype is not Dtype.auto,
         "--device-map": device_map is not DeviceMap.none,
         "--batch-tokens": batch_tokens is not None,
         "--revision": revision is not None,
         "--trust-remote-code": trust_remote_code,
+        "--compat": compat is not None,
     }
     _check_of_one_kind(served if server is None else local, server)
     from detect.policy import ScoringPolicy
@@ -321,12 +364,20 @@ def detect(
         out=out,
         reference=reference,
         frequency=frequency,
+        neighbours=neighbours,
         held_out=held_out,
         detectors=detectors,
+        benchmark=benchmark,
+        compat=compat,
         generate=generate,
         word_reference=word_reference,
         knowledge_filter=knowledge_filter,
-        policy=ScoringPolicy(bos=bos.value, long=long.value, score_first=score_first.value),
+        policy=ScoringPolicy(
+            bos=bos.value,
+            long=long.value,
+            score_first=score_first.value,
+            inverse_temperatures=_numbers(inverse_temperatures, "--inverse-temperatures"),
+        ),
         device=device,
         dtype=dtype.value,
         device_map=device_map.value,
@@ -348,6 +399,20 @@ def detect(
         print_json(result)
     else:
         print_result(result)
+
+
+def _numbers(text: str, option: str) -> tuple[float, ...]:
+    """Return the numbers of a list with commas.
+
+    Raises:
+        InputError: one of them is none.
+    """
+    try:
+        return tuple(float(one) for one in text.split(",") if one.strip())
+    except ValueError:
+        raise InputError(
+            f"{text!r} is no list of numbers", where=option, allowed="such as 0.5,2"
+        ) from None
 
 
 def _check_of_one_kind(given: dict[str, bool], server: str | None) -> None:

@@ -1,4 +1,4 @@
-"""`spikein init`: a commented experiment file to start from."""
+"""`spikein init`: a commented experiment file to start from, or a detector."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,8 +24,17 @@ def init(
             show_default=False,
         ),
     ] = None,
+    detector: Annotated[
+        Path | None,
+        typer.Option(
+            "--detector",
+            metavar="FILE.py",
+            help="Write a detector to start from in place of an experiment.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Write a commented experiment file to start from, into this folder.
+    """Write a commented experiment file to start from, into this folder; or a detector.
 
     It is whole as it stands: it can be run at once, without any download. A
     file that is there already is never overwritten.
@@ -37,9 +46,18 @@ def init(
       spikein init copies-and-rates
 
       spikein init my-learning-rates --from learning-rate-small
-    """
-    from spikein.config.starter import write_starter
 
+      spikein init --detector my_detector.py
+    """
+    from spikein.config.starter import DEFAULT_NAME, write_detector, write_starter
+
+    if detector is not None:
+        if source is not None or name != DEFAULT_NAME:
+            raise typer.BadParameter("stands alone: no NAME and no --from", param_hint="--detector")
+        path = write_detector(detector)
+        say(f"Detector: {path}", style="bold")
+        say(f"Next: spikein validate {path}:score RUN_OR_BUNDLE")
+        return
     path = write_starter(name, Path(), source=source)
     say(f"Experiment file: {path}", style="bold")
     say(f"Next: spikein check {path}, then spikein run {path}")

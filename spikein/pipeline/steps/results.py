@@ -10,9 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from analysis.arm import Arm
 from analysis.dataset_detectors.registry import method_roots
 from analysis.figures import ReportFigure, build_figures
@@ -21,8 +18,7 @@ from analysis.results import Analysis, analyse
 from analysis.settings import AnalysisSettings
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import NEVER, read_exposures, seen_copy_counts
-from inject.variants.rendition import WHOLE, kind_of
+from inject.stream.exposures import read_exposures, seen_copy_counts, seen_variants
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import RECORDS
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
@@ -146,7 +142,7 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
         variants: dict[str, str] = {}
         if training is not None:
             seen = read_exposures(training)
-            copies, variants = seen_copy_counts(seen), _variants_seen(seen)
+            copies, variants = seen_copy_counts(seen), seen_variants(seen)
         found.append(
             Arm(
                 axes=arm.axes,
@@ -162,16 +158,3 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
             )
         )
     return found
-
-
-def _variants_seen(exposures: pa.Table) -> dict[str, str]:
-    """Return what the copies of each example carried; nothing where all are whole."""
-    found: dict[str, set[str]] = {}
-    rows = exposures.filter(pc.field("status") != NEVER)
-    for name, variant in zip(
-        rows["example_id"].to_pylist(), rows["variant"].to_pylist(), strict=True
-    ):
-        found.setdefault(name, set()).add(kind_of(variant))
-    if all(kinds == {WHOLE} for kinds in found.values()):
-        return {}
-    return {name: kinds.pop() if len(kinds) == 1 else "mixed" for name, kinds in found.items()}

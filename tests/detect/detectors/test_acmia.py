@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detect.detector_settings import parse_detectors
+from detect.needs import InverseTemperature, View
 from detect.registry import get_detector
+from detect.scoring import score_rows
 from detect.token_statistics import TemperedStatistics
 from inject.errors import InputError
 from tests.detect.evidence_samples import evidence_of, random_statistics, statistics_of
@@ -91,3 +93,14 @@ def test_what_the_model_did_not_expect_scores_lower():
     unlikely = statistics_of([-6.0, -6.0], entropy=[2.0, 2.0])
     for form in ("norm", "derivative"):
         assert score(likely, form=form).value > score(unlikely, form=form).value
+
+
+def test_another_temperature_is_refused_before_the_work_unless_it_is_made():
+    plain, tempered = parse_detectors("acmia,acmia:beta=2")
+    assert plain.needs == (View("text"),)
+    assert tempered.needs == (View("text"), InverseTemperature(2.0))
+    rows = with_temperatures(4, 0, (2.0,))
+    (row,) = score_rows(["a"], evidence_of(rows), [tempered]).table.to_pylist()
+    assert row["score"] == pytest.approx(naive(rows, "norm", 2.0), rel=1e-6)
+    with pytest.raises(InputError, match=r"acmia needs inverse temperature 2\.0"):
+        score_rows(["a"], evidence_of(random_statistics(4)), [tempered])

@@ -69,7 +69,7 @@ def remembers(number: int, body: dict) -> Answer:
     for passage in MEMBERS:
         if "A. " in prompt and passage in prompt:
             for label in "ABCD":
-                if f"{label}. {passage}" in prompt:
+                if f"{label}. {passage}\n" in prompt:
                     return text(label)
         if passage.startswith(prompt):
             return text(passage[len(prompt) :])

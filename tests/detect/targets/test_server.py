@@ -89,6 +89,25 @@ def test_costs_are_counted_before_and_after(tmp_path):
         )
 
 
+def test_a_parameter_that_is_refused_is_left_out_aloud_and_asked_about_once(tmp_path):
+    def behaviour(number, body):
+        return refused(422, "unexpected field top_k") if "top_k" in body else text("x")
+
+    sampling = Sampling(max_tokens=3, temperature=1.0, samples=2, top_k=50)
+    with stub_server(behaviour) as stub:
+        for _ in range(2):
+            with model(stub.url, tmp_path / "r") as one:
+                assert one.counting().complete(["a"], sampling)
+                one.complete(["a"], sampling)
+                assert "does not take top_k = 50" in one.notes()[0]
+                assert "all samples were alike for each of 1 prompts" in one.notes()[1]
+        assert [body.get("top_k") for body in stub.received] == [50, None, None]
+    with stub_server() as stub, model(stub.url) as one:
+        one.complete(["a"], sampling)
+        assert [body.get("top_k") for body in stub.received] == [50, 50, 50]
+        assert len(one.notes()) == 1
+
+
 def listed(api: str) -> Answer:
     import json
 

@@ -135,6 +135,16 @@ LASTING = {
     "no quota": (refused(429, "pay first", code="insufficient_quota"), "429: .*pay first", 1),
     "400": (refused(400, "unknown parameter top_k"), "400: .*unknown parameter top_k", 1),
     "401": (refused(401, "wrong key"), "401: .*wrong key.*--api-key-variable", 1),
+    "422 in other words": (
+        Answer(status=422, content=b'{"detail": "Unexpected fields: top_k"}'),
+        "422: Unexpected fields: top_k.*leave out what asks for it",
+        1,
+    ),
+    "a page in place of JSON": (
+        Answer(status=403, content=b"<html>\n<b>Forbidden</b>" + b"x" * 5000),
+        "403: <html> <b>Forbidden</b>x{200,300} …",
+        1,
+    ),
     "404": (refused(404, "no such model"), "404: .*no such model.*knows the model", 1),
     "501": (refused(501, "not here"), "501: .*not here", 1),
     "template": (refused(500, "no chat_template is set"), "chat_template.*by completions", 1),

@@ -54,6 +54,7 @@ IMPORTED = ("corpus.sources=[]", "model.tokenizer={folder}/tok")
 PRETRAINED = ("base=null", "model={{pretrained: {folder}/a}}")
 NO_SHADOWS = ("twins.shadows=0",)
 FINETUNED = ("train.mode=finetune", "twins.clean=false")
+NEIGHBOURS = ("detect.neighbours={{model: {folder}/a}}",)
 LORA = ("train.mode=lora",)
 WHOLE = {
     "megatron": "{{kind: megatron, path: {folder}/meg}}",
@@ -67,7 +68,7 @@ SOURCES = {
     "hub": "[{{kind: hub, id: {folder}/local}}]",
 }
 TEXTS = "tokenizer corpus"
-ASKED = "statistics choices gradients"
+ASKED = "statistics gradients"
 """What every model that is scored is asked for."""
 MODELS = f"model {ASKED} trajectory"
 ADDED = f"membership plan audit model {ASKED} scores results"
@@ -216,8 +217,9 @@ CASES: dict[str, Case] = {
     # How many rows are spiked decides nothing of which rows a file holds.
     "contaminants.members": case("examples", "contaminants.1.members=8"),
     "contaminants.nonmembers": case("examples", "contaminants.1.nonmembers=8"),
+    # From 1 to 2, as the first row brings detectors along.
     "contaminants.held_out": case(
-        "examples choices scores shots statistics", "contaminants.1.held_out=2"
+        "examples", "contaminants.1.held_out=2", "contaminants.1.held_out=1"
     ),
     "contaminants.stratify": case("examples", "contaminants.1.stratify=false"),
     "contaminants.options": case("examples corpus", "contaminants.2.options={{first: 9}}"),
@@ -398,7 +400,6 @@ CASES: dict[str, Case] = {
     "detect.context": case("statistics gradients", "detect.context=32"),
     "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
-    "detect.generate": case("continuations words guesses scores", "detect.generate=true"),
     "detect.word_reference": case(
         "words",
         "detect.word_reference={folder}/a",
@@ -412,6 +413,12 @@ CASES: dict[str, Case] = {
         "detect.detectors=[loss, 'info_probe:filtered=true']",
         *NO_SHADOWS,
     ),
+    # `loss` stays, so that there are scores either way.
+    "detect.generate": case("scores choices continuations words guesses", "detect.generate=true"),
+    "detect.neighbours.model": case(
+        "neighbours", "detect.neighbours.model={folder}/b", *NEIGHBOURS
+    ),
+    "detect.neighbours.count": case("neighbours", "detect.neighbours.count=3", *NEIGHBOURS),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case(f"{ASKED} accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),

@@ -54,9 +54,16 @@ def test_a_dataset_without_paraphrases_leaves_it_out_and_says_so(folder):
     rows = folder / "rows.jsonl"
     rows.write_text("".join(f'{{"text": "a row of {n} words"}}\n' for n in range(40)))
     own = f"contaminants=[{{dataset: rows, path: {rows}, members: 9, nonmembers: 9}}]"
-    steps, notes = kinds(folder, own, "detect.detectors=all")
+    steps, notes = kinds(folder, own, "detect.detectors=all", "detect.generate=true")
     assert "choices" not in steps
     assert any("de_cop needs paraphrases" in note and "is left out" in note for note in notes)
     with pytest.raises(InputError, match="Spike a dataset that brings paraphrases"):
         kinds(folder, own, "detect.detectors=[de_cop]")
-    assert "choices" in kinds(folder, "detect.detectors=all")[0]
+
+
+def test_as_dear_as_it_is_all_takes_it_with_leave_alone(folder):
+    assert "choices" in kinds(folder, "detect.detectors=all", "detect.generate=true")[0]
+    steps, notes = kinds(folder, "detect.detectors=all")
+    assert "choices" not in steps
+    assert any("de_cop" in note and "detect.generate=true" in note for note in notes)
+    assert "choices" in kinds(folder, "detect.detectors=[loss, de_cop]")[0]

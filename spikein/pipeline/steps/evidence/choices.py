@@ -14,16 +14,20 @@ from inject.examples.example import read_examples, read_held_out
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import HELD_OUT, UNSPLIT
+from spikein.pipeline.steps.evidence.continuations import lets_models_write
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 
 
 class _ChoiceProvider(Provider[Choices]):
-    hint = "Spike a dataset that brings paraphrases, such as `fictional`."
+    hint = (
+        "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts an example are "
+        "dear: for `all` set detect.generate=true, too."
+    )
 
     def available(self, sources: EvidenceSources) -> bool:
-        return sources.paraphrased
+        return sources.paraphrased and lets_models_write(sources)
 
     def inputs(self, need: Choices, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         def step(*, held_out: bool) -> Step:

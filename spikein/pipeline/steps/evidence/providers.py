@@ -16,11 +16,14 @@ from detect.needs import (
     Gradients,
     Guesses,
     HeldOut,
+    InverseTemperature,
     Need,
+    NeighbourTexts,
     Prefixed,
     Reference,
     Shadows,
     Sides,
+    Tuned,
     View,
 )
 from inject.examples.example import Example
@@ -32,42 +35,55 @@ from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
 from spikein.pipeline.steps.evidence.guesses import GUESSES, read_model_guesses
 from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
 from spikein.pipeline.steps.evidence.labels import read_labels
+from spikein.pipeline.steps.evidence.neighbours import NEIGHBOURS, read_neighbour_means
 from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
 from spikein.pipeline.steps.evidence.shadows import SHADOWS, read_shadows
-from spikein.pipeline.steps.evidence.views import VIEWS, read_views
+from spikein.pipeline.steps.evidence.tuned import TUNED, read_tuned
+from spikein.pipeline.steps.evidence.views import (
+    INVERSE_TEMPERATURES,
+    VIEWS,
+    read_inverse_temperatures,
+    read_views,
+)
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Reading
 
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     View: VIEWS,
+    InverseTemperature: INVERSE_TEMPERATURES,
     Reference: REFERENCE,
     Frequency: FREQUENCY,
     Sides: Provider[Sides](),
     Shadows: SHADOWS,
     HeldOut: HELD_OUT_ROWS,
     Prefixed: PREFIXED,
+    Tuned: TUNED,
     Continuations: CONTINUATIONS,
     Guesses: GUESSES,
     Choices: CHOICES,
     Gradients: GRADIENTS,
+    NeighbourTexts: NEIGHBOURS,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
 # them: an edit there makes the scores anew through the statistics, if those come out otherwise.
 READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     View: read_views,
+    InverseTemperature: read_inverse_temperatures,
     Reference: read_reference,
     Frequency: read_frequency,
     Sides: read_labels,
     Shadows: read_shadows,
     HeldOut: read_held_out_rows,
     Prefixed: read_prefixed,
+    Tuned: read_tuned,
     Continuations: read_model_continuations,
     Guesses: read_model_guesses,
     Choices: read_choices,
     Gradients: read_gradients,
+    NeighbourTexts: read_neighbour_means,
 }
 
 

@@ -1,0 +1,1 @@
+"""A new detector judged against ground truth: its rank among all stored ones, and checks of it."""

@@ -1,0 +1,110 @@
+"""The page of a validation: one self-contained HTML file, in the look of a run's report.
+
+Styles and the figure are inside, there is no script, and a content security policy forbids loading
+anything. Every text is escaped by the template engine; the figure is let through as `inline_svg`
+has checked it.
+"""
+
+import tempfile
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import analysis.page
+from analysis.metrics_table import Cell
+from analysis.page.svg import inline_svg
+from analysis.page.tables.grid import Grid
+from analysis.page.tables.views import copies_grids, dataset_grids
+from analysis.validate.figure import draw_forest
+from analysis.validate.ranking import Difference
+from analysis.validate.validation import Judged, Validation
+from inject.files import write_text
+from inject.secrets import masked
+
+_VERDICTS = {"wrong": "failed", "look": "", "note": "", "passed": "passed"}
+
+
+def write_page(path: Path, found: Validation) -> Path:
+    """Write the page of a validation to a file, whole or not at all; return its path."""
+    write_text(path, render(found))
+    return path
+
+
+def render(found: Validation) -> str:
+    """Return the page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("analysis.validate", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": _number, "signed": _signed, "masked": masked}
+    environment.globals |= {"share": _share, "verdicts": _VERDICTS}
+    # Our own stylesheet, not data: the one file besides the figure that enters unescaped.
+    style = (Path(analysis.page.__file__).parent / "style.css").read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        figure = draw_forest(Path(folder), found)
+        drawn = None if figure is None else inline_svg(figure.svg, "forest", figure.alternative)
+    return environment.get_template("validation.html.j2").render(
+        style=Markup(style),
+        found=found,
+        figure=figure,
+        drawn=drawn,
+        sentences=[_sentence(found, one) for one in found.judged],
+        rates=[
+            rate
+            for rate in found.settings.false_positive_rates
+            if any(_there(line.tpr[rate]) for line in found.ranking.lines)
+        ],
+        grids=_grids(found),
+        differences=[(one.name, _differences(found, one.name)) for one in found.judged],
+    )
+
+
+def _sentence(found: Validation, one: Judged) -> str:
+    line = found.ranking.line(one.name)
+    ranked = sum(1 for other in found.ranking.lines if other.rank is not None)
+    wrong = [finding.check for finding in one.findings if finding.severity == "wrong"]
+    cell = line.auc
+    if line.rank is None or cell is None:
+        place = f"{one.name} has no AUC"
+    else:
+        place = (
+            f"{one.name} has AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}] and ranks "
+            f"{line.rank} of {ranked} detectors"
+        )
+    if not wrong:
+        return f"{place}; the checks find nothing wrong."
+    return f"{place}; the checks find something wrong: {', '.join(wrong)}."
+
+
+def _grids(found: Validation) -> list[Grid]:
+    names = [line.detector for line in found.ranking.lines]
+    table = found.ranking.table
+    return [*dataset_grids(table, names), *copies_grids(table, names)]
+
+
+def _differences(found: Validation, name: str) -> list[Difference]:
+    every = (found.ranking.difference(name, line.detector) for line in found.ranking.lines)
+    return [one for one in every if one is not None and isfinite(one.estimate.value)]
+
+
+def _there(cell: Cell | None) -> bool:
+    return cell is not None and isfinite(cell.value)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if isfinite(value) else "–"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−") if isfinite(value) else "–"
+
+
+def _share(cell: Any, part: str) -> str:
+    """Return a position on the bar under a number as a percentage, 0 to 100."""
+    return f"{100 * min(1.0, max(0.0, getattr(cell, part))):.1f}%"

@@ -1,0 +1,47 @@
+"""`neighbour`: how much likelier a text is than its neighbours (neighbourhood comparison).
+
+Mattern et al. 2023, equation 2: mean ℓ(x) − mean_j mean ℓ(x̃_j) over neighbours x̃_j that a masked
+language model proposes (`detect.neighbours`). The *mean* over the neighbours; public code is known
+to take their maximum.
+"""
+
+import math
+
+from detect.detector import Detector, one_score
+from detect.detectors.loss import mean_log_probability
+from detect.evidence import Evidence, ExampleEvidence
+from detect.needs import NeighbourTexts, View
+from detect.views import TEXT
+
+
+def _score(example: ExampleEvidence) -> float | str:
+    found = example.neighbours
+    if found is None or found.reason is not None:
+        return f"neighbours: {'none' if found is None else found.reason}"
+    return mean_log_probability(example.statistics[TEXT]) - math.fsum(found.means) / len(
+        found.means
+    )
+
+
+def _fewer(evidence: Evidence, setting: object) -> str | None:
+    counts = [len(one.means) for one in evidence.neighbours or () if one.means]
+    few = sum(count < max(counts, default=0) for count in counts)
+    if not few:
+        return None
+    most, least = max(counts), min(counts)
+    return f"{few} of {len(counts)} texts have fewer than {most} neighbours, {least} at least"
+
+
+DETECTOR = Detector(
+    name="neighbour",
+    summary="mean log-probability less that of texts with one token exchanged",
+    source="Mattern et al. 2023, equation 2",
+    needs=(View(TEXT), NeighbourTexts()),
+    assumption=(
+        "the texts that the masked language model proposes are as likely as the text itself for a "
+        "model that saw neither"
+    ),
+    aliases=("neighbor", "neighbourhood", "neighborhood"),
+    order=100,
+    score=one_score(_score, _fewer),
+)

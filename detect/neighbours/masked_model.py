@@ -1,0 +1,213 @@
+"""A masked language model proposes neighbours of a text: one token changed, the rest untouched.
+
+Mattern et al. 2023, "Membership Inference Attacks against Language Models via Neighbourhood
+Comparison", section 2: the embedding of one token after the other is partly dropped (p = 0.7, so
+that the model neither sees the token whole nor guesses blindly), and each proposal w in its place
+has the weight p(w) / (1 − p(token)). The 5 best proposals of each place compete, as in the authors'
+code, and the 25 of the largest weight are the neighbours. Dropout is keyed by the text. Cost: one
+pass of the masked model over the text for each of its tokens.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from detect.neighbours.neighbours import Neighbours
+from inject.errors import InputError
+from inject.keyed import item_key
+from train.device import default_device
+
+DROPOUT = 0.7
+PER_PLACE = 5
+COUNT = 25
+EMPTY_TEXT = "empty text"
+NO_PROPOSAL = "the masked language model proposes no other text"
+_BATCH_TOKENS = 4096
+_UNLIMITED = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MaskedModel:
+    """A masked language model in evaluation mode and its tokenizer."""
+
+    name: str
+    model: Any
+    tokenizer: Any
+    context: int
+    """Most tokens of one text; of a longer one the first are exchanged."""
+    device: torch.device
+
+
+class _Place(NamedTuple):
+    """A token of the text that can be exchanged."""
+
+    at: int
+    """Its index among the ids."""
+    start: int
+    """The character that it begins at."""
+    stop: int
+
+
+class _Proposal(NamedTuple):
+    weight: float
+    place: _Place
+    token: int
+
+
+def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
+    """Load a masked language model from a folder or from the hub.
+
+    Raises:
+        InputError: no such model, no safetensors, weights that do not fill it, or a tokenizer that
+            does not know where its tokens stand in the text.
+    """
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    from train.models.pretrained import find_model
+    from train.randomness import isolated_randomness
+    from train.transformers_logging import plain_transformers
+
+    found = find_model(path_or_id)
+    try:
+        with isolated_randomness(), plain_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True)
+            model, loading = AutoModelForMaskedLM.from_pretrained(
+                found.path, use_safetensors=True, local_files_only=True, output_loading_info=True
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"not loadable as a masked language model ({first})",
+            where=path_or_id,
+            allowed="a model such as bert-base-uncased",
+        ) from error
+    if loading["missing_keys"]:
+        raise InputError(
+            f"its files lack {len(loading['missing_keys'])} of a masked language model's weights",
+            where=path_or_id,
+            allowed="a model such as bert-base-uncased",
+        )
+    if not getattr(tokenizer, "is_fast", False):
+        raise InputError(
+            "its tokenizer does not say where tokens stand in the text", where=path_or_id
+        )
+    where = torch.device(default_device().kind if device == "auto" else device)
+    return make_masked_model(model.to(where), tokenizer, name=path_or_id)
+
+
+def make_masked_model(model: Any, tokenizer: Any, *, name: str) -> MaskedModel:
+    """Return a masked model from a model and a tokenizer in memory."""
+    limits = (
+        getattr(model.config, "max_position_embeddings", None),
+        getattr(tokenizer, "model_max_length", None),
+    )
+    return MaskedModel(
+        name=name,
+        model=model.eval(),
+        tokenizer=tokenizer,
+        context=min(limit for limit in (*limits, _UNLIMITED) if limit),
+        device=next(model.parameters()).device,
+    )
+
+
+@torch.inference_mode()
+def find_neighbours(
+    masked: MaskedModel,
+    texts: Sequence[str],
+    *,
+    count: int = COUNT,
+    batch_tokens: int = _BATCH_TOKENS,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Neighbours]:
+    """Return the neighbours of each text, in the order given; fewer where there are no more.
+
+    Args:
+        masked: what proposes them.
+        texts: any texts.
+        count: neighbours of each.
+        batch_tokens: tokens of one pass.
+        progress: called with (texts done, texts in all).
+    """
+    found = []
+    for number, text in enumerate(texts, start=1):
+        found.append(_neighbours(masked, text, count, batch_tokens))
+        if progress is not None:
+            progress(number, len(texts))
+    return found
+
+
+def _neighbours(masked: MaskedModel, text: str, count: int, batch_tokens: int) -> Neighbours:
+    if not text.strip():
+        return Neighbours(reason=EMPTY_TEXT)
+    encoded = masked.tokenizer(
+        text,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+        truncation=True,
+        max_length=masked.context,
+        verbose=False,
+    )
+    special, offsets = encoded["special_tokens_mask"], encoded["offset_mapping"]
+    places = [
+        _Place(at, start, stop)
+        for at, (start, stop) in enumerate(offsets)
+        if stop > start and not special[at]
+    ]
+    proposals = _proposals(masked, text, encoded["input_ids"], places, batch_tokens)
+    # Places and tokens decide between equal weights, so that the order is always the same.
+    proposals.sort(key=lambda one: (-one.weight, one.place, one.token))
+    texts: dict[str, None] = {}
+    for one in proposals:
+        if len(texts) == count:
+            break
+        word = masked.tokenizer.decode([one.token]).replace("##", "").strip()
+        changed = text[: one.place.start] + word + text[one.place.stop :]
+        if word and changed != text:
+            texts.setdefault(changed)
+    return Neighbours(texts=tuple(texts)) if texts else Neighbours(reason=NO_PROPOSAL)
+
+
+def _proposals(
+    masked: MaskedModel,
+    text: str,
+    ids: Sequence[int],
+    places: Sequence[_Place],
+    batch_tokens: int,
+) -> list[_Proposal]:
+    """Return the best proposals for every place with their weights."""
+    row = torch.tensor(ids, device=masked.device)
+    embedded = masked.model.get_input_embeddings()(row)
+    kept = _kept(text, len(places), embedded.shape[-1]).to(embedded)
+    excluded = sorted(set(masked.tokenizer.all_special_ids))
+    found = []
+    step = max(1, batch_tokens // len(ids))
+    for first in range(0, len(places), step):
+        batch = places[first : first + step]
+        given = embedded.repeat(len(batch), 1, 1)
+        at = torch.tensor([place.at for place in batch], device=masked.device)
+        rows = torch.arange(len(batch), device=masked.device)
+        given[rows, at] = given[rows, at] * kept[first : first + step] / (1 - DROPOUT)
+        logits = masked.model(inputs_embeds=given).logits[rows, at].float()
+        # Without the token itself the shares of the others are p(w) / (1 − p(token)).
+        logits[rows, row[at]] = -torch.inf
+        weights = torch.softmax(logits, dim=-1)
+        weights[:, excluded] = 0.0
+        best = weights.topk(min(PER_PLACE, weights.shape[-1]), dim=-1)
+        for place, values, tokens in zip(
+            batch, best.values.tolist(), best.indices.tolist(), strict=True
+        ):
+            found += [
+                _Proposal(weight, place, token)
+                for weight, token in zip(values, tokens, strict=True)
+                if weight > 0
+            ]
+    return found
+
+
+def _kept(text: str, places: int, size: int) -> torch.Tensor:
+    """Return which parts of each place's embedding stay; drawn by the text alone."""
+    random = np.random.Generator(np.random.Philox(key=item_key(text)))
+    return torch.from_numpy(random.random((places, size)) >= DROPOUT)

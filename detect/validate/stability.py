@@ -1,0 +1,146 @@
+"""Does a score stay what it is? Rows again, in halves, one by one, and in another order.
+
+The same row under the same model has one score, unless the detector declares `depends_on_rows`
+or is trained on labels. All comparisons are made on a few hundred rows, drawn by a key.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from detect.ground_truth.ground_truth import ScoredModel
+from detect.needs import Sides
+from detect.validate.candidate_scores import CandidateRunner
+from detect.validate.finding import Finding
+from inject.keyed import Stream, generator, item_key
+
+Floats = npt.NDArray[np.float64]
+
+TOLERANCE = 1e-6
+"""Of two scores of one row, relative to the larger of 1 and the score."""
+MOST_ROWS = 200
+MOST_ALONE = 25
+
+
+class Change(NamedTuple):
+    """How two series of scores of the same rows differ."""
+
+    rows: int
+    largest: float
+    """The largest difference, relative as `TOLERANCE` is; infinite where one is NaN."""
+
+
+def compare(first: Floats, second: Floats) -> Change:
+    """Return on how many rows two series differ, and by how much at most."""
+    same = (first == second) | (np.isnan(first) & np.isnan(second))
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(first - second) / np.maximum(1.0, np.abs(first))
+    gap = np.where(same, 0.0, np.where(np.isnan(gap), np.inf, gap))
+    return Change(int((gap > TOLERANCE).sum()), float(gap.max(initial=0.0)))
+
+
+def stability_findings(runner: CandidateRunner, model: ScoredModel, *, seed: int) -> list[Finding]:
+    """Return what scoring some rows again, otherwise, finds.
+
+    Raises:
+        InputError: the detector fails, such as on a single row.
+    """
+    rows = _drawn(len(model.rows), seed)
+    settings = runner.settings(model)[:1]
+
+    def scores(chosen: Sequence[int]) -> Floats:
+        return runner.score(model, chosen, settings=settings).values[:, 0]
+
+    listed = rows.tolist()
+    first = scores(listed)
+    again = compare(first, scores(listed))
+    if again.rows:
+        return [
+            Finding(
+                check="repetition",
+                severity="wrong",
+                found=f"{again.rows} of {len(rows)} rows got another score the second time "
+                f"(largest difference {again.largest:.2g}).",
+                meaning="The detector is not deterministic, so its rank is partly luck.",
+                action="Draw random numbers from a generator with a fixed seed, keyed by the text, "
+                "and keep nothing between calls.",
+            )
+        ]
+    found = [_passed("repetition", f"{len(rows)} rows scored twice: the same scores.")]
+    found.append(_order(first, scores, rows, seed))
+    found.append(_batch(runner, first, scores, rows))
+    return found
+
+
+def _order(
+    first: Floats, scores: Callable[[Sequence[int]], Floats], rows: npt.NDArray[np.int64], seed: int
+) -> Finding:
+    permuted = generator(seed, Stream.BOOTSTRAP, item_key("validation order")).permutation(
+        len(rows)
+    )
+    change = compare(first[permuted], scores(rows[permuted].tolist()))
+    if not change.rows:
+        return _passed("order", f"{len(rows)} rows in another order: the same scores.")
+    return Finding(
+        check="order",
+        severity="wrong",
+        found=f"{change.rows} of {len(rows)} rows got another score when the rows came in another "
+        f"order (largest difference {change.largest:.2g}).",
+        meaning="A score depends on what stands before its row: members first would be enough to "
+        "win.",
+        action="Use no position, no running mean, and nothing kept from one row to the next.",
+    )
+
+
+def _batch(
+    runner: CandidateRunner,
+    first: Floats,
+    scores: Callable[[Sequence[int]], Floats],
+    rows: npt.NDArray[np.int64],
+) -> Finding:
+    listed = rows.tolist()
+    detector = runner.candidate.detector
+    declared = detector.depends_on_rows
+    trained = any(isinstance(need, Sides) for need in detector.needs)
+    half = len(listed) // 2
+    halves = np.concatenate([scores(listed[:half]), scores(listed[half:])])
+    change = compare(first, halves)
+    if declared or trained:
+        why = "declares that it depends on the other rows" if declared else "is trained on labels"
+        return Finding(
+            check="batch",
+            severity="note",
+            found=f"It {why}; scored in halves, {change.rows} of {len(rows)} rows change "
+            f"(largest difference {change.largest:.2g}).",
+            meaning="Its AUC holds for a pool as large as this one.",
+        )
+    alone_rows = listed[:MOST_ALONE]
+    alone = compare(first[: len(alone_rows)], np.concatenate([scores([row]) for row in alone_rows]))
+    if not change.rows and not alone.rows:
+        return _passed(
+            "batch",
+            f"{len(rows)} rows in halves, and {len(alone_rows)} one by one: the same scores.",
+        )
+    return Finding(
+        check="batch",
+        severity="wrong",
+        found=f"{change.rows} of {len(rows)} rows got another score in halves, {alone.rows} of "
+        f"{len(alone_rows)} when scored alone (largest difference "
+        f"{max(change.largest, alone.largest):.2g}).",
+        meaning="A score depends on the other rows: it cannot be had for one text, and other "
+        "texts would change it.",
+        action="Score each row by itself; or declare `depends_on_rows=True`.",
+    )
+
+
+def _drawn(count: int, seed: int) -> npt.NDArray[np.int64]:
+    if count <= MOST_ROWS:
+        return np.arange(count)
+    random = generator(seed, Stream.BOOTSTRAP, item_key("validation rows"))
+    return np.sort(random.choice(count, MOST_ROWS, replace=False))
+
+
+def _passed(check: str, found: str) -> Finding:
+    return Finding(check=check, severity="passed", found=found)

@@ -1,0 +1,163 @@
+"""Ground truth as one portable file, and new detectors judged by it.
+
+`bundle` packs a run; `load_bundle` opens such a file; `validate` takes a run or a bundle, and needs
+neither a model nor a network.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from analysis.validate.validation import Progress, Validation, validate_detectors
+from detect.detector import Detector
+from detect.evidence import ExampleEvidence
+from detect.ground_truth.archive import is_archive
+from detect.ground_truth.bundle import BundleFacts, read_bundle, write_bundle
+from detect.ground_truth.ground_truth import GroundTruth
+from detect.token_statistics import TokenStatistics
+from detect.validate.candidate_scores import TIME_LIMIT
+from inject.errors import InputError
+from spikein.api.folders import AnyPath, runs_folder
+from spikein.runs.folder import find_run, is_run
+
+AnyDetector = (
+    str
+    | Detector
+    | Callable[[TokenStatistics], float | str]
+    | Callable[[ExampleEvidence], float | str]
+)
+"""A detector as a user gives it: `FILE.py:NAME`, a `Detector`, or a function."""
+
+
+def bundle(
+    run: AnyPath,
+    out: AnyPath,
+    *,
+    arm: str | None = None,
+    runs: AnyPath | None = None,
+    store: AnyPath | None = None,
+) -> BundleFacts:
+    """Pack the ground truth of a run into one file, without the texts of protected datasets.
+
+    Args:
+        run: the run's folder, or its name.
+        out: the file; an older bundle there is replaced when the new one is whole.
+        arm: the label of one arm; None packs all.
+        runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
+        store: the store, where it is not the one that the run remembers.
+
+    Returns:
+        What is inside: the digest that names it, and counts.
+
+    Raises:
+        InputError: no such run or arm; an artifact is missing or damaged; the file is there and is
+            no bundle, or cannot be written.
+
+    Example:
+        ```python
+        import spikein
+
+        facts = spikein.bundle("quickstart", "quickstart.bundle")
+        print(facts.content, facts.rows)
+        ```
+    """
+    path = Path(out)
+    if path.is_dir() or (path.exists() and not is_archive(path)):
+        raise InputError(
+            "exists and is no bundle, so it is not replaced",
+            where=str(path),
+            hint="Give another file.",
+        )
+    return write_bundle(path, _of_run(run, arm, runs, store))
+
+
+def load_bundle(path: AnyPath) -> GroundTruth:
+    """Open a bundle; every byte is checked against its checksum first.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The models with what they say of every row, the ledger of exposures and all stored scores.
+
+    Raises:
+        InputError: it is no bundle, is of another version, or is damaged; says which part.
+
+    Example:
+        ```python
+        import spikein
+
+        truth = spikein.load_bundle("quickstart.bundle")
+        model = truth.models[0]
+        print(model.axes, len(model.rows), model.evidence.statistics["text"][0].log_probability)
+        ```
+    """
+    return read_bundle(Path(path))
+
+
+def validate(
+    detectors: AnyDetector | Sequence[AnyDetector],
+    truth: AnyPath | GroundTruth,
+    *,
+    arm: str | None = None,
+    time_limit: float = TIME_LIMIT,
+    runs: AnyPath | None = None,
+    store: AnyPath | None = None,
+    progress: Progress | None = None,
+) -> Validation:
+    """Judge detectors by ground truth: their rank among all stored ones, and checks of each.
+
+    Args:
+        detectors: one or more: `FILE.py:NAME`, a `Detector`, or a function of one
+            `TokenStatistics` or `ExampleEvidence` that returns a number.
+        truth: a run's folder or name, a bundle's file, or what `load_bundle` returned.
+        arm: the arm in which they are ranked; None for the one in which stored detectors do best.
+        time_limit: seconds that a detector may take for 1,000 rows.
+        runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
+        store: the store, where it is not the one that the run remembers.
+        progress: called with what is done next.
+
+    Returns:
+        The ranking, the differences, the findings of each detector, and those that failed.
+
+    Raises:
+        InputError: no such run, bundle or arm. A detector that fails is in `refused`.
+
+    Example:
+        ```python
+        import spikein
+
+
+        def mean(statistics: spikein.TokenStatistics) -> float:
+            return float(statistics.log_probability.mean())
+
+
+        found = spikein.validate(mean, "quickstart.bundle")
+        for line in found.ranking.lines:
+            print(line.rank, line.detector, line.auc)
+        ```
+    """
+    given = [detectors] if isinstance(detectors, str) or callable(detectors) else detectors
+    listed = [given] if isinstance(given, Detector) else list(given)
+    source = "what was given"
+    if not isinstance(truth, GroundTruth):
+        source = str(truth)
+        path = Path(truth)
+        truth = read_bundle(path) if path.is_file() else _of_run(truth, None, runs, store)
+    return validate_detectors(
+        listed,
+        truth,
+        source=source,
+        arm=arm,
+        time_limit=time_limit,
+        progress=progress,
+    )
+
+
+def _of_run(
+    run: AnyPath, arm: str | None, runs: AnyPath | None, store: AnyPath | None
+) -> GroundTruth:
+    from spikein.runs.ground_truth import run_ground_truth
+
+    path = Path(run)
+    folder = path if is_run(path) else find_run(runs_folder(runs), str(run))
+    return run_ground_truth(folder, store=None if store is None else Path(store), arm=arm)

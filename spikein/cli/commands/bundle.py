@@ -1,0 +1,54 @@
+"""`spikein bundle`: the ground truth of a run as one file that can be published."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
+from spikein.cli.output import say, warn
+
+
+def bundle(
+    run: RunName,
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="FILE", help="The file to write.", show_default=False),
+    ],
+    arm: Annotated[
+        str | None,
+        typer.Option(
+            "--arm", metavar="LABEL", help="Pack one arm alone; all otherwise.", show_default=False
+        ),
+    ] = None,
+    store: RunStore = None,
+    runs: RunsFolder = RUNS,
+) -> None:
+    """Pack the ground truth of a run into one portable file.
+
+    Inside: who is a member and how often each was seen, the token statistics of every model (arms,
+    base, clean twin, shadow models) and the scores of all detectors; no model. Texts of protected
+    datasets stay behind. [cyan]spikein validate[/] takes the file as it takes a run.
+
+    [bold]Examples[/]
+
+      spikein bundle quickstart --out quickstart.bundle
+
+      spikein bundle quickstart --arm 'lr 0.0015, copies levels=1-4-8' --out one-arm.bundle
+    """
+    from inject.files import human_bytes
+    from spikein.api.ground_truth import bundle as pack
+
+    facts = pack(run, out, arm=arm, runs=runs, store=store)
+    if facts.withheld:
+        warn(
+            f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."
+        )
+    if facts.left_out:
+        warn(
+            f"Not inside: {', '.join(facts.left_out)}. Detectors that read these are judged on the "
+            "run itself."
+        )
+    say(f"{facts.models} models, {facts.rows:,} rows, {human_bytes(out.stat().st_size)}.")
+    say(f"Content: {facts.content}")
+    say(f"Bundle: {out}", style="bold")

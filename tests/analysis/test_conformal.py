@@ -1,0 +1,117 @@
+"""Conformal p-values and Benjamini-Hochberg: by counting, and by simulation with known truth."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from analysis.conformal import benjamini_hochberg, conformal_p_values
+from detect.detector_settings import parse_detectors
+from detect.evidence import Evidence, HeldOutRows
+from detect.scoring import score_rows
+from inject.errors import InputError
+from tests.detect.evidence_samples import random_statistics
+
+SCORES = st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0]), min_size=1, max_size=20)
+
+
+@given(scores=SCORES, held_out=SCORES)
+def test_p_values_count_held_out_scores_as_high(scores, held_out):
+    found = conformal_p_values(scores, held_out)
+    for score, value in zip(scores, found, strict=True):
+        assert value == (1 + sum(one >= score for one in held_out)) / (1 + len(held_out))
+
+
+@given(p=st.lists(st.floats(0.001, 1), min_size=1, max_size=25), level=st.floats(0.01, 0.5))
+def test_the_rule_picks_the_largest_set_that_its_definition_allows(p, level):
+    largest = max(
+        (k for k in range(1, len(p) + 1) if sorted(p)[k - 1] <= level * k / len(p)), default=0
+    )
+    limit = sorted(p)[largest - 1] if largest else -1.0
+    assert benjamini_hochberg(p, level).tolist() == [one <= limit for one in p]
+
+
+def test_what_has_no_score_is_never_picked_and_does_not_count():
+    found = conformal_p_values([math.nan, 5.0], [1.0, math.nan, 2.0])
+    assert math.isnan(found[0])
+    assert found[1] == 1 / 3
+    few = benjamini_hochberg([0.04, math.nan, math.nan, math.nan], 0.05)
+    assert few.tolist() == [True, False, False, False]
+    assert not benjamini_hochberg([math.nan], 0.05).any()
+
+
+def test_nothing_to_calibrate_with_and_no_level_are_refused():
+    with pytest.raises(InputError, match="no held-out row"):
+        conformal_p_values([1.0], [math.nan])
+    for level in (0.0, 1.0, -1.0, math.nan):
+        with pytest.raises(InputError, match="false-discovery level"):
+            benjamini_hochberg([0.5], level)
+
+
+def test_a_non_member_has_a_small_p_value_no_more_often_than_it_says():
+    draw = np.random.default_rng(5)
+    runs, held_out = 2000, 39
+    small = 0
+    for _ in range(runs):
+        scores = draw.gamma(0.3, size=held_out + 1)
+        [value] = conformal_p_values(scores[:1], scores[1:])
+        small += value <= 0.1
+    # (1 + 39) · 0.1 = 4 of 40 ranks: exactly a tenth.
+    assert binom.cdf(small, runs, 0.1) > 1e-3
+    assert binom.sf(small - 1, runs, 0.1) > 1e-3
+
+
+@pytest.mark.parametrize("members", [0, 40, 150])
+def test_the_share_of_wrong_picks_stays_below_the_level(members):
+    """Known truth: 200 texts, some of them members with higher scores; 300 held-out rows."""
+    draw = np.random.default_rng(members)
+    level, runs, texts = 0.2, 600, 200
+    wrong, found = [], []
+    for _ in range(runs):
+        scores = draw.standard_normal(texts)
+        scores[:members] += 2.5
+        picked = benjamini_hochberg(
+            conformal_p_values(scores, draw.standard_normal(300)).tolist(), level
+        )
+        wrong.append(picked[members:].sum() / max(1, picked.sum()))
+        found.append(picked[:members].mean() if members else 0.0)
+    allowed = level * (texts - members) / texts
+    assert np.mean(wrong) <= allowed + 3 * np.std(wrong) / np.sqrt(runs)
+    if members:
+        assert np.mean(found) > 0.5
+        # The bound is nearly reached, so a rule that picked more would fail here.
+        assert np.mean(wrong) > 0.6 * allowed
+
+
+def test_any_detector_of_token_tables_scores_held_out_rows_for_calibration():
+    held_out = [random_statistics(20, seed=number) for number in range(30)]
+    evidence = Evidence(
+        texts=["a text"] * 5,
+        statistics={"text": [random_statistics(20, seed=100 + number) for number in range(5)]},
+        held_out=HeldOutRows(
+            datasets=["one"] * 30,
+            texts=[f"held out {number}" for number in range(30)],
+            statistics=held_out,
+        ),
+    )
+    settings = parse_detectors("loss,zlib,min_k,min_k_plus_plus")
+
+    def by_detector(given):
+        ids = [str(row) for row in range(len(given.texts))]
+        found = {}
+        for row in score_rows(ids, given, settings).table.to_pylist():
+            found.setdefault(row["detector"], []).append(row["score"])
+        return found
+
+    scores, calibration = by_detector(evidence), by_detector(evidence.of_held_out())
+    means = [float(np.mean(one.log_probability, dtype=np.float64)) for one in held_out]
+    assert calibration["loss"] == pytest.approx(means)
+    for name, values in scores.items():
+        p = conformal_p_values(values, calibration[name])
+        assert len(p) == 5
+        assert np.all((p >= 1 / 31) & (p <= 1))
+    with pytest.raises(ValueError, match="no held-out rows"):
+        evidence.of_held_out().of_held_out()

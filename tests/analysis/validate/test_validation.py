@@ -1,0 +1,379 @@
+"""Judging detectors: where they rank, and that each mistake is named."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spikein
+from analysis.arm import Column
+from analysis.auc_interval import auc_interval
+from analysis.settings import AnalysisSettings
+from analysis.validate.arms import cohort_models
+from analysis.validate.dependence import within_length
+from analysis.validate.page import render
+from analysis.validate.plain import plain_validation
+from analysis.validate.validation import Judged, Validation, validate_detectors
+from detect.ground_truth.bundle import read_bundle, write_bundle
+from detect.ground_truth.ground_truth import GroundTruth
+from inject.errors import InputError
+from spikein.config.starter import write_detector
+from tests.analysis.oracles import auc
+from tests.detect.ground_truths import make_truth
+from tests.detect.wrong_detectors import SOURCE
+
+WRONG = ("turned", "length", "PICKY", "BATCH")
+
+
+@pytest.fixture(scope="module")
+def truth() -> GroundTruth:
+    return make_truth()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("wrong") / "wrong.py"
+    path.write_text(SOURCE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def judge(truth, file):
+    def run(*names: str, on: GroundTruth | None = None, **options) -> Validation:
+        given = [f"{file}:{name}" if isinstance(name, str) else name for name in names]
+        return validate_detectors(given, on or truth, source="here", **options)
+
+    return run
+
+
+def severity(one: Judged, check: str) -> str:
+    return next(finding.severity for finding in one.findings if finding.check == check)
+
+
+def wrong_checks(one: Judged) -> set[str]:
+    return {finding.check for finding in one.findings if finding.severity == "wrong"}
+
+
+def only_judged(found: Validation) -> Judged:
+    assert not found.refused, found.refused
+    (one,) = found.judged
+    return one
+
+
+def test_the_template_and_four_wrong_detectors_are_ranked_and_each_mistake_is_named(
+    truth, file, tmp_path
+):
+    template = write_detector(tmp_path / "my_detector.py")
+    given = [f"{template}:score", *(f"{file}:{name}" for name in WRONG)]
+    found = validate_detectors(given, truth, source="here")
+    assert not found.refused
+    by_name = {one.name: one for one in found.judged}
+    assert {name: wrong_checks(one) for name, one in by_name.items()} == {
+        "my_detector.score": set(),
+        "wrong.turned": {"orientation"},
+        "wrong.length": {"length"},
+        "picky": {"missing scores"},
+        "by_batch": {"batch"},
+    }
+    ranks = {line.detector: line.rank for line in found.ranking.lines}
+    assert ranks["my_detector.score"] < ranks["wrong.length"] < ranks["wrong.turned"]
+    assert set(ranks.values()) == set(range(1, len(ranks) + 1))
+    assert severity(by_name["my_detector.score"], "orientation") == "passed"
+    for line in found.ranking.lines:
+        assert line.own_rows == (line.detector == "picky")
+
+
+def test_a_sign_that_is_turned_is_told_with_what_to_do(judge):
+    one = only_judged(judge("turned"))
+    (finding,) = [finding for finding in one.findings if finding.check == "orientation"]
+    assert "members score lower" in finding.text
+    assert "Return the negative" in finding.action
+
+
+def test_missing_scores_are_told_with_both_shares_and_the_auc_at_both_extremes(judge):
+    found = judge("PICKY")
+    one = only_judged(found)
+    (finding,) = [finding for finding in one.findings if finding.check == "missing scores"]
+    assert "0% (0 of 120) of the members" in finding.found
+    assert "of 120) of the non-members have no score (not sure (" in finding.found
+    low, high = (
+        float(text.split(" ")[0]) for text in finding.meaning.split("it is ")[1].split(" and ")
+    )
+    # Missing non-members ranked lowest look like a good detector, highest like a bad one.
+    assert low > 0.8
+    assert low - high > 0.3
+    gaps = [
+        gap for gap in found.ranking.differences if gap.dataset == "all" and gap.copies == "all"
+    ]
+    assert all(gap.own_rows for gap in gaps)
+    assert all(np.isfinite(gap.estimate.low) for gap in gaps)
+
+
+def test_scores_missing_alike_on_both_sides_are_a_note(truth):
+    def every_tenth(statistics: spikein.TokenStatistics) -> float | str:
+        value = float(statistics.log_probability.mean())
+        return "the tenth" if int(abs(value) * 1e6) % 10 == 0 else value
+
+    one = only_judged(validate_detectors([every_tenth], truth, source="here"))
+    assert severity(one, "missing scores") == "note"
+
+
+def test_what_is_only_length_is_called_that(judge):
+    one = only_judged(judge("length"))
+    (finding,) = [finding for finding in one.findings if finding.check == "length"]
+    assert "+1.000" in finding.found
+    assert "is the length of the text" in finding.meaning
+
+
+def test_loss_in_other_clothes_is_recognised(judge):
+    one = only_judged(judge("loss_again"))
+    assert severity(one, "loss") == "look"
+    assert "loss in other clothes" in " ".join(finding.text for finding in one.findings)
+    assert severity(only_judged(judge("right")), "loss") == "passed"
+
+
+def test_dependence_on_other_rows_is_a_note_where_it_is_declared(judge):
+    assert severity(only_judged(judge("TRANSDUCTIVE")), "batch") == "note"
+
+
+def test_order_and_repetition(judge):
+    one = only_judged(judge("POSITION"))
+    assert {"order", "batch"} <= wrong_checks(one)
+    one = only_judged(judge("counter"))
+    assert "repetition" in wrong_checks(one)
+    assert not {"order", "batch"} & {finding.check for finding in one.findings}
+
+
+def test_what_tells_the_sides_apart_without_membership_is_found_on_base_and_twin(judge):
+    one = only_judged(judge("LEAK"))
+    assert {"chance on the base model", "chance on the clean twin"} <= wrong_checks(one)
+    assert severity(one, "labels") == "note"
+
+
+def test_constant_coarse_and_infinite_scores(judge):
+    assert "ties" in wrong_checks(only_judged(judge("constant")))
+    assert severity(only_judged(judge("coarse")), "ties") == "look"
+    one = only_judged(judge("infinite"))
+    assert "infinite scores" in wrong_checks(one)
+
+
+def test_those_that_fail_are_named_and_the_rest_goes_on(judge):
+    found = judge("fails", "right", "shape", "nothing", "neither")
+    assert [one.name for one in found.judged] == ["wrong.right"]
+    problems = {one.given.rpartition(":")[2]: one for one in found.refused}
+    assert problems["fails"].kind == "failed"
+    assert "wrong.py:" in problems["fails"].problem
+    assert "ZeroDivisionError" in problems["fails"].problem
+    assert "ndarray" in problems["shape"].problem
+    assert problems["nothing"].kind == "loading"
+    assert "takes neither" in problems["neither"].problem
+
+
+def test_what_is_too_slow_is_named_and_the_rest_goes_on(judge):
+    found = judge("slow", "endless", "right", time_limit=2.0)
+    assert [one.name for one in found.judged] == ["wrong.right"]
+    slow, endless = found.refused
+    assert (slow.kind, endless.kind) == ("too slow", "too slow")
+    assert "1,000 would take" in slow.problem
+    assert "wrong.py:" in endless.problem
+
+
+def test_a_function_is_told_apart_by_trial_where_it_does_not_say(judge):
+    assert "token statistics (found by trial)" in only_judged(judge("either")).candidate.takes
+    assert "one example's evidence (found by trial)" in only_judged(judge("whole")).candidate.takes
+    assert "token statistics (as it says)" in only_judged(judge("right")).candidate.takes
+    assert (
+        "one example's evidence (as it says)" in only_judged(judge("text_length")).candidate.takes
+    )
+
+
+def test_a_stored_detector_is_ranked_beside_itself_and_agrees_with_itself(truth):
+    found = validate_detectors(["loss"], truth, source="here")
+    mine, stored = found.ranking.line("loss (yours)"), found.ranking.line("loss")
+    assert mine.auc == stored.auc
+    gap = found.ranking.difference("loss (yours)", "loss")
+    assert gap.estimate[:3] == (0.0, 0.0, 0.0)
+
+
+def test_the_numbers_are_those_of_the_report_and_of_a_count_by_hand(truth):
+    found = validate_detectors(["min_k:k=0.2"], truth, source="here")
+    (loaded,) = (
+        one.loaded[0] for one in cohort_models(truth) if one.cohort.model == "contaminated"
+    )
+    settings = AnalysisSettings.model_validate(dict(truth.analysis))
+    for name in ("loss", "zlib", "reference"):
+        line = found.ranking.line(name)
+        scores = loaded.scores[loaded.test, loaded.index[Column(name, line.setting)]]
+        member = loaded.member[loaded.test]
+        assert line.auc.value == pytest.approx(auc(scores[member], scores[~member]))
+    first, second = found.ranking.line("loss"), found.ranking.line("min_k (yours)")
+    gap = found.ranking.difference("min_k (yours)", "loss")
+    assert gap.estimate.value == pytest.approx(second.auc.value - first.auc.value)
+    assert gap.estimate.low < gap.estimate.value < gap.estimate.high
+    plain = auc_interval(
+        loaded.scores[loaded.test, loaded.index[Column("loss", "-")]],
+        loaded.member[loaded.test],
+        groups=loaded.group[loaded.test],
+        settings=settings,
+    )
+    assert abs(plain.low - first.auc.low) < 0.03
+
+
+def test_only_the_test_split_is_reported(truth):
+    """Scores of the tune rows may be anything: no number of the report changes."""
+    tune = {row.text for row in truth.models[0].rows if row.split == "tune"}
+
+    def plain(example: spikein.ExampleEvidence) -> float:
+        return float(example.statistics["text"].log_probability.mean())
+
+    def spoiled(example: spikein.ExampleEvidence) -> float:
+        return 100.0 + len(example.text) if example.text in tune else plain(example)
+
+    one, other = (
+        validate_detectors([function], truth, source="here").ranking
+        for function in (plain, spoiled)
+    )
+    assert one.line("plain").auc == other.line("spoiled").auc
+
+
+def test_the_auc_within_length_against_a_slow_count(truth):
+    model = truth.models[0]
+    loaded = cohort_models(truth)[0].loaded
+    column = Column("loss", "-")
+    lengths = np.array([len(one) for one in model.evidence.statistics["text"]], dtype=np.float64)
+    settings = AnalysisSettings.model_validate(dict(truth.analysis))
+    found = within_length(loaded, column, [lengths], settings)
+    arm = loaded[0]
+    rows = np.flatnonzero(arm.test)
+    smaller = min(arm.member[rows].sum(), (~arm.member[rows]).sum())
+    count = min(5, smaller // 10)
+    edges = np.quantile(lengths[rows], np.arange(1, count) / count)
+    scores = arm.scores[:, arm.index[column]]
+    won, pairs_of_members = 0.0, 0
+    for stratum in range(count):
+        here = [row for row in rows if np.searchsorted(edges, lengths[row], side="left") == stratum]
+        members = [row for row in here if arm.member[row]]
+        others = [row for row in here if not arm.member[row]]
+        if not members or not others:
+            continue
+        for member in members:
+            placed = [
+                (scores[member] > scores[one]) + 0.5 * (scores[member] == scores[one])
+                for one in others
+            ]
+            won += float(np.mean(placed))
+            pairs_of_members += 1
+    assert found.within.value == pytest.approx(won / pairs_of_members)
+    assert found.within.low < found.within.value < found.within.high
+
+
+def test_length_that_explains_what_is_found_is_told():
+    """Members are made longer, and the detector sees nothing but length with some noise."""
+    truth = make_truth(100)
+    model = truth.models[0]
+    order = {row.example_id: at for at, row in enumerate(model.rows)}
+    lengths = np.array([len(one) for one in model.evidence.statistics["text"]])
+    by_length = np.argsort(np.argsort(lengths))
+    random = np.random.Generator(np.random.Philox(key=3))
+    likely = random.random(len(lengths)) < by_length / len(lengths)
+    rows = tuple(
+        replace(row, side="member" if likely[at] else "nonmember", group=f"g{at}")
+        for at, row in enumerate(model.rows)
+    )
+    models = tuple(replace(one, rows=rows) for one in truth.models)
+    noise = random.normal(size=len(lengths))
+
+    def noisy_length(example: spikein.ExampleEvidence) -> float:
+        from inject.examples.example import example_id
+
+        at = order[example_id(example.text)]
+        return float(lengths[at] + 6.0 * noise[at])
+
+    found = validate_detectors([noisy_length], replace(truth, models=models), source="here")
+    one = only_judged(found)
+    assert severity(one, "length") == "look"
+    assert {"chance on the base model", "chance on the clean twin"} <= wrong_checks(one)
+
+
+def test_arms_are_chosen_on_the_stored_detectors_or_by_name(judge):
+    truth = make_truth(60, arms=(1, 8))
+    found = judge("right", on=truth)
+    assert found.arms == ("copies fixed=1", "copies fixed=8")
+    assert found.arm == "copies fixed=8"
+    one = only_judged(found)
+    assert [name for name, _ in one.arms] == list(found.arms)
+    assert judge("right", on=truth, arm="copies fixed=1").arm == "copies fixed=1"
+    with pytest.raises(InputError, match="Did you mean 'copies fixed=8'"):
+        judge("right", on=truth, arm="copies fixed=88")
+
+
+def test_a_bundle_gives_what_the_run_gives(judge, truth, tmp_path):
+    write_bundle(tmp_path / "one.bundle", truth)
+    first = plain_validation(judge("right", "BATCH"))
+    second = plain_validation(judge("right", "BATCH", on=read_bundle(tmp_path / "one.bundle")))
+    for one in (first, second):
+        for entry in one["detectors"]:
+            del entry["seconds_per_thousand_rows"]
+        del one["content"]
+    assert first == second
+
+
+def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_path):
+    truth = make_truth(40, datasets=("news", "secret"), protected="secret")
+    write_bundle(tmp_path / "one.bundle", truth)
+    found = judge("right", "text_length", "ids", on=read_bundle(tmp_path / "one.bundle"))
+    assert not found.refused
+    right, text, ids = found.judged
+    assert severity(right, "missing scores") == "passed"
+    for one in (text, ids):
+        (finding,) = [one for one in one.findings if one.check == "missing scores"]
+        assert finding.severity == "note"
+        assert "50% (40 of 80) of the members and 50% (40 of 80)" in finding.found
+        assert "protected" in finding.found
+
+
+def test_few_rows_are_said_to_be_few(judge):
+    one = only_judged(judge("right", on=make_truth(12)))
+    assert severity(one, "rows") == "note"
+    assert severity(one, "orientation") in ("note", "passed")
+
+
+def test_a_detector_without_its_needs_is_named(truth):
+    bare = tuple(
+        replace(one, evidence=replace(one.evidence, frequency=None)) for one in truth.models
+    )
+    found = validate_detectors(["dc_pdd"], replace(truth, models=bare), source="here")
+    (one,) = found.refused
+    assert one.kind == "needs"
+    assert "token frequencies" in one.problem
+
+
+def test_everything_is_plain_json_and_nothing_is_nan(judge):
+    found = judge("right", "constant", "fails")
+    text = json.dumps(plain_validation(found), allow_nan=False)
+    assert json.loads(text)["ranking"]
+
+
+def test_the_page_escapes_every_text_and_loads_nothing(truth):
+    def evil(statistics: spikein.TokenStatistics) -> float | str:
+        return "<script>alert(1)</script>" if len(statistics) % 3 == 0 else float(len(statistics))
+
+    evil.__name__ = "evil"
+    detector = spikein.Detector(
+        name="evil",
+        summary="<b>",
+        needs=(spikein.View("text"),),
+        score=spikein.one_score(lambda example: evil(example.statistics["text"])),
+    )
+    found = validate_detectors(
+        [detector, "<i>.py:x"], replace(truth, name="<u>name</u>"), source="<s>"
+    )
+    page = render(found)
+    for tag in ("<script", "<b>", "<i>.py", "<u>", "<s>"):
+        assert tag not in page.replace("<b style", ""), tag
+    assert "&lt;script&gt;" in page
+    assert "default-src 'none'" in page
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
+    assert "<svg" in page

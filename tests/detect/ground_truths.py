@@ -1,0 +1,152 @@
+"""A made-up ground truth: texts whose tokens a model finds likelier the more copies it saw."""
+
+import numpy as np
+import pyarrow as pa
+
+from detect.detector_settings import parse_detectors, with_grids
+from detect.evidence import Evidence, ShadowModel
+from detect.ground_truth.ground_truth import GroundTruth, Provenance, ScoredModel, group_name
+from detect.guarded_call import read_only
+from detect.scoring import score_rows
+from detect.token_statistics import TokenStatistics, unscored
+from inject.examples.example import Example, example_id
+from inject.stream.exposures import SCHEMA as EXPOSURES
+from tests.detect.evidence_samples import small_frequency, statistics_of
+
+STORED = ("loss", "zlib", "min_k:k=0.2", "min_k_plus_plus", "reference", "dc_pdd")
+MEMORY = 0.35
+"""How much the log-probability of a token rises with the logarithm of the copies."""
+
+
+def make_examples(
+    count: int, *, datasets: tuple[str, ...] = ("news",), protected: str = "", empty: bool = False
+) -> tuple[Example, ...]:
+    """`count` members and as many non-members of each dataset, a quarter of them for tuning."""
+    random = np.random.Generator(np.random.Philox(key=7))
+    rows = []
+    for dataset in datasets:
+        for number in range(2 * count):
+            words = " ".join(f"word{one}" for one in random.integers(0, 500, 12 + number % 30))
+            text = f"{dataset} <b>{number}</b>: {words}."
+            if empty and number == 0 and dataset == datasets[0]:
+                text = ""
+            rows.append(
+                Example(
+                    example_id=example_id(text),
+                    dataset=dataset,
+                    source_id=str(number),
+                    group=f"g{number // 2}",
+                    text=text,
+                    fields={"body": text},
+                    protected=dataset == protected,
+                    side="member" if number < count else "nonmember",
+                    split="tune" if number % 8 < 2 else "test",
+                )
+            )
+    return tuple(rows)
+
+
+def make_statistics(
+    rows: tuple[Example, ...], copies: dict[str, int], *, key: int
+) -> tuple[TokenStatistics, ...]:
+    """Token statistics; one token a word, and what is memorised is likelier."""
+    random = np.random.Generator(np.random.Philox(key=key))
+    found = []
+    for row in rows:
+        count = len(row.text.split())
+        if not count:
+            found.append(unscored("empty text"))
+            continue
+        known = MEMORY * np.log1p(copies.get(row.example_id, 0))
+        entropy = random.gamma(2.0, 1.5, count)
+        surprise = random.gamma(1.0, 2.0, count) * np.exp(-known)
+        found.append(
+            statistics_of(
+                -surprise - 0.01,
+                entropy=entropy,
+                deviation=random.gamma(2.0, 1.0, count) + 0.1,
+                ids=random.integers(0, 50, count),
+            )
+        )
+    return tuple(found)
+
+
+def make_model(
+    rows: tuple[Example, ...],
+    *,
+    model: str = "contaminated",
+    axes: dict[str, str] | None = None,
+    dose: int = 4,
+    seed: int = 0,
+    key: int = 1,
+    stored: tuple[str, ...] = STORED,
+) -> ScoredModel:
+    """One model with the scores of real detectors; base and twin saw nothing."""
+    contaminated = model == "contaminated"
+    members = [row for row in rows if row.side == "member"]
+    copies = {row.example_id: dose * (1 + at % 2) for at, row in enumerate(members)}
+    seen = copies if contaminated else {}
+    text = make_statistics(rows, seen, key=key)
+    evidence = Evidence(
+        texts=[row.text for row in rows],
+        statistics={"text": text, "lowercase": make_statistics(rows, seen, key=key + 100)},
+        reference=make_statistics(rows, {}, key=key + 200),
+        frequency=small_frequency(),
+        members=[row.side == "member" for row in rows],
+        groups=[group_name(row) for row in rows],
+        shadows=[
+            ShadowModel(
+                statistics=make_statistics(rows, {}, key=key + 300 + number),
+                inside=[at % 2 == number for at in range(len(rows))],
+            )
+            for number in range(2)
+        ]
+        if contaminated
+        else None,
+    )
+    asked = parse_detectors(list(stored))
+    table = score_rows([row.example_id for row in rows], evidence, with_grids(asked)).table
+    scores = table.select(["example_id", "detector", "setting", "score", "reason"])
+    for name in ("example_id", "detector", "setting"):
+        at = scores.column_names.index(name)
+        scores = scores.set_column(at, name, scores[name].dictionary_encode())
+    exposures = pa.Table.from_pylist(
+        [
+            {"example_id": name, "copy": copy, "status": "whole", "variant": "whole", "step": copy}
+            for name, count in seen.items()
+            for copy in range(count)
+        ],
+        schema=EXPOSURES,
+    )
+    return ScoredModel(
+        axes=axes or {},
+        seed=seed,
+        model=model,
+        rows=rows,
+        evidence=read_only(evidence),
+        withheld=np.zeros(len(rows), dtype=np.bool_),
+        characters=np.array([len(row.text) for row in rows], dtype=np.int64),
+        scores=scores,
+        defaults={one.name: one.text for one in reversed(asked)},
+        copies=seen if contaminated else None,
+        exposures=exposures if contaminated else None,
+    )
+
+
+def make_truth(count: int = 120, *, arms: tuple[int, ...] = (4,), **examples) -> GroundTruth:
+    """A ground truth with an arm for each dose, a base model and a clean twin."""
+    rows = make_examples(count, **examples)
+    models = [
+        make_model(rows, axes={"copies": f"fixed={dose}"}, dose=dose, key=10 + at)
+        for at, dose in enumerate(arms)
+    ]
+    models += [make_model(rows, model="base", key=20), make_model(rows, model="twin", key=30)]
+    return GroundTruth(
+        name="made up",
+        models=tuple(models),
+        analysis={"replicates": 200, "min_members": 5},
+        experiment="name: made-up\n",
+        provenance=Provenance(
+            version="0.0.0", run="r", finished="2026-01-01T00:00:00Z", code="c", artifacts=("a/b",)
+        ),
+    )

@@ -1,0 +1,140 @@
+"""Neighbours against a slow re-implementation, and what they must not depend on."""
+
+import numpy as np
+import pytest
+import torch
+
+from detect.neighbours.masked_model import (
+    DROPOUT,
+    EMPTY_TEXT,
+    PER_PLACE,
+    find_neighbours,
+    load_masked_model,
+    make_masked_model,
+)
+from detect.neighbours.neighbours import (
+    NeighbourMeans,
+    Neighbours,
+    read_means,
+    read_neighbours,
+    write_means,
+    write_neighbours,
+)
+from inject.errors import InputError
+from inject.keyed import item_key
+from tests.conftest import make_texts
+from tests.detect.masked_models import tiny_masked_parts
+
+TEXT = "The river town was a winter garden."
+
+
+@pytest.fixture(scope="module")
+def masked():
+    model, tokenizer = tiny_masked_parts()
+    return make_masked_model(model, tokenizer, name="tiny")
+
+
+def naive(masked, text, count):
+    """One place after the other, probabilities in float64, p(w) / (1 − p(token))."""
+    model, tokenizer = masked.model, masked.tokenizer
+    encoded = tokenizer(text, return_offsets_mapping=True)
+    ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
+    places = [at for at, (start, stop) in enumerate(offsets) if stop > start]
+    random = np.random.Generator(np.random.Philox(key=item_key(text)))
+    size = model.config.hidden_size
+    kept = random.random((len(places), size)) >= DROPOUT
+    found = []
+    for row, at in enumerate(places):
+        with torch.inference_mode():
+            given = model.get_input_embeddings()(torch.tensor([ids])).clone()
+            given[0, at] *= torch.from_numpy(kept[row]) / (1 - DROPOUT)
+            p = torch.softmax(model(inputs_embeds=given).logits[0, at].double(), -1).tolist()
+        weights = {
+            token: p[token] / (1 - p[ids[at]])
+            for token in range(len(p))
+            if token != ids[at] and token not in tokenizer.all_special_ids
+        }
+        best = sorted(weights, key=lambda token: -weights[token])[:PER_PLACE]
+        found += [(weights[token], at, token) for token in best]
+    texts = []
+    for _, at, token in sorted(found, reverse=True):
+        word = tokenizer.decode([token]).replace("##", "").strip()
+        changed = text[: offsets[at][0]] + word + text[offsets[at][1] :]
+        if word and changed != text and changed not in texts:
+            texts.append(changed)
+    return texts[:count]
+
+
+def test_neighbours_are_the_proposals_of_the_largest_weight(masked):
+    (found,) = find_neighbours(masked, [TEXT], count=25)
+    assert list(found.texts) == naive(masked, TEXT, 25)
+    assert len(found.texts) == 25
+
+
+def test_a_neighbour_differs_in_one_token_and_the_rest_is_untouched(masked):
+    text = "The  river\ttown was A winter garden !"
+    (found,) = find_neighbours(masked, [text])
+    for other in found.texts:
+        words, changed = text.split(), other.split()
+        assert len(words) == len(changed)
+        assert sum(a != b for a, b in zip(words, changed, strict=True)) == 1
+        assert other.count("\t") == 1
+
+
+def test_neighbours_depend_on_the_text_alone(masked):
+    texts = [TEXT, *make_texts(3, words=6)]
+    together = find_neighbours(masked, texts)
+    assert find_neighbours(masked, texts[::-1])[::-1] == together
+    assert find_neighbours(masked, texts, batch_tokens=1) == together
+    state = torch.random.get_rng_state()
+    find_neighbours(masked, texts[:1])
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_text_without_words_has_a_reason(masked, text):
+    assert find_neighbours(masked, [text]) == [Neighbours(reason=EMPTY_TEXT)]
+
+
+def test_words_that_the_masked_model_does_not_know_are_exchanged_too(masked):
+    (found,) = find_neighbours(masked, ["世界 the Привет"])
+    assert any("世界" not in text for text in found.texts)
+    assert all(len(text.split()) == 3 for text in found.texts)
+
+
+def test_one_word_and_equal_words_have_neighbours(masked):
+    one, equal = find_neighbours(masked, ["river", "the the the"])
+    assert len(one.texts) == PER_PLACE
+    assert len(set(equal.texts)) == len(equal.texts)
+    assert all(len(text.split()) == 3 for text in equal.texts)
+
+
+def test_of_a_text_longer_than_the_context_the_beginning_is_exchanged(masked):
+    text = make_texts(1, words=90)[0]
+    (found,) = find_neighbours(masked, [text])
+    assert len(found.texts) == 25
+    assert all(other.split()[-20:] == text.split()[-20:] for other in found.texts)
+
+
+def test_it_is_loaded_from_a_folder(tmp_path, masked):
+    masked.model.save_pretrained(tmp_path)
+    masked.tokenizer.save_pretrained(tmp_path)
+    loaded = load_masked_model(str(tmp_path), device="cpu")
+    assert find_neighbours(loaded, [TEXT]) == find_neighbours(masked, [TEXT])
+    assert loaded.context == masked.context
+
+
+def test_what_is_no_masked_model_is_refused(tmp_path, tiny_model_path):
+    with pytest.raises(InputError, match="not loadable as a masked language model"):
+        load_masked_model(str(tiny_model_path), device="cpu")
+    with pytest.raises(InputError):
+        load_masked_model(str(tmp_path / "absent"), device="cpu")
+
+
+def test_both_files_are_read_as_they_were_written(tmp_path):
+    texts = [Neighbours(texts=("a", "b")), Neighbours(reason="why")]
+    write_neighbours(tmp_path, ["x", "y"], texts)
+    assert read_neighbours(tmp_path) == {"x": texts[0], "y": texts[1]}
+    means = [NeighbourMeans(means=(-1.0, -2.0)), NeighbourMeans(reason="why")]
+    write_means(tmp_path, ["x", "y"], means)
+    assert read_means(tmp_path) == {"x": means[0], "y": means[1]}

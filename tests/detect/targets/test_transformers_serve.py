@@ -1,0 +1,128 @@
+"""Detectors by text on a real server, `transformers serve`, with a tiny model of our own."""
+
+import json
+import re
+from contextlib import closing
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from detect.targets.local import LocalTextModel
+from detect.targets.server import ServerTextModel
+from detect.targets.text_model import Sampling
+from inject.errors import InputError
+from inject.server.address import Patience, Server
+from spikein.cli.main import app
+from tests.conftest import make_texts
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+GREEDY = Sampling(max_tokens=12)
+QUICK = Patience(tries=2, first_wait=0.05)
+
+
+def served_model(served, model, cache=None, **more):
+    server = Server(base_url=served.url, model=str(model), patience=QUICK, **more)
+    jitter = np.random.Generator(np.random.Philox(key=0))
+    return closing(ServerTextModel(server, cache=cache, jitter=jitter))
+
+
+def test_a_served_model_continues_as_it_does_on_this_machine(served, tmp_path):
+    from detect.engine.target import load_target
+
+    prompts = [text[:60] for text in make_texts(3)]
+    local = LocalTextModel(load_target(str(served.bare), device="cpu"))
+    expected = local.complete(prompts, GREEDY)
+    with served_model(served, served.bare, tmp_path / "r") as one:
+        found = one.complete(prompts, GREEDY)
+        assert [row[0].text for row in found] == [row[0].text for row in expected]
+        assert [row[0].tokens_in for row in found] == [row[0].tokens_in for row in expected]
+        assert all(0 < row[0].tokens_out <= 12 for row in found)
+        assert one.notes()[0].startswith("the server answered 3 requests")
+    with served_model(served, served.bare, tmp_path / "r") as again:
+        assert again.complete(prompts, GREEDY) == found
+        assert again.cost == (0, 3, 0, 0, 0)
+
+
+def test_chat_goes_through_the_template(served):
+    from detect.engine.target import load_target
+
+    local = LocalTextModel(load_target(str(served.model), device="cpu"))
+    [[expected]] = local.answer(["the river of the town"], GREEDY)
+    with served_model(served, served.model, api="chat") as one:
+        [[found]] = one.answer(["the river of the town"], GREEDY)
+    assert found.text == expected.text
+
+
+def test_chat_without_a_template_says_what_to_do(served):
+    with (
+        served_model(served, served.bare, api="chat") as one,
+        pytest.raises(InputError, match="without a chat template is asked by completions"),
+    ):
+        one.answer(["the river"], GREEDY)
+
+
+@pytest.mark.parametrize("api", ["completions", "chat"])
+def test_it_gives_no_probabilities(served, api):
+    with served_model(served, served.model, api=api) as one:
+        assert not one.gives_log_probabilities()
+
+
+def test_samples_differ_and_are_kept(served, tmp_path):
+    sampling = Sampling(max_tokens=8, temperature=1.0, samples=4, seed=3)
+    with served_model(served, served.model, tmp_path / "r", concurrency=1) as one:
+        [found] = one.complete(["the river"], sampling)
+        assert len({completion.text for completion in found}) > 1
+        assert one.complete(["the river"], sampling) == [found]
+        assert one.cost.asked == 4
+        assert not any("alike" in note for note in one.notes())
+
+
+def test_a_server_that_does_not_sample_is_found_out(served):
+    sampling = Sampling(max_tokens=8, temperature=1.0, samples=4)
+    with served_model(served, served.bare) as one:
+        one.complete(["the river", "the town"], sampling)
+        assert "all samples were alike for each of 2 prompts" in one.notes()[0]
+
+
+def test_top_k_is_not_taken_and_left_out_aloud(served):
+    with served_model(served, served.model) as one:
+        one.complete(["the river"], Sampling(max_tokens=3, temperature=1.0, top_k=5))
+        assert "does not take top_k = 5; its texts were sampled without" in one.notes()[0]
+
+
+def test_detect_asks_it_and_a_rerun_asks_nothing(served, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(
+        "".join(
+            json.dumps(
+                {"text": text, "label": row % 2, "paraphrases": [f"{text} {n}" for n in range(3)]}
+            )
+            + "\n"
+            for row, text in enumerate(make_texts(4, words=24))
+        )
+    )
+    command = [
+        "detect", "--server", served.url, "--model", str(served.bare), "--examples", str(rows),
+        "--detectors", "prefix,samia:samples=2:top_k=50,de_cop", "--out", str(tmp_path / "s.csv"),
+        "--cache", str(tmp_path),
+    ]  # fmt: skip
+    found = []
+    for _ in range(2):
+        result = CliRunner().invoke(app, command, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        found.append((tmp_path / "s.csv").read_text())
+        asked, before = re.findall(
+            r"answered ([\d,]+) requests: .*; ([\d,]+) were answered before", result.output
+        )[0]
+    assert found[0] == found[1]
+    assert (asked, before) == ("0", "108")  # 4 + 4 · 2 + 4 · 24
+
+
+def test_a_likelihood_detector_is_refused(served, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "the river"}\n')
+    command = ["detect", "--server", served.url, "--model", "m", "--examples", str(rows)]
+    result = CliRunner().invoke(app, [*command, "--detectors", "loss", "--cache", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "loss reads token log-probabilities" in result.output

@@ -1,0 +1,202 @@
+"""`spikein bundle` and `spikein validate` on a run that was trained, from one end to the other."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import spikein
+from inject.errors import InputError
+from spikein.cli.main import app
+from spikein.runs.ground_truth import run_ground_truth
+from tests.conftest import REPOSITORY
+from tests.detect.wrong_detectors import SOURCE
+from tests.spikein.tiny import run, write_tiny
+
+WRONG = ("turned", "length", "PICKY", "BATCH")
+
+
+def invoke(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory) -> Path:
+    """A run with two arms, a base model, clean twins and shadow models."""
+    folder = tmp_path_factory.mktemp("truth")
+    write_tiny(folder)
+    return run(
+        folder,
+        "twins={clean: true, shadows: 2}",
+        "copies={fixed: 2}",
+        "sweep={train.lr: [1.0e-3, 2.0e-2]}",
+        "detect.detectors=[loss, zlib, reference, 'min_k:k=0.2', dc_pdd, blind, lira]",
+        "analysis.task_accuracy=false",
+    ).folder
+
+
+@pytest.fixture(scope="session")
+def small_bundle(small_run, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("bundle") / "tiny.bundle"
+    done = invoke("bundle", small_run, "--out", path)
+    assert done.exit_code == 0, done.output
+    assert "Content: " in done.output
+    return path
+
+
+@pytest.fixture
+def wrong(tmp_path) -> Path:
+    path = tmp_path / "wrong.py"
+    path.write_text(SOURCE)
+    return path
+
+
+@pytest.mark.slow
+def test_a_bundle_holds_what_the_run_holds(small_run, small_bundle):
+    run_truth, truth = run_ground_truth(small_run), spikein.load_bundle(small_bundle)
+    stored = spikein.load_run(small_run)
+    assert [(one.model, dict(one.axes)) for one in truth.models] == [
+        (one.model, dict(one.axes)) for one in run_truth.models
+    ]
+    assert {one.model for one in truth.models} == {"contaminated", "base", "twin"}
+    arm = truth.models[0]
+    assert set(arm.evidence.statistics) == {"text"}
+    assert len(arm.evidence.shadows) == 2
+    assert arm.evidence.reference is not None
+    assert arm.evidence.frequency.total > 0
+    assert sum(len(one.exposures) for one in truth.models if one.exposures is not None) == len(
+        stored.exposures
+    )
+    scores = stored.scores.to_pandas()
+    mine = scores[(scores.detector == "loss") & (scores["train.lr"] == arm.axes["train.lr"])]
+    mine = mine[(mine.model == "contaminated") & (mine.selection == "default")]
+    table = arm.scores.to_pandas()
+    assert mine.score.tolist() == table[table.detector == "loss"].score.tolist()
+
+
+@pytest.mark.slow
+def test_stored_statistics_give_the_stored_scores(small_bundle):
+    """A built-in detector, run anew on the bundle, is where it stands in the report."""
+    for name in ("loss", "zlib", "reference", "dc_pdd", "lira"):
+        found = spikein.validate(name, small_bundle)
+        mine, stored = found.ranking.line(f"{name} (yours)"), found.ranking.line(name)
+        assert mine.auc == stored.auc, name
+
+
+@pytest.mark.slow
+def test_from_a_bundle_without_model_network_or_torch_in_seconds(small_bundle, wrong, tmp_path):
+    code = f"""
+import json, socket, sys, time
+
+def refuse(*_, **__):
+    raise AssertionError("the network was asked")
+
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+from spikein.cli.main import app
+
+arguments = {["validate", *(f"{wrong}:{name}" for name in ("right", *WRONG)), str(small_bundle)]}
+app([*arguments, "--out", "page.html", "--json"], standalone_mode=False)
+assert "torch" not in sys.modules and "transformers" not in sys.modules
+print(json.dumps({{"cpu": time.process_time()}}), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [one["detector"] for one in found["detectors"]] == [
+        "wrong.right",
+        "wrong.turned",
+        "wrong.length",
+        "picky",
+        "by_batch",
+    ]
+    assert json.loads(done.stderr.splitlines()[-1])["cpu"] < 10
+    assert "<svg" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.slow
+def test_the_template_and_four_wrong_detectors_on_a_run(
+    small_run, small_bundle, wrong, monkeypatch
+):
+    monkeypatch.chdir(wrong.parent)
+    assert invoke("init", "--detector", "mine.py").exit_code == 0
+    given = ["mine.py:score", *(f"wrong.py:{name}" for name in WRONG)]
+    on_run = invoke("validate", *given, small_run, "--json")
+    on_bundle = invoke("validate", *given, small_bundle, "--json")
+    assert on_run.exit_code == on_bundle.exit_code == 0, on_run.output
+    first, second = json.loads(on_run.output), json.loads(on_bundle.output)
+    assert first["ranking"] == second["ranking"]
+    assert first["differences"] == second["differences"]
+    said = {
+        one["detector"]: {
+            finding["check"] for finding in one["findings"] if finding["severity"] == "wrong"
+        }
+        for one in first["detectors"]
+    }
+    assert "orientation" not in said["mine.score"]
+    assert "length" in said["wrong.length"]
+    assert "missing scores" in said["picky"]
+    assert "batch" in said["by_batch"]
+    # `blind` looks at no model, and is scored beside the base model alone.
+    assert len(first["ranking"]) == 6 + len(given)
+
+
+@pytest.mark.slow
+def test_one_arm_can_be_packed_and_a_failure_ends_with_two(small_run, wrong, tmp_path):
+    path = tmp_path / "one.bundle"
+    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.02")
+    assert done.exit_code == 0, done.output
+    truth = spikein.load_bundle(path)
+    assert [one.model for one in truth.models].count("contaminated") == 1
+    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.2")
+    assert done.exit_code == 2
+    assert "Did you mean" in done.output
+    done = invoke("validate", f"{wrong}:fails", f"{wrong}:right", path)
+    assert done.exit_code == 2
+    assert "ZeroDivisionError" in done.output
+    assert "wrong.right: " in done.output
+
+
+@pytest.mark.slow
+def test_a_file_that_is_no_bundle_is_never_replaced(small_run, tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("mine")
+    done = invoke("bundle", small_run, "--out", path)
+    assert done.exit_code == 2
+    assert "is no bundle, so it is not replaced" in done.output
+    assert path.read_text() == "mine"
+
+
+def test_a_damaged_bundle_and_an_absent_run_are_named(tmp_path):
+    path = tmp_path / "one.bundle"
+    path.write_bytes(b"PK\x03\x04 damaged")
+    done = invoke("validate", "loss", path)
+    assert done.exit_code == 2
+    assert "is no bundle, or a damaged one" in done.output
+    done = invoke("validate", "loss", "nothing", "--runs", tmp_path)
+    assert "no run is called 'nothing'" in done.output
+    with pytest.raises(InputError, match="no run is called"):
+        spikein.bundle("nothing", tmp_path / "x.bundle", runs=tmp_path)
+
+
+def test_a_detector_to_start_from_is_never_written_over(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert invoke("init", "--detector", "mine.py").exit_code == 0
+    text = (tmp_path / "mine.py").read_text()
+    assert "spikein validate mine.py:score" in text
+    (tmp_path / "mine.py").write_text("mine")
+    done = invoke("init", "--detector", "mine.py")
+    assert done.exit_code == 2
+    assert (tmp_path / "mine.py").read_text() == "mine"
+    assert invoke("init", "--detector", "mine.txt").exit_code == 2
+    assert invoke("init", "name", "--detector", "other.py").exit_code == 2

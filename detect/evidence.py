@@ -98,14 +98,14 @@ class Evidence:
     """Of the text under the target tuned on held-out rows."""
     continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
     """What the target wrote after the beginnings of the texts, by what it was asked."""
+    guesses: Mapping[GuessRequest, Sequence[GuessedText]] = field(default_factory=dict)
+    """What the target answered for masked parts of the texts, by what it was asked."""
     choices: ChoiceEvidence | None = None
     """Answers to multiple-choice questions."""
     gradients: Sequence[GradientNorms] | None = None
     """Of the loss of each text under the target."""
     neighbours: Sequence[NeighbourMeans] | None = None
     """Of each text: how likely the target finds texts with one token exchanged."""
-    guesses: Mapping[GuessRequest, Sequence[GuessedText]] = field(default_factory=dict)
-    """What the target answered for masked parts of the texts, by what it was asked."""
 
     def of_held_out(self) -> "Evidence":
         """Return the evidence on the held-out rows, for detectors of token tables to score them.

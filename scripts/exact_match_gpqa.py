@@ -8,8 +8,7 @@ reference that says which words surprise, and its own rate is near zero for that
 
 GPQA's rows stay in memory: no word of them is printed or written. Takes some five minutes on a CPU:
 
-    python -m scripts.exact_match_gpqa \\
-        DATA/bench/gpqa/dataset.zip DATA/background/wiki_en_pile.jsonl.gz
+    python -m scripts.exact_match_gpqa GPQA.zip BACKGROUND.jsonl.gz
 """
 
 import argparse

@@ -22,6 +22,7 @@ from detect.access import Access
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
 from detect.generation.guesses import GuessedText, GuessRequest
+from detect.generation.masked_parts import EMPTY_TEXT
 from detect.needs import Guesses, Need
 from inject.settings import PositiveInt, Settings
 
@@ -69,6 +70,8 @@ def _needs(parameters: InfoProbeParameters) -> tuple[Need, ...]:
 
 def probe_score(guessed: GuessedText, parameters: InfoProbeParameters) -> Score:
     """Return one text's score; where no word was asked for, none was put back."""
+    if guessed.reason == EMPTY_TEXT:
+        return Score(math.nan, EMPTY_TEXT)
     found = guessed.exact(parameters.prompt)
     if parameters.measure == "decision":
         return Score(float(sum(found) >= DECISION))
@@ -83,10 +86,7 @@ def _score(evidence: Evidence, settings: Sequence[InfoProbeParameters]) -> list[
     columns = []
     for one in settings:
         rows = evidence.guesses[request_of(one)]
-        scores = [
-            probe_score(row, one) if text.strip() else Score(math.nan, "empty text")
-            for text, row in zip(evidence.texts, rows, strict=True)
-        ]
+        scores = [probe_score(row, one) for row in rows]
         columns.append(Column(scores, (guesses_note(rows, one.prompt),)))
     return columns
 

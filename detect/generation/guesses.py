@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from detect.generation.guess_prompts import Prompt, listed, prompt_text, read_answer, same
 from detect.generation.masked_parts import (
+    EMPTY_TEXT,
     NO_NAME,
     NO_OPTIONS,
     NO_SURPRISE,
@@ -129,7 +130,7 @@ class TextToMask:
 def mask_text(one: TextToMask, request: GuessRequest) -> MaskedText:
     """Return the parts of a text that a request masks."""
     if not one.text.strip():
-        return MaskedText((), "empty text")
+        return MaskedText((), EMPTY_TEXT)
     if request.method == "option":
         option = wrong_option(one.text, one.fields)
         return MaskedText((option,)) if option else MaskedText((), NO_OPTIONS)

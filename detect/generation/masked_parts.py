@@ -20,6 +20,7 @@ from inject.keyed import item_key
 
 MASK = "[MASK]"
 Method = Literal["prob", "rank", "person", "question", "option"]
+EMPTY_TEXT = "empty text"
 NO_SURPRISE = "no word surprises the reference model enough"
 NO_NAME = "no name stands in it"
 NO_WORD = "no informative word stands in it"

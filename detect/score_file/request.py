@@ -36,12 +36,12 @@ class ScoringOptions:
     generate: bool = False
     """Let the model write, for the detectors of `all` that read what a model writes: dear, as a
     token is written at a time. A detector that is named needs no leave."""
-    neighbours: str | None = None
-    """A masked language model, a folder or a hub id, for `neighbour`."""
     word_reference: str | None = None
     """A model that says which words surprise, for `info_probe`; None: the reference."""
     knowledge_filter: str | None = None
     """A model whose guesses `info_probe:filtered=true` leaves out."""
+    neighbours: str | None = None
+    """A masked language model, a folder or a hub id, for `neighbour`."""
     cache: Path | None = None
     """Folder for counted frequencies and a server's replies; by default the user's cache folder."""
     server: Server | None = None

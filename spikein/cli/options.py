@@ -78,3 +78,30 @@ RunStore = Annotated[
 
 STORE = Path("store")
 RUNS = Path("runs")
+
+WordReference = Annotated[
+    str | None,
+    typer.Option(
+        "--word-reference",
+        metavar="PATH",
+        help="A masked or causal model that says which words surprise, for the detector "
+        "`info_probe`; by default that of [cyan]--reference[/].",
+        show_default=False,
+    ),
+]
+KnowledgeFilter = Annotated[
+    str | None,
+    typer.Option(
+        "--knowledge-filter",
+        metavar="PATH",
+        help="A model whose guesses `info_probe:filtered=true` leaves out.",
+        show_default=False,
+    ),
+]
+Generate = Annotated[
+    bool,
+    typer.Option(
+        "--generate",
+        help="Let the model write, for the detectors of [cyan]all[/] that read what it writes.",
+    ),
+]

@@ -45,10 +45,10 @@ def test_evidence_meets_what_it_holds():
         prefixed={Prefixed().name: shots},
         tuned=rows,
         continuations={Continuations().request: []},
+        guesses={Guesses().request: []},
         choices=choices,
         gradients=[],
         neighbours=[],
-        guesses={Guesses().request: []},
     )
     assert {type(need) for need in found} == set(NEEDS) - {View, InverseTemperature}
 

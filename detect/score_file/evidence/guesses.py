@@ -41,11 +41,11 @@ class _Guesses(Provider[Guesses]):
     def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         return lets_models_write(request)
 
-    def meets(self, need: Guesses, request: ScoringRequest, rows: LabelledRows) -> bool:
+    def meets(self, need: Guesses, request: ScoringRequest, rows: LabelledRows) -> object:
         return (
             lets_models_write(request)
-            and not (need.request.asks_reference and _word_reference(request) is None)
-            and not (need.request.filtered and request.knowledge_filter is None)
+            and (not need.request.asks_reference or _word_reference(request) is not None)
+            and (not need.request.filtered or request.knowledge_filter is not None)
         )
 
     def optional(self, request: ScoringRequest) -> str | None:

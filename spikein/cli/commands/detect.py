@@ -9,6 +9,7 @@ from inject.errors import InputError
 from spikein.cli import completion
 from spikein.cli.detect_options import Api, DeviceMap, Dtype, LongText, ScoreFirst, StartToken
 from spikein.cli.detect_table import print_json, print_result
+from spikein.cli.options import Generate, KnowledgeFilter, WordReference
 from spikein.cli.output import tell, warn, with_noun
 from spikein.cli.task_progress import task_progress
 
@@ -95,32 +96,9 @@ def detect(
             autocompletion=completion.detectors,
         ),
     ] = "all",
-    word_reference: Annotated[
-        str | None,
-        typer.Option(
-            "--word-reference",
-            metavar="PATH",
-            help="A masked or causal model that says which words surprise, for the detector "
-            "`info_probe`; by default that of [cyan]--reference[/].",
-            show_default=False,
-        ),
-    ] = None,
-    knowledge_filter: Annotated[
-        str | None,
-        typer.Option(
-            "--knowledge-filter",
-            metavar="PATH",
-            help="A model whose guesses `info_probe:filtered=true` leaves out.",
-            show_default=False,
-        ),
-    ] = None,
-    generate: Annotated[
-        bool,
-        typer.Option(
-            "--generate",
-            help="Let the model write, for the detectors of [cyan]all[/] that read what it writes.",
-        ),
-    ] = False,
+    word_reference: WordReference = None,
+    knowledge_filter: KnowledgeFilter = None,
+    generate: Generate = False,
     long: Annotated[
         LongText,
         typer.Option("--long", help="What to do with a text longer than the model's context."),
@@ -320,14 +298,14 @@ def detect(
         benchmark=benchmark,
         compat=compat,
         generate=generate,
+        word_reference=word_reference,
+        knowledge_filter=knowledge_filter,
         policy=ScoringPolicy(
             bos=bos.value,
             long=long.value,
             score_first=score_first.value,
             inverse_temperatures=tuple(inverse_temperature or ()),
         ),
-        word_reference=word_reference,
-        knowledge_filter=knowledge_filter,
         device=device,
         dtype=dtype.value,
         device_map=device_map.value,

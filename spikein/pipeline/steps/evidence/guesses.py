@@ -13,24 +13,24 @@ from spikein.pipeline.steps.evidence.reference import reference_model
 from spikein.pipeline.steps.generation.guesses import guesses_step, words_step
 from spikein.pipeline.steps.training import ModelNode
 
-_NO_REFERENCE = "Name a model that says which words surprise (detect.word_reference)."
-_NO_FILTER = "Name a model whose guesses are left out (detect.knowledge_filter)."
-
 
 class _GuessProvider(Provider[Guesses]):
-    hint = HINT
+    hint = (
+        f"{HINT} Name a model that says which words surprise (detect.word_reference, or "
+        "detect.reference) and, for filtered=true, one whose guesses are left out "
+        "(detect.knowledge_filter)."
+    )
 
     def available(self, sources: EvidenceSources) -> bool:
         return lets_models_write(sources)
 
-    def lacking(self, need: Guesses, sources: EvidenceSources) -> str | None:
-        if not self.available(sources):
-            return self.hint
-        if need.request.asks_reference and _word_reference(sources) is None:
-            return _NO_REFERENCE
-        if need.request.filtered and sources.detect.knowledge_filter is None:
-            return _NO_FILTER
-        return None
+    def meets(self, need: Guesses, sources: EvidenceSources) -> bool:
+        request = need.request
+        return (
+            self.available(sources)
+            and (not request.asks_reference or _word_reference(sources) is not None)
+            and (not request.filtered or sources.detect.knowledge_filter is not None)
+        )
 
     def inputs(self, need: Guesses, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         request, detect = need.request, sources.detect

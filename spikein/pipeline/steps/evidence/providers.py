@@ -61,10 +61,10 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Prefixed: PREFIXED,
     Tuned: TUNED,
     Continuations: CONTINUATIONS,
+    Guesses: GUESSES,
     Choices: CHOICES,
     Gradients: GRADIENTS,
     NeighbourTexts: NEIGHBOURS,
-    Guesses: GUESSES,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -80,10 +80,10 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Prefixed: read_prefixed,
     Tuned: read_tuned,
     Continuations: read_model_continuations,
+    Guesses: read_model_guesses,
     Choices: read_choices,
     Gradients: read_gradients,
     NeighbourTexts: read_neighbour_means,
-    Guesses: read_model_guesses,
 }
 
 
@@ -91,7 +91,8 @@ def unmet(sources: EvidenceSources) -> Callable[[Need], str | None]:
     """Return a function from a need to what can be done about it; None where it can be met."""
 
     def hint(need: Need) -> str | None:
-        return PROVIDERS[type(need)].lacking(need, sources)
+        provider = PROVIDERS[type(need)]
+        return None if provider.meets(need, sources) else provider.hint
 
     return hint
 

@@ -1,7 +1,7 @@
 """Judging detectors by ground truth: run, rank, check. One that fails is named; the rest goes on.
 
-Cost: from a bundle of 430 rows, six models and eight stored detectors 4 s of one core. The checks of
-stability run a detector on at most 200 rows each.
+Cost: from a bundle of 430 rows, six models and eight stored detectors 4 s of one core. The checks
+of stability run a detector on at most 200 rows each.
 """
 
 from collections.abc import Callable, Sequence

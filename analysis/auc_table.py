@@ -13,6 +13,9 @@ import pyarrow as pa
 from analysis.intervals import Estimate, auc_estimate, draw_weights, no_estimate, tpr_estimate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
+from inject.keyed import Stream, generator, item_key
+
+_SAMPLES = 10
 
 
 class AucRow(NamedTuple):
@@ -112,6 +115,94 @@ def auc_table(
             )
         )
     return table
+
+
+class DocumentTable(NamedTuple):
+    """AUCs over documents."""
+
+    rows: list[AucRow]
+    thresholded: dict[tuple[str, str], "Thresholded"]
+    """By detector and setting: the figure that public code of DE-COP calls AUC."""
+
+
+class Thresholded(NamedTuple):
+    """The AUC of predictions at a threshold that was chosen on the same documents: optimistic.
+
+    Duarte et al. 2024, section 5.1: ten samples with replacement from either side; in each the
+    threshold that separates the two best, and the AUC of what it predicts.
+    """
+
+    mean: float
+    deviation: float
+    """Over the samples."""
+
+
+def document_table(
+    scores: pa.Table,
+    labels: Sequence[int | bool | None],
+    groups: Sequence[str | None] | None,
+    settings: AnalysisSettings | None = None,
+) -> DocumentTable | None:
+    """Return the AUCs over groups of rows; None where no group of one label has two rows.
+
+    Args:
+        scores: as `auc_table`.
+        labels: as `auc_table`; a group with rows of both labels is no document.
+        groups: the document of each row.
+        settings: of the intervals.
+    """
+    if groups is None:
+        return None
+    rows_of: dict[str, list[int]] = {}
+    for row, group in enumerate(groups):
+        if group is not None and labels[row] is not None:
+            rows_of.setdefault(group, []).append(row)
+    documents = {
+        name: rows for name, rows in rows_of.items() if len({labels[row] for row in rows}) == 1
+    }
+    if not any(len(rows) > 1 for rows in documents.values()):
+        return None
+    member = np.array([bool(labels[rows[0]]) for rows in documents.values()])
+    parts, thresholded = [], {}
+    for (detector, setting), values in _columns(scores, len(labels)).items():
+        means = np.array([_mean(values[rows]) for rows in documents.values()])
+        parts.append(
+            pa.table(
+                {
+                    "row": pa.array(range(len(means)), pa.int64()),
+                    "detector": [detector] * len(means),
+                    "setting": [setting] * len(means),
+                    "score": means,
+                }
+            )
+        )
+        there = np.isfinite(means)
+        found = _thresholded(means[there & member], means[there & ~member])
+        if found is not None:
+            thresholded[detector, setting] = found
+    table = auc_table(pa.concat_tables(parts), member.tolist(), None, settings)
+    return DocumentTable(table, thresholded)
+
+
+def _mean(values: np.ndarray) -> float:
+    there = values[np.isfinite(values)]
+    return float(there.mean()) if len(there) else float("nan")
+
+
+def _thresholded(members: np.ndarray, nonmembers: np.ndarray) -> Thresholded | None:
+    if not len(members) or not len(nonmembers):
+        return None
+    found = []
+    for sample in range(_SAMPLES):
+        random = generator(0, Stream.BOOTSTRAP, item_key(f"thresholded {sample}"))
+        inside = random.choice(members, len(members))
+        outside = random.choice(nonmembers, len(nonmembers))
+        # With one threshold the ROC has one corner: its area is the mean of the two true rates.
+        cuts = np.unique(np.concatenate([inside, outside]))
+        true = (inside[None] >= cuts[:, None]).mean(axis=1)
+        false = (outside[None] >= cuts[:, None]).mean(axis=1)
+        found.append(float(((true + 1 - false) / 2).max()))
+    return Thresholded(float(np.mean(found)), float(np.std(found)))
 
 
 def _columns(scores: pa.Table, n: int) -> dict[tuple[str, str], np.ndarray]:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from detect.choices.answers import ChoiceEvidence
 from detect.generation.continuations import ContinuationRequest, Continued
+from detect.generation.guesses import GuessedText, GuessRequest
 from detect.gradients.norms import GradientNorms
 from detect.neighbours.neighbours import NeighbourMeans
 from detect.token_frequency import TokenFrequency
@@ -71,6 +72,8 @@ class ExampleEvidence:
     """Under the target tuned on held-out rows."""
     continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
     """What the target wrote after the beginning of the text, by what it was asked."""
+    guesses: Mapping[GuessRequest, GuessedText] = field(default_factory=dict)
+    """What the target answered for masked parts of the text, by what it was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +104,13 @@ class Evidence:
     """Of the loss of each text under the target."""
     neighbours: Sequence[NeighbourMeans] | None = None
     """Of each text: how likely the target finds texts with one token exchanged."""
+    guesses: Mapping[GuessRequest, Sequence[GuessedText]] = field(default_factory=dict)
+    """What the target answered for masked parts of the texts, by what it was asked."""
 
     def of_held_out(self) -> "Evidence":
         """Return the evidence on the held-out rows, for detectors of token tables to score them.
 
-        Their scores calibrate those of the examples (`analysis.conformal`).
+        Their scores calibrate those of the examples (`analysis.decisions.conformal`).
 
         Raises:
             ValueError: there are none.
@@ -136,6 +141,7 @@ class Evidence:
                 prefixed={name: one.statistics[row] for name, one in self.prefixed.items()},
                 tuned=self.tuned[row] if self.tuned is not None else None,
                 continuations={asked: rows[row] for asked, rows in self.continuations.items()},
+                guesses={asked: rows[row] for asked, rows in self.guesses.items()},
             )
 
     def take(self, rows: Sequence[int]) -> "Evidence":

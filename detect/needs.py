@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, NamedTuple
 from detect.access import Access
 from detect.evidence import Evidence
 from detect.generation.continuations import GREEDY, ContinuationRequest
+from detect.generation.guesses import PAPER, GuessRequest
 from detect.views import TEXT
 
 
@@ -248,8 +249,8 @@ class Continuations(Need):
 
     @property
     def cost(self) -> NeedCost:
-        """The target writes token by token; texts of one request are written once."""
-        return NeedCost("texts written", self.request.samples)
+        """The beginning is read once, and continued so many times."""
+        return NeedCost("target writes", self.request.samples)
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether these continuations are there."""
@@ -319,6 +320,29 @@ class NeighbourTexts(Need):
         return evidence.neighbours is not None
 
 
+@dataclass(frozen=True)
+class Guesses(Need):
+    """What the target answers when parts of each text are masked."""
+
+    request: GuessRequest = PAPER
+    """Which parts are masked, and how the target is asked for them."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+
+    def __str__(self) -> str:
+        return "guesses of masked words"
+
+    @property
+    def cost(self) -> NeedCost:
+        """One answer for each part that is masked."""
+        parts = 1 if self.request.method in ("question", "option") else self.request.limit
+        return NeedCost("target answers, at most", parts)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether these guesses are there."""
+        return self.request in evidence.guesses
+
+
 NEEDS: tuple[type[Need], ...] = (
     View,
     InverseTemperature,
@@ -333,6 +357,7 @@ NEEDS: tuple[type[Need], ...] = (
     Choices,
     Gradients,
     NeighbourTexts,
+    Guesses,
 )
 """Every kind of need, in the order of messages."""
 

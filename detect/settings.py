@@ -55,6 +55,11 @@ class DetectSettings(Settings):
     is written at a time. A detector that is named needs no leave."""
     neighbours: NeighbourSettings | None = None
     """Neighbours of each example, for the detector `neighbour`; null leaves it out."""
+    word_reference: str | None = None
+    """Model that says which words of a text surprise, for `info_probe`: a masked or a causal one, a
+    path or a hub id; null for the one of `reference`."""
+    knowledge_filter: str | None = None
+    """Model whose guesses `info_probe:filtered=true` leaves out: a path or a hub id."""
     frequency: str | None = "corpus"
     """Text counted for `dc_pdd` and `tag_tab`: `corpus`, or files of texts; null leaves it out."""
     dtype: Dtype = "auto"

@@ -42,7 +42,7 @@ class CddParameters(Settings):
     samples: PositiveInt = 50
     """Continuations of each text."""
     temperature: Annotated[PositiveFloat, Field(le=2)] = 0.8
-    """Of the sampling; 1 leaves the distribution of the model as it is."""
+    """Of the sampling; small values stay near the likeliest text."""
     top_k: PositiveInt | None = None
     """Tokens that are sampled from; none for all."""
     share: Annotated[Decimal, Field(gt=0, lt=1)] = Decimal("0.5")

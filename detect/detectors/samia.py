@@ -36,7 +36,7 @@ class SamiaParameters(Settings):
     share: Annotated[Decimal, Field(gt=0, lt=1)] = Decimal("0.5")
     """Share of the words that the model is given."""
     temperature: Annotated[PositiveFloat, Field(le=2)] = 1.0
-    """Of the sampling; 1 leaves the distribution of the model as it is."""
+    """Of the sampling; small values stay near the likeliest text."""
     top_k: PositiveInt | None = 50
     """Tokens that are sampled from; none for all."""
     seed: Annotated[int, Field(ge=0)] = 0

@@ -65,11 +65,11 @@ class _Withheld:
 
     def __len__(self) -> int:
         # Token statistics count their ids.
-        return len(self.log_probability)  # type: ignore[attr-defined]
+        return len(self.log_probability)
 
 
 @cache
-def _withheld_kind(kind: type[TokenStatistics]) -> type[TokenStatistics]:
+def _withheld_kind(kind: Any) -> Any:
     """Return a class of token statistics whose text cannot be read."""
     return type(f"Withheld{kind.__name__}", (_Withheld, kind), {})
 
@@ -79,7 +79,8 @@ def _hidden(one: TokenStatistics) -> TokenStatistics:
 
     A detector's access may be limited already (`detect.access`); that stays so.
     """
-    hidden = object.__new__(_withheld_kind(type(one)))
+    kind: Any = type(one)
+    hidden: TokenStatistics = object.__new__(_withheld_kind(kind))
     vars(hidden).update(vars(one))
     return hidden
 

@@ -38,6 +38,10 @@ class ScoringOptions:
     token is written at a time. A detector that is named needs no leave."""
     neighbours: str | None = None
     """A masked language model, a folder or a hub id, for `neighbour`."""
+    word_reference: str | None = None
+    """A model that says which words surprise, for `info_probe`; None: the reference."""
+    knowledge_filter: str | None = None
+    """A model whose guesses `info_probe:filtered=true` leaves out."""
     cache: Path | None = None
     """Folder for counted frequencies and a server's replies; by default the user's cache folder."""
     server: Server | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from spikein.cli.output import Column, print_table, say
 
 if TYPE_CHECKING:
-    from analysis.auc_table import AucRow
+    from analysis.auc_table import AucRow, DocumentTable
     from analysis.intervals import Estimate
     from detect.score_file.score import DetectFileResult
 
@@ -60,6 +60,7 @@ def print_result(result: "DetectFileResult") -> None:
         say("The rows carry no labels, so there is no AUC to report.", style="dim")
     else:
         _print_aucs(result)
+        _print_documents(result)
         if result.compat is not None:
             _print_compat(result, result.compat)
     say(f"Scores of {len(result.rows.texts)} rows: {result.out}", style="bold")
@@ -104,6 +105,7 @@ def summary(result: "DetectFileResult") -> dict[str, Any]:
         "members": None if labels is None else sum(labels),
         "nonmembers": None if labels is None else len(labels) - sum(labels),
         "scores": counts,
+        "documents": _documents_summary(result),
         "compat": compat,
         "notes": list(result.notes),
     }
@@ -165,6 +167,73 @@ def _print_aucs(result: "DetectFileResult") -> None:
         "is shown from 10 / t non-members on.",
         style="dim",
     )
+
+
+def _documents(result: "DetectFileResult") -> "DocumentTable | None":
+    from analysis.auc_table import document_table
+
+    if result.rows.labels is None:
+        return None
+    return document_table(result.scores, result.rows.labels, result.rows.groups)
+
+
+def _print_documents(result: "DetectFileResult") -> None:
+    found = _documents(result)
+    if found is None:
+        return
+    say("By document: the mean over the rows of each group.", style="bold")
+    print_table(
+        [
+            Column("detector", whole=True),
+            Column("setting", whole=True),
+            Column("AUC", right=True),
+            Column("interval", right=True),
+            Column("members", right=True),
+            Column("non-members", right=True),
+            Column("at a chosen threshold (optimistic)", right=True),
+        ],
+        (
+            (
+                row.detector,
+                row.setting,
+                "" if isnan(row.auc.value) else f"{row.auc.value:.3f}",
+                _interval(row.auc),
+                str(row.n_members),
+                str(row.n_nonmembers),
+                _thresholded(found, row),
+            )
+            for row in found.rows
+        ),
+    )
+    say(
+        "The last column is what the paper of DE-COP reports as AUC: ten bootstrap samples, each "
+        "with the threshold that separates it best. It is optimistic, also where nothing is known.",
+        style="dim",
+    )
+
+
+def _thresholded(found: "DocumentTable", row: "AucRow") -> str:
+    figure = found.thresholded.get((row.detector, row.setting))
+    return "" if figure is None else f"{figure.mean:.3f} ± {figure.deviation:.3f}"
+
+
+def _documents_summary(result: "DetectFileResult") -> list[dict[str, Any]] | None:
+    found = _documents(result)
+    if found is None:
+        return None
+    return [
+        {
+            "detector": row.detector,
+            "setting": row.setting,
+            "auc": _plain(row.auc),
+            "members": row.n_members,
+            "nonmembers": row.n_nonmembers,
+            "thresholded_optimistic": None
+            if (figure := found.thresholded.get((row.detector, row.setting))) is None
+            else figure._asdict(),
+        }
+        for row in found.rows
+    ]
 
 
 def compat_pairs(result: "DetectFileResult", name: str) -> list[CompatPair]:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from detect.choices.answers import ChoiceEvidence
 from detect.evidence import HeldOutRows, PrefixedStatistics
-from detect.needs import NEEDS, Continuations, HeldOut, InverseTemperature, Prefixed, View
+from detect.needs import NEEDS, Continuations, Guesses, HeldOut, InverseTemperature, Prefixed, View
 from detect.score_file.evidence import providers as of_files
 from detect.token_statistics import unscored
 from spikein.pipeline.steps.evidence import providers as of_the_graph
@@ -48,6 +48,7 @@ def test_evidence_meets_what_it_holds():
         choices=choices,
         gradients=[],
         neighbours=[],
+        guesses={Guesses().request: []},
     )
     assert {type(need) for need in found} == set(NEEDS) - {View, InverseTemperature}
 

@@ -13,6 +13,7 @@ from detect.needs import (
     Continuations,
     Frequency,
     Gradients,
+    Guesses,
     HeldOut,
     InverseTemperature,
     Need,
@@ -28,6 +29,7 @@ from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.gradients import GRADIENTS
+from detect.score_file.evidence.guesses import GUESSES
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
 from detect.score_file.evidence.labels import LABELS
 from detect.score_file.evidence.neighbours import NEIGHBOURS
@@ -51,6 +53,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Choices: CHOICES,
     Gradients: GRADIENTS,
     NeighbourTexts: NEIGHBOURS,
+    Guesses: GUESSES,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

@@ -34,7 +34,7 @@ VIEWS: Provider[View] = _Views()
 
 
 class _InverseTemperatures(Provider[InverseTemperature]):
-    hint = "Name it (--inverse-temperatures 0.5,2)."
+    hint = "Name it (--inverse-temperature 2)."
     hint_in_code = "Name it in the policy (ScoringPolicy(inverse_temperatures=(0.5, 2)))."
 
     def given(self, request: ScoringRequest, rows: LabelledRows) -> object:

@@ -1,6 +1,5 @@
 """`spikein detect`: score any file of texts with any model, no experiment needed."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,60 +7,13 @@ import typer
 
 from inject.errors import InputError
 from spikein.cli import completion
+from spikein.cli.detect_choices import Api, DeviceMap, Dtype, LongText, ScoreFirst, StartToken
 from spikein.cli.detect_table import print_json, print_result
 from spikein.cli.output import tell, warn, with_noun
 from spikein.cli.task_progress import task_progress
 
 if TYPE_CHECKING:
     from inject.server.client import Estimate
-
-
-class LongText(StrEnum):
-    """What to do with a text longer than the model's context."""
-
-    window = "window"
-    truncate = "truncate"
-    error = "error"
-
-
-class ScoreFirst(StrEnum):
-    """Whether a text's first token is scored."""
-
-    drop = "drop"
-    start_token = "start_token"
-
-
-class Dtype(StrEnum):
-    """Number format of the model."""
-
-    auto = "auto"
-    float32 = "float32"
-    bfloat16 = "bfloat16"
-    float16 = "float16"
-    eight_bits = "8bit"
-    four_bits = "4bit"
-
-
-class DeviceMap(StrEnum):
-    """Where the layers of a model go."""
-
-    none = "none"
-    auto = "auto"
-
-
-class Api(StrEnum):
-    """How a server is asked."""
-
-    completions = "completions"
-    chat = "chat"
-
-
-class StartToken(StrEnum):
-    """Whether a start token goes before each text."""
-
-    auto = "auto"
-    always = "always"
-    never = "never"
 
 
 def detect(
@@ -143,6 +95,25 @@ def detect(
             autocompletion=completion.detectors,
         ),
     ] = "all",
+    word_reference: Annotated[
+        str | None,
+        typer.Option(
+            "--word-reference",
+            metavar="PATH",
+            help="A masked or causal model that says which words surprise, for the detector "
+            "`info_probe`; by default that of [cyan]--reference[/].",
+            show_default=False,
+        ),
+    ] = None,
+    knowledge_filter: Annotated[
+        str | None,
+        typer.Option(
+            "--knowledge-filter",
+            metavar="PATH",
+            help="A model whose guesses `info_probe:filtered=true` leaves out.",
+            show_default=False,
+        ),
+    ] = None,
     generate: Annotated[
         bool,
         typer.Option(
@@ -163,15 +134,13 @@ def detect(
             "--score-first", help="Drop the first token, or score it after a start token."
         ),
     ] = ScoreFirst.drop,
-    inverse_temperatures: Annotated[
-        str,
+    inverse_temperature: Annotated[
+        list[float] | None,
         typer.Option(
-            "--inverse-temperatures",
-            metavar="LIST",
-            help="β such as [cyan]0.5,2[/] at which softmax(β · logits) is looked at besides, for "
-            "[cyan]acmia:beta=2[/].",
+            "--inverse-temperature",
+            help="A β at which softmax(β · logits) is looked at, too: for [cyan]acmia:beta=2[/].",
         ),
-    ] = "",
+    ] = None,
     device: Annotated[
         str, typer.Option("--device", help="[cyan]auto[/], [cyan]cpu[/], [cyan]cuda:1[/] …")
     ] = "auto",
@@ -315,7 +284,7 @@ def detect(
         "--long": long is not LongText.window,
         "--bos": bos is not StartToken.auto,
         "--score-first": score_first is not ScoreFirst.drop,
-        "--inverse-temperatures": bool(inverse_temperatures),
+        "--inverse-temperature": bool(inverse_temperature),
         "--device": device != "auto",
         "--dtype": dtype is not Dtype.auto,
         "--device-map": device_map is not DeviceMap.none,
@@ -355,8 +324,10 @@ def detect(
             bos=bos.value,
             long=long.value,
             score_first=score_first.value,
-            inverse_temperatures=_numbers(inverse_temperatures, "--inverse-temperatures"),
+            inverse_temperatures=tuple(inverse_temperature or ()),
         ),
+        word_reference=word_reference,
+        knowledge_filter=knowledge_filter,
         device=device,
         dtype=dtype.value,
         device_map=device_map.value,
@@ -378,20 +349,6 @@ def detect(
         print_json(result)
     else:
         print_result(result)
-
-
-def _numbers(text: str, option: str) -> tuple[float, ...]:
-    """Return the numbers of a list with commas.
-
-    Raises:
-        InputError: one of them is none.
-    """
-    try:
-        return tuple(float(one) for one in text.split(",") if one.strip())
-    except ValueError:
-        raise InputError(
-            f"{text!r} is no list of numbers", where=option, allowed="such as 0.5,2"
-        ) from None
 
 
 def _check_of_one_kind(given: dict[str, bool], server: str | None) -> None:

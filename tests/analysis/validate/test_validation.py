@@ -334,6 +334,22 @@ def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_pa
         assert "protected" in finding.found
 
 
+def test_built_in_detectors_score_withheld_rows_as_far_as_they_can(tmp_path):
+    """Their access is limited: what a level does not allow is not taken for a withheld text."""
+    truth = make_truth(40, datasets=("news", "secret"), protected="secret")
+    write_bundle(tmp_path / "one.bundle", truth)
+    bundle = read_bundle(tmp_path / "one.bundle")
+    found = validate_detectors(["loss", "min_k_plus_plus", "zlib", "dc_pdd"], bundle, source="x")
+    assert not found.refused
+    severities = {one.name: severity(one, "missing scores") for one in found.judged}
+    assert severities == {
+        "loss (yours)": "passed",
+        "min_k_plus_plus (yours)": "passed",
+        "zlib (yours)": "note",
+        "dc_pdd (yours)": "note",
+    }
+
+
 def test_few_rows_are_said_to_be_few(judge):
     one = only_judged(judge("right", on=make_truth(12)))
     assert severity(one, "rows") == "note"

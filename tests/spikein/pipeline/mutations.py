@@ -401,11 +401,24 @@ CASES: dict[str, Case] = {
     "detect.inverse_temperatures": case("statistics", "detect.inverse_temperatures=[0.5, 2]"),
     "detect.reference": case("scores", "detect.reference=null"),
     # `loss` stays, so that there are scores either way.
-    "detect.generate": case("scores choices continuations", "detect.generate=true"),
+    "detect.generate": case("scores choices continuations words guesses", "detect.generate=true"),
     "detect.neighbours.model": case(
         "neighbours", "detect.neighbours.model={folder}/b", *NEIGHBOURS
     ),
     "detect.neighbours.count": case("neighbours", "detect.neighbours.count=3", *NEIGHBOURS),
+    "detect.word_reference": case(
+        "words",
+        "detect.word_reference={folder}/a",
+        "detect.detectors=[loss, info_probe]",
+        *NO_SHADOWS,
+    ),
+    "detect.knowledge_filter": case(
+        "guesses",
+        "detect.knowledge_filter={folder}/a",
+        "detect.knowledge_filter={folder}/b",
+        "detect.detectors=[loss, 'info_probe:filtered=true']",
+        *NO_SHADOWS,
+    ),
     "detect.frequency": case("frequency", "detect.frequency={folder}/texts.jsonl"),
     "detect.dtype": case(f"{ASKED} accuracy", "detect.dtype=float16"),
     "detect.batch_tokens": unread("memory against time", "detect.batch_tokens=100"),

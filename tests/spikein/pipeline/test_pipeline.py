@@ -51,6 +51,7 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
     names = {path.name for path in result.folder.iterdir() if not path.name.startswith(".")}
     assert names == {
         "report.html",
+        "dataset_detectors.parquet",
         "metrics.parquet",
         "differences.parquet",
         "scores.parquet",

@@ -75,6 +75,10 @@ class Provider(Generic[NeedT]):
         """Return whether the arm has what this need of the kind takes."""
         return self.available(sources)
 
+    def lacking(self, need: NeedT, sources: EvidenceSources) -> str | None:
+        """Return what a user does about this need; None where the arm has what it takes."""
+        return None if self.meets(need, sources) else self.hint
+
     def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
         """Return whether such evidence on this model means anything."""
         return True

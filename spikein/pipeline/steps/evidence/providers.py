@@ -14,6 +14,7 @@ from detect.needs import (
     Continuations,
     Frequency,
     Gradients,
+    Guesses,
     HeldOut,
     InverseTemperature,
     Need,
@@ -31,6 +32,7 @@ from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
 from spikein.pipeline.steps.evidence.continuations import CONTINUATIONS, read_model_continuations
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
 from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
+from spikein.pipeline.steps.evidence.guesses import GUESSES, read_model_guesses
 from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
 from spikein.pipeline.steps.evidence.labels import read_labels
 from spikein.pipeline.steps.evidence.neighbours import NEIGHBOURS, read_neighbour_means
@@ -62,6 +64,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Choices: CHOICES,
     Gradients: GRADIENTS,
     NeighbourTexts: NEIGHBOURS,
+    Guesses: GUESSES,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -80,6 +83,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Choices: read_choices,
     Gradients: read_gradients,
     NeighbourTexts: read_neighbour_means,
+    Guesses: read_model_guesses,
 }
 
 
@@ -87,8 +91,7 @@ def unmet(sources: EvidenceSources) -> Callable[[Need], str | None]:
     """Return a function from a need to what can be done about it; None where it can be met."""
 
     def hint(need: Need) -> str | None:
-        provider = PROVIDERS[type(need)]
-        return None if provider.meets(need, sources) else provider.hint
+        return PROVIDERS[type(need)].lacking(need, sources)
 
     return hint
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from analysis.conformal import benjamini_hochberg, conformal_p_values
+from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
 from detect.detector_settings import parse_detectors
 from detect.evidence import Evidence, HeldOutRows
 from detect.scoring import score_rows

@@ -1,0 +1,1 @@
+"""Decisions about single texts, with a bound on their errors."""

@@ -1,0 +1,125 @@
+"""`info_probe`: how many surprising words of a text can the model put back?
+
+Ravichander et al. 2025, "Information-Guided Identification of Training Data Imprint in
+(Proprietary) Large Language Models", section 3 and appendices A to C. A reference model finds words
+that context does not give away (`prob`, equation 2; `rank`, equation 3), or a rule finds names
+(`person`); at most ten of a text are masked, one at a time; the model is asked for each. The score
+is the number of exact reconstructions, or their share; the decision of the paper is two or more.
+With `filtered=true` words that a secondary model guesses are not asked for.
+
+Prompts: the paper's for passages, its own for test sets, and `plain`, which is ours, for models
+that only continue texts. Names are found by a rule, without a tagger, and so hold places and firms.
+Under a causal reference model words are scored after what stands before them alone.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from detect.access import Access
+from detect.detector import Column, Detector, Score
+from detect.evidence import Evidence
+from detect.generation.guesses import GuessedText, GuessRequest
+from detect.needs import Guesses, Need
+from inject.settings import PositiveInt, Settings
+
+DECISION = 2
+"""Exact reconstructions from which a text counts as memorised (appendix A)."""
+
+
+class InfoProbeParameters(Settings):
+    """Which words are masked, how the model is asked, and what is counted."""
+
+    select: Literal["prob", "rank", "person"] = "prob"
+    """Words of low probability, of high rank, or names."""
+    prompt: Literal["passage", "test", "plain"] = "passage"
+    """The paper's prompt for passages, or for test sets; `plain` lets the model continue."""
+    filtered: bool = False
+    """Leave out words that the knowledge filter guesses."""
+    measure: Literal["number", "share", "decision"] = "number"
+    """Exact reconstructions: their number, their share, or whether there are two."""
+    log_probability: float = Field(default=-12.0, lt=0)
+    """Of `prob`: words below it are masked."""
+    rank: PositiveInt = 2000
+    """Of `rank`: words with more likelier ones than this are masked."""
+    limit: PositiveInt = 10
+    """Most words of a text; the most surprising ones first."""
+    max_tokens: PositiveInt = 32
+    """Of an answer."""
+
+
+def request_of(parameters: InfoProbeParameters) -> GuessRequest:
+    """Return what the model is asked."""
+    thresholds = {"prob": parameters.log_probability, "rank": float(parameters.rank), "person": 0.0}
+    return GuessRequest(
+        method=parameters.select,
+        prompt=parameters.prompt,
+        filtered=parameters.filtered,
+        limit=parameters.limit,
+        threshold=thresholds[parameters.select],
+        max_tokens=parameters.max_tokens,
+    )
+
+
+def _needs(parameters: InfoProbeParameters) -> tuple[Need, ...]:
+    return (Guesses(request_of(parameters)),)
+
+
+def probe_score(guessed: GuessedText, parameters: InfoProbeParameters) -> Score:
+    """Return one text's score; where no word was asked for, none was put back."""
+    found = guessed.exact(parameters.prompt)
+    if parameters.measure == "decision":
+        return Score(float(sum(found) >= DECISION))
+    if parameters.measure == "number":
+        return Score(float(sum(found)))
+    if not found:
+        return Score(math.nan, guessed.reason or "the knowledge filter guesses all its words")
+    return Score(sum(found) / len(found))
+
+
+def _score(evidence: Evidence, settings: Sequence[InfoProbeParameters]) -> list[Column]:
+    columns = []
+    for one in settings:
+        rows = evidence.guesses[request_of(one)]
+        scores = [
+            probe_score(row, one) if text.strip() else Score(math.nan, "empty text")
+            for text, row in zip(evidence.texts, rows, strict=True)
+        ]
+        columns.append(Column(scores, (guesses_note(rows, one.prompt),)))
+    return columns
+
+
+def guesses_note(rows: Sequence[GuessedText], prompt: Literal["passage", "test", "plain"]) -> str:
+    """Return how many parts were asked for and put back, and what that cost."""
+    asked = sum(len(row.wanted) for row in rows)
+    exact = sum(sum(row.exact(prompt)) for row in rows)
+    filtered = sum(row.filtered for row in rows)
+    rate = f" ({exact / asked:.1%})" if asked else ""
+    left = f"; {filtered:,} more were left to the knowledge filter" if filtered else ""
+    return (
+        f"{exact:,} of {asked:,} masked parts were put back exactly{rate}{left}; "
+        f"{sum(row.tokens_in for row in rows):,} tokens in, "
+        f"{sum(row.tokens_out for row in rows):,} out."
+    )
+
+
+DETECTOR = Detector(
+    name="info_probe",
+    summary="number of surprising words of a text that the model puts back when they are masked",
+    source="Ravichander et al. 2025, section 3, appendices A-C",
+    needs=(),
+    further_needs=_needs,
+    access=Access.TEXT,
+    assumption="a word that surprises the reference model can be put back from memory alone",
+    aliases=("information_probe", "info-probe"),
+    order=130,
+    parameters=InfoProbeParameters,
+    grid=tuple(
+        InfoProbeParameters(select=select, prompt=prompt)
+        for select in ("prob", "rank", "person")
+        for prompt in ("passage", "plain")
+    ),
+    score=_score,
+)

@@ -1,0 +1,90 @@
+"""`ts_slot`: can the model fill in what is masked in a question, or in one of its wrong options?
+
+Deng et al. 2024, "Investigating Data Contamination in Modern Benchmarks for Large Language Models"
+(TS-Guessing). `question` masks an informative word of the question, `option` one wrong option,
+drawn by the text; the answer is compared with what was masked: exactly, or by ROUGE-L F1. Options
+are not masked where there are two alone, as the other one gives the answer away.
+
+The authors let ChatGPT name the informative word; here it is the longest one that is not common. A
+text without a question of its own is taken for the question. `plain` is ours, for models that only
+continue texts: they continue the text up to the mask.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from detect.access import Access
+from detect.detector import Column, Detector, Score
+from detect.detectors.info_probe import guesses_note
+from detect.evidence import Evidence
+from detect.generation.guesses import GuessedText, GuessRequest
+from detect.generation.text_overlap import rouge_l_f1
+from detect.needs import Guesses, Need
+from inject.settings import PositiveInt, Settings
+
+
+class SlotParameters(Settings):
+    """What is masked, how the model is asked, and how its answer is compared."""
+
+    slot: Literal["question", "option"] = "question"
+    """A word of the question, or a wrong option."""
+    prompt: Literal["test", "plain"] = "test"
+    """The authors' prompt; `plain` lets the model continue."""
+    measure: Literal["exact", "rouge_l"] = "exact"
+    """Exact match, or ROUGE-L F1, with what was masked."""
+    max_tokens: PositiveInt = 32
+    """Of an answer."""
+
+
+def request_of(parameters: SlotParameters) -> GuessRequest:
+    """Return what the model is asked."""
+    return GuessRequest(
+        method=parameters.slot,
+        prompt=parameters.prompt,
+        limit=1,
+        threshold=0.0,
+        max_tokens=parameters.max_tokens,
+    )
+
+
+def _needs(parameters: SlotParameters) -> tuple[Need, ...]:
+    return (Guesses(request_of(parameters)),)
+
+
+def slot_score(guessed: GuessedText, parameters: SlotParameters) -> Score:
+    """Return one text's score."""
+    if guessed.reason is not None:
+        return Score(math.nan, guessed.reason)
+    if parameters.measure == "exact":
+        return Score(float(guessed.exact(parameters.prompt)[0]))
+    return Score(rouge_l_f1(guessed.guesses(parameters.prompt)[0], guessed.wanted[0]))
+
+
+def _score(evidence: Evidence, settings: Sequence[SlotParameters]) -> list[Column]:
+    columns = []
+    for one in settings:
+        rows = evidence.guesses[request_of(one)]
+        scores = [slot_score(row, one) for row in rows]
+        columns.append(Column(scores, (guesses_note(rows, one.prompt),)))
+    return columns
+
+
+DETECTOR = Detector(
+    name="ts_slot",
+    summary="whether the model fills in a masked word of the question, or a masked wrong option",
+    source="Deng et al. 2024 (TS-Guessing)",
+    needs=(),
+    further_needs=_needs,
+    access=Access.TEXT,
+    assumption="a masked word, or a wrong option, can be put back from memory alone",
+    aliases=("ts_guessing", "ts-slot"),
+    order=132,
+    parameters=SlotParameters,
+    grid=tuple(
+        SlotParameters(prompt=prompt, measure=measure)
+        for prompt in ("test", "plain")
+        for measure in ("exact", "rouge_l")
+    ),
+    score=_score,
+)

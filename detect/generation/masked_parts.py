@@ -1,0 +1,155 @@
+"""Which parts of a text are masked, for a model to guess.
+
+Words that surprise a reference model (`prob`: a log-probability below −12; `rank`: more than 2,000
+likelier pieces; at most ten of a text: Ravichander et al. 2025, section 3 and appendix A), names
+(`person`), an informative word of a question, or a wrong option of one (Deng et al. 2024).
+
+Names and informative words are found by rules, without a tagger. A name is a capitalised word, not
+at the beginning of a sentence, that is no common English word, no day, month or title, and does not
+stand in small letters in the same text; so places and firms count as names, too. The informative
+word is the longest one that is not among the commonest English words; the authors ask ChatGPT.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from detect.generation.word_statistics import WORD, WordStatistics
+from inject.keyed import item_key
+
+MASK = "[MASK]"
+Method = Literal["prob", "rank", "person", "question", "option"]
+NO_SURPRISE = "no word surprises the reference model enough"
+NO_NAME = "no name stands in it"
+NO_WORD = "no informative word stands in it"
+NO_OPTIONS = "it has no question with three options or more and a known answer"
+
+_NAME = re.compile(r"[A-Z][a-z]+(?:['’-][A-Z]?[a-z]+)*")
+_SENTENCE_END = re.compile(r"(?:^|[.!?:…\n][\"'”’)\]]*\s*|[\"“‘(\[]\s*)$")
+_TITLE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof)\.\s+$")
+_NO_NAMES = {
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january",
+    "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december", "mr", "mrs", "ms", "miss", "dr", "sir", "madam", "lord", "lady",
+    "captain", "professor", "king", "queen", "english", "french", "german", "spanish",
+    "latin", "god",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MaskedPart:
+    """One part of a text that a model is to guess."""
+
+    wanted: str
+    before: str
+    """The text up to it."""
+    shown: str
+    """The text, or the question, with `[MASK]` in its place."""
+    option: str = ""
+    """The letter of the option that is masked."""
+
+
+def surprising_words(
+    text: str, words: Sequence[WordStatistics], method: Method, *, limit: int, threshold: float
+) -> list[MaskedPart]:
+    """Return the most surprising words: those beyond the threshold, at most `limit`.
+
+    Args:
+        text: the text.
+        words: its words under the reference model.
+        method: `prob` or `rank`.
+        limit: the lowest log-probabilities, or the highest ranks, come first.
+        threshold: a log-probability that theirs lies below, or a rank that theirs lies above.
+    """
+    if method == "prob":
+        order = sorted(words, key=lambda one: (one.log_probability, one.start))
+        chosen = [one for one in order if one.log_probability < threshold]
+    else:
+        order = sorted(words, key=lambda one: (-one.rank, one.start))
+        chosen = [one for one in order if one.rank > threshold]
+    return [_masked(text, one.start, one.stop) for one in chosen[:limit]]
+
+
+def names(text: str, *, limit: int) -> list[MaskedPart]:
+    """Return the first names of a text, as a rule finds them."""
+    common = _common_words()
+    small = {word for word in WORD.findall(text) if word == word.lower()}
+    found = []
+    for word in _NAME.finditer(text):
+        plain = word[0].lower().removesuffix("'s").removesuffix("’s")
+        stop = word.start() + len(plain)
+        if plain in common or plain in _NO_NAMES or plain in small or len(plain) < 2:
+            continue
+        before = text[: word.start()]
+        if _SENTENCE_END.search(before) and not _TITLE.search(before):
+            continue
+        if _within_word(text, *word.span()):
+            continue
+        found.append(_masked(text, word.start(), stop))
+    return found[:limit]
+
+
+def informative_word(text: str, question: str) -> MaskedPart | None:
+    """Return the longest word of a question that is not common; of equal ones the last.
+
+    Args:
+        text: the whole text, which holds the question.
+        question: the question.
+    """
+    common = _common_words()
+    words = [word for word in WORD.finditer(question) if word[0].lower() not in common]
+    if not words:
+        return None
+    word = max(words, key=lambda one: (len(one[0]), one.start()))
+    at = max(0, text.find(question))
+    inside = _masked(question, *word.span())
+    return MaskedPart(inside.wanted, text[:at] + inside.before, inside.shown)
+
+
+def wrong_option(text: str, fields: Mapping[str, Any]) -> MaskedPart | None:
+    """Return a wrong option of a question, drawn by the text; None where there are too few.
+
+    Deng et al. 2024; not defined for two classes, where the other option gives it away.
+    """
+    options, question = fields.get("options"), fields.get("question")
+    if not isinstance(options, list | tuple) or len(options) < 3 or not isinstance(question, str):
+        return None
+    given = [str(option).strip() for option in options]
+    letters = [chr(ord("A") + index) for index in range(len(given))]
+    right = str(fields.get("answer_letter") or fields.get("answer") or "").strip()
+    gold = letters.index(right) if right in letters else None
+    if gold is None:
+        if given.count(right) != 1:
+            return None
+        gold = given.index(right)
+    wrong = [index for index in range(len(given)) if index != gold and given[index]]
+    if not wrong:
+        return None
+    chosen = wrong[item_key(text) % len(wrong)]
+    lines = [
+        f"{letter}: {MASK if index == chosen else option}"
+        for index, (letter, option) in enumerate(zip(letters, given, strict=True))
+    ]
+    at = text.rfind(given[chosen])
+    return MaskedPart(
+        wanted=given[chosen],
+        before=text[: max(0, at)],
+        shown=f"Question: {question}\nOptions:\n" + "\n".join(lines),
+        option=letters[chosen],
+    )
+
+
+def _masked(text: str, start: int, stop: int) -> MaskedPart:
+    return MaskedPart(text[start:stop], text[:start], text[:start] + MASK + text[stop:])
+
+
+def _within_word(text: str, start: int, stop: int) -> bool:
+    """Return whether letters or digits stand against a word, as in `McDonald`."""
+    return text[start - 1 : start].isalnum() or text[stop : stop + 1].isalnum()
+
+
+def _common_words() -> frozenset[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS)

@@ -1,0 +1,261 @@
+"""How surprising each word of a text is to a reference model: its log-probability and its rank.
+
+A masked model is shown the text with all pieces of a word masked, one word at a time; a causal
+model reads the text once, from left to right, and so knows nothing of what follows a word. Of a
+word of several pieces the log-probability is the sum, and the rank the largest: how many pieces
+the model holds for likelier, at its worst (Ravichander et al. 2025, equations 2 and 3).
+
+Cost: one pass over each text for a causal model; one pass a word for a masked one.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from detect.engine.target import Target, make_target
+from detect.policy import ScoringPolicy
+from detect.token_statistics import TokenStatistics
+from inject.corpus.tokenizer import encode_offsets, encode_texts
+from inject.errors import InputError
+from inject.tables import read_parquet
+
+WORDS_FILE = "words.parquet"
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+"""Letters, with apostrophes and hyphens inside."""
+BATCH = 32
+"""Masked texts of one pass."""
+
+SCHEMA = pa.schema(
+    [
+        ("example_id", pa.string()),
+        ("start", pa.list_(pa.int32())),
+        ("stop", pa.list_(pa.int32())),
+        ("log_probability", pa.list_(pa.float32())),
+        ("rank", pa.list_(pa.int32())),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class WordStatistics:
+    """One word of a text under the reference model."""
+
+    start: int
+    stop: int
+    """Characters of the text."""
+    log_probability: float
+    rank: int
+    """How many pieces are likelier, at the piece where they are most."""
+
+
+def causal_words(
+    model: Target,
+    texts: Sequence[str],
+    *,
+    batch_tokens: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[list[WordStatistics]]:
+    """Return the words of each text under a causal model.
+
+    Words of the first piece, which has no history, and words beside special tokens that are spelled
+    out are left out.
+    """
+    from detect.engine.forward_pass import token_statistics
+
+    found = token_statistics(
+        model, texts, ScoringPolicy(), batch_tokens=batch_tokens, progress=progress
+    )
+    ids = encode_texts(model.tokenizer, texts)
+    offsets = encode_offsets(model.tokenizer, texts)
+    return [
+        _aligned(text, statistics, own, places)
+        for text, statistics, own, places in zip(texts, found, ids, offsets, strict=True)
+    ]
+
+
+def _aligned(text: str, statistics: TokenStatistics, ids: Any, places: Any) -> list[WordStatistics]:
+    count = min(len(statistics), len(ids))
+    if count == 0 or not np.array_equal(statistics.ids[-count:], ids[-count:]):
+        return []
+    first = len(ids) - count
+    found = []
+    for word in WORD.finditer(text):
+        held = [
+            place
+            for place in range(len(ids))
+            if places[place][0] < word.end() and places[place][1] > word.start()
+        ]
+        if held and held[0] >= first:
+            rows = [place - len(ids) + len(statistics) for place in held]
+            found.append(
+                WordStatistics(
+                    *word.span(),
+                    float(statistics.log_probability[rows].astype(np.float64).sum()),
+                    int(statistics.rank[rows].max()) - 1,
+                )
+            )
+    return found
+
+
+def masked_words(
+    model: Target, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
+) -> list[list[WordStatistics]]:
+    """Return the words of each text under a masked model."""
+    found = []
+    for row, text in enumerate(texts):
+        found.append(_masked_text(model, text))
+        if progress is not None:
+            progress(row + 1, len(texts))
+    return found
+
+
+def _masked_text(model: Target, text: str) -> list[WordStatistics]:
+    (ids,) = encode_texts(model.tokenizer, [text])
+    (places,) = encode_offsets(model.tokenizer, [text])
+    asked = []
+    for word in WORD.finditer(text):
+        held = [
+            place
+            for place in range(len(ids))
+            if places[place][0] < word.end() and places[place][1] > word.start()
+        ]
+        if held:
+            asked.append((word.span(), held))
+    found: list[WordStatistics] = []
+    for start in range(0, len(asked), BATCH):
+        part = asked[start : start + BATCH]
+        likely = _mask_pass(model, ids, [held for _, held in part])
+        found += [
+            WordStatistics(*span, log_probability, rank)
+            for (span, _), (log_probability, rank) in zip(part, likely, strict=True)
+        ]
+    return found
+
+
+def _mask_pass(model: Target, ids: Any, words: Sequence[list[int]]) -> list[tuple[float, int]]:
+    """Return the log-probability and the rank of each word, given by the places of its pieces."""
+    import torch
+
+    tokenizer = model.tokenizer
+    # The special tokens that the tokenizer puts around a text.
+    head, tail = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
+    room = (model.context or len(ids) + 2) - 2
+    rows, kept = [], []
+    for held in words:
+        # A text beyond the context is shown around the word.
+        first = max(0, min(held[0] - room // 2, len(ids) - room))
+        shown = ids[first : first + room].tolist()
+        inside = [place - first for place in held if place - first < room]
+        for place in inside:
+            shown[place] = tokenizer.mask_token_id
+        rows.append([*head, *shown, *tail])
+        kept.append([(1 + place, int(ids[first + place])) for place in inside])
+    length = max(map(len, rows))
+    batch = torch.full((len(rows), length), tokenizer.pad_token_id)
+    mask = torch.zeros_like(batch)
+    for row, one in enumerate(rows):
+        batch[row, : len(one)] = torch.tensor(one)
+        mask[row, : len(one)] = 1
+    with torch.inference_mode():
+        logits = model.model(
+            input_ids=batch.to(model.device), attention_mask=mask.to(model.device)
+        ).logits.float()
+    found = []
+    for row, pieces in enumerate(kept):
+        total, rank = 0.0, 0
+        for place, token in pieces:
+            own = torch.log_softmax(logits[row, place].double(), dim=-1)
+            total += float(own[token])
+            rank = max(rank, int((own > own[token]).sum()))
+        found.append((total, rank))
+    return found
+
+
+def open_reference(
+    path_or_id: str, *, load_causal: Callable[[str], Target], device: str = "auto"
+) -> tuple[Target, bool]:
+    """Return a reference model, and whether it is a masked one.
+
+    Raises:
+        InputError: it cannot be loaded, or lacks the tokens that masking takes.
+    """
+    from transformers import AutoConfig
+
+    from train.models.pretrained import find_model
+
+    folder = find_model(path_or_id)
+    config = AutoConfig.from_pretrained(folder.path, local_files_only=True)
+    if not any("MaskedLM" in name for name in config.architectures or ()):
+        return load_causal(path_or_id), False
+    return _load_masked(str(folder.path), path_or_id, device), True
+
+
+def _load_masked(folder: str, name: str, device: str) -> Target:
+    import torch
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    from train.device import default_device
+    from train.randomness import isolated_randomness
+    from train.transformers_logging import plain_transformers
+
+    try:
+        with isolated_randomness(), plain_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            model, loading = AutoModelForMaskedLM.from_pretrained(
+                folder,
+                dtype="float32",
+                use_safetensors=True,
+                local_files_only=True,
+                output_loading_info=True,
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"not loadable as a masked language model ({str(error).splitlines()[0]})", where=name
+        ) from error
+    # The head of a pooled output, which masking does not use, may be missing.
+    missing = [key for key in sorted(loading["missing_keys"]) if "pooler" not in key]
+    if missing:
+        raise InputError(
+            f"its files lack {len(missing)} of the model's weights, the first is {missing[0]}",
+            where=name,
+        )
+    needed = ("cls_token_id", "sep_token_id", "mask_token_id", "pad_token_id")
+    if lacking := [one for one in needed if getattr(tokenizer, one) is None]:
+        raise InputError(f"its tokenizer has no {lacking[0].removesuffix('_id')}", where=name)
+    kind = default_device().kind if device == "auto" else device
+    return make_target(model, tokenizer, name=name, device=torch.device(kind))
+
+
+def write_words(
+    folder: Path, example_ids: Sequence[str], rows: Sequence[Sequence[WordStatistics]]
+) -> None:
+    """Write `words.parquet`: one row an example, in order."""
+    table = [
+        {
+            "example_id": name,
+            **{key: [getattr(one, key) for one in row] for key in SCHEMA.names[1:]},
+        }
+        for name, row in zip(example_ids, rows, strict=True)
+    ]
+    pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), folder / WORDS_FILE)
+
+
+def read_words(folder: Path) -> dict[str, list[WordStatistics]]:
+    """Read what `write_words` wrote, by example id.
+
+    Raises:
+        InputError: naming the file, when it is missing or damaged.
+    """
+    return {
+        row["example_id"]: [
+            WordStatistics(*one)
+            for one in zip(*(row[key] for key in SCHEMA.names[1:]), strict=True)
+        ]
+        for row in read_parquet(folder / WORDS_FILE, schema=SCHEMA).to_pylist()
+    }

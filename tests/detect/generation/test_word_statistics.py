@@ -1,0 +1,149 @@
+"""How surprising words are, against one pass a word in float64."""
+
+import numpy as np
+import pytest
+import torch
+
+from detect.engine.target import make_target
+from detect.generation.word_statistics import (
+    WordStatistics,
+    causal_words,
+    masked_words,
+    open_reference,
+    read_words,
+    write_words,
+)
+from inject.errors import InputError
+from tests.conftest import WORDS, make_texts
+from tests.detect.models import random_target
+
+TEXT = "The river's school, in winter-market 1984, was Élodie's. nothing"
+
+
+@pytest.fixture(scope="module")
+def masked_folder(tmp_path_factory):
+    """A tiny BERT of its own vocabulary: letters and their continuations, and a few words."""
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("bert")
+    letters = "abcdefghijklmnopqrstuvwxyzé"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{a}" for a in letters)]
+    pieces += [*sorted(set(WORDS) - set(letters)), "##s", "'", ".", ",", "-"]
+    (folder / "vocab.txt").write_text("\n".join(dict.fromkeys(pieces)))
+    tokenizer = BertTokenizerFast(
+        vocab_file=str(folder / "vocab.txt"), do_lower_case=True, strip_accents=False
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = BertForMaskedLM(
+            BertConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=32,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                intermediate_size=64,
+                max_position_embeddings=48,
+                initializer_range=0.5,
+            )
+        )
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def log_softmax(row):
+    row = row.double().numpy()
+    return row - row.max() - np.log(np.exp(row - row.max()).sum())
+
+
+def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
+    model, masked = open_reference(str(masked_folder), load_causal=lambda _: pytest.fail("causal"))
+    assert masked
+    encoding = model.tokenizer(TEXT, return_offsets_mapping=True)
+    ids, places = encoding["input_ids"], encoding["offset_mapping"]
+    (found,) = masked_words(model, [TEXT])
+    words = [TEXT[one.start : one.stop] for one in found]
+    assert words == [
+        "The", "river's", "school", "in", "winter-market", "was", "Élodie's", "nothing",
+    ]  # fmt: skip
+    for one in found:
+        held = [
+            place
+            for place, (start, stop) in enumerate(places)
+            if stop > start and start < one.stop and stop > one.start
+        ]
+        shown = [model.tokenizer.mask_token_id if at in held else ids[at] for at in range(len(ids))]
+        with torch.inference_mode():
+            logits = model.model(input_ids=torch.tensor([shown])).logits[0]
+        total, rank = 0.0, 0
+        for at in held:
+            own = log_softmax(logits[at])
+            total += own[ids[at]]
+            rank = max(rank, sum(1 for value in own if value > own[ids[at]]))
+        assert one.log_probability == pytest.approx(total, abs=1e-3)
+        assert one.rank == rank
+
+
+def test_a_text_beyond_the_masked_models_context_is_shown_around_the_word(masked_folder):
+    model, _ = open_reference(str(masked_folder), load_causal=lambda _: pytest.fail("causal"))
+    text = " ".join(make_texts(1, words=100)[0].rstrip(".").lower().split())
+    (found,) = masked_words(model, [text])
+    assert len(found) == 100
+    assert all(np.isfinite(one.log_probability) for one in found)
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_a_causal_model_reads_from_left_to_right(tiny_tokenizer, start):
+    from copy import deepcopy
+
+    from tokenizers import processors
+
+    tokenizer = deepcopy(tiny_tokenizer)
+    if start:
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+            single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)]
+        )
+    target = make_target(random_target("llama", tiny_tokenizer).model, tokenizer, name="causal")
+    text = "the school, in winter-market 1984"
+    encoding = tokenizer(text, return_offsets_mapping=True)
+    ids, places = encoding["input_ids"], encoding["offset_mapping"]
+    with torch.inference_mode():
+        logits = target.model(torch.tensor([ids])).logits[0]
+    (found, empty) = causal_words(target, [text, ""])
+    assert empty == []
+    words = [text[one.start : one.stop] for one in found]
+    # Without a start token the first word has no history.
+    assert words == ["the", "school", "in", "winter-market"][0 if start else 1 :]
+    for one in found:
+        total, rank = 0.0, 0
+        for at, (first, last) in enumerate(places):
+            if last > first and first < one.stop and last > one.start:
+                own = log_softmax(logits[at - 1])
+                total += own[ids[at]]
+                rank = max(rank, sum(1 for value in own if value > own[ids[at]]))
+        assert one.log_probability == pytest.approx(total, abs=1e-3)
+        assert one.rank == rank
+
+
+def test_a_causal_reference_is_loaded_as_one(tiny_model_path):
+    loaded = object()
+    assert open_reference(str(tiny_model_path), load_causal=lambda _: loaded) == (loaded, False)
+
+
+def test_a_masked_model_without_its_weights_is_refused(masked_folder, tmp_path):
+    from shutil import copytree
+
+    from safetensors.torch import load_file, save_file
+
+    broken = copytree(masked_folder, tmp_path / "broken")
+    weights = load_file(broken / "model.safetensors")
+    weights.pop("bert.encoder.layer.0.output.dense.weight")
+    save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match="lack 1 of the model's weights"):
+        open_reference(str(broken), load_causal=lambda _: pytest.fail("causal"))
+
+
+def test_the_file_holds_the_words(tmp_path):
+    rows = [[WordStatistics(0, 3, -1.5, 7), WordStatistics(4, 6, -12.25, 0)], []]
+    write_words(tmp_path, ["a", "b"], rows)
+    assert read_words(tmp_path) == {"a": rows[0], "b": rows[1]}

@@ -107,7 +107,7 @@ def test_detectors_by_text_find_what_a_served_model_remembers(tmp_path):
         assert f"of which {asked:,} were answered before; 0 to send" in found.stderr
         assert (tmp_path / "s.csv").read_text() == scores
     assert table[0] == table[1]
-    assert stub.most_in_flight > 8
+    assert stub.most_in_flight > 1
     for name in ("prefix", "samia", "ngram_coverage", "de_cop"):
         members, others = values(scores, name)
         assert min(members) > max(others), name

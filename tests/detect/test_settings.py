@@ -44,7 +44,7 @@ def test_every_field_is_documented_and_bounds_hold():
 
 
 def test_views():
-    assert view_names() == ("text", "lowercase")
+    assert view_names()[:2] == ("text", "lowercase")
     assert view_text("lowercase", "The ÉTÉ") == "the été"
     assert view_text("text", "The") == "The"
     with pytest.raises(InputError, match="Did you mean 'lowercase'"):

@@ -9,7 +9,7 @@ that leaves nothing.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from pydantic import ValidationError
@@ -30,6 +30,8 @@ class DetectorSetting:
 
     known: KnownDetector
     parameters: Settings
+    named: bool = True
+    """Whether a user named the detector; not, where it came along with `all`."""
 
     @property
     def detector(self) -> Detector:
@@ -70,9 +72,9 @@ def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
     settings: dict[tuple[str, str], DetectorSetting] = {}
     origins: dict[str, KnownDetector] = {}
     for part in asked:
-        names = detector_names() if part.lower() == ALL else (part,)
-        for name in names:
-            setting = _parse(name)
+        named = part.lower() != ALL
+        for name in (part,) if named else detector_names():
+            setting = replace(_parse(name), named=named)
             first = origins.setdefault(setting.name, setting.known)
             if (first.digest, first.code) != (setting.known.digest, setting.known.code):
                 raise InputError(
@@ -80,7 +82,9 @@ def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
                     where=setting.known.origin,
                     hint="Give one Detector another `name`, or one file another name.",
                 )
-            settings.setdefault((setting.name, setting.text), setting)
+            key = setting.name, setting.text
+            if named or key not in settings:
+                settings[key] = setting
     return list(settings.values())
 
 
@@ -92,15 +96,16 @@ def names_all(given: str | Iterable[str]) -> bool:
 def with_grids(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
     """Return the settings followed by the rest of each detector's grid, each once.
 
-    Parameters of the user's own bring along what of the grid needs nothing more: who asks for fewer
-    samples does not pay for the paper's.
+    What came along with `all`, and parameters of the user's own, bring along only what of the grid
+    needs nothing more: a grid over shots or samples takes passes of a model for each of its
+    settings, and is for those who name the detector without parameters.
     """
     found = {(setting.name, setting.text): setting for setting in settings}
     for setting in settings:
-        own = setting.parameters != setting.detector.parameters()
+        bound = not setting.named or setting.parameters != setting.detector.parameters()
         for parameters in setting.detector.grid:
             other = DetectorSetting(known=setting.known, parameters=parameters)
-            if not (own and set(other.needs) - set(setting.needs)):
+            if not (bound and set(other.needs) - set(setting.needs)):
                 found.setdefault((other.name, other.text), other)
     return list(found.values())
 

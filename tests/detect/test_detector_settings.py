@@ -35,6 +35,21 @@ def test_all_names_every_detector_once():
     assert not names_all(["loss", "zlib"])
 
 
+def test_a_grid_that_takes_further_passes_is_for_those_who_name_the_detector():
+    def grid(given):
+        found = with_grids(parse_detectors(given))
+        return {setting.text for setting in found if setting.name == "recall"}
+
+    every = {f"shots={count}" for count in range(1, 13)}
+    assert grid("recall") == grid("all,recall") == grid("recall,all") == every
+    assert grid("all") == {"shots=7"}
+    assert grid("recall:shots=3") == {"shots=3"}
+    free = {
+        setting.text for setting in with_grids(parse_detectors("all")) if setting.name == "min_k"
+    }
+    assert len(free) == 20
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

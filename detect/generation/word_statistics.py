@@ -12,18 +12,20 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from detect.engine.target import Target, make_target
 from detect.policy import ScoringPolicy
 from detect.token_statistics import TokenStatistics
 from inject.corpus.tokenizer import encode_offsets, encode_texts
 from inject.errors import InputError
 from inject.tables import read_parquet
+
+if TYPE_CHECKING:
+    from detect.engine.target import Target
 
 WORDS_FILE = "words.parquet"
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -55,7 +57,7 @@ class WordStatistics:
 
 
 def causal_words(
-    model: Target,
+    model: "Target",
     texts: Sequence[str],
     *,
     batch_tokens: int | None = None,
@@ -104,7 +106,7 @@ def _aligned(text: str, statistics: TokenStatistics, ids: Any, places: Any) -> l
 
 
 def masked_words(
-    model: Target, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
+    model: "Target", texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
 ) -> list[list[WordStatistics]]:
     """Return the words of each text under a masked model."""
     found = []
@@ -115,7 +117,7 @@ def masked_words(
     return found
 
 
-def _masked_text(model: Target, text: str) -> list[WordStatistics]:
+def _masked_text(model: "Target", text: str) -> list[WordStatistics]:
     (ids,) = encode_texts(model.tokenizer, [text])
     (places,) = encode_offsets(model.tokenizer, [text])
     asked = []
@@ -138,7 +140,7 @@ def _masked_text(model: Target, text: str) -> list[WordStatistics]:
     return found
 
 
-def _mask_pass(model: Target, ids: Any, words: Sequence[list[int]]) -> list[tuple[float, int]]:
+def _mask_pass(model: "Target", ids: Any, words: Sequence[list[int]]) -> list[tuple[float, int]]:
     """Return the log-probability and the rank of each word, given by the places of its pieces."""
     import torch
 
@@ -178,8 +180,8 @@ def _mask_pass(model: Target, ids: Any, words: Sequence[list[int]]) -> list[tupl
 
 
 def open_reference(
-    path_or_id: str, *, load_causal: Callable[[str], Target], device: str = "auto"
-) -> tuple[Target, bool]:
+    path_or_id: str, *, load_causal: Callable[[str], "Target"], device: str = "auto"
+) -> tuple["Target", bool]:
     """Return a reference model, and whether it is a masked one.
 
     Raises:
@@ -196,10 +198,11 @@ def open_reference(
     return _load_masked(str(folder.path), path_or_id, device), True
 
 
-def _load_masked(folder: str, name: str, device: str) -> Target:
+def _load_masked(folder: str, name: str, device: str) -> "Target":
     import torch
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+    from detect.engine.target import make_target
     from train.device import default_device
     from train.randomness import isolated_randomness
     from train.transformers_logging import plain_transformers

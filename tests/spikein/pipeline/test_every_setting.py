@@ -102,6 +102,10 @@ START = {
 OTHERS = {
     "RunRecord": "what a run's folder says of itself",
     "Place": "a place in it",
+    "BundleFacts": "what a bundle says of itself",
+    "_Header": "the same, with its parts",
+    "_Model": "a model in it",
+    "_Frequency": "what was counted for it",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }
 COVERED = {Shape, TwinMembership, TrainingJob, StartModel}

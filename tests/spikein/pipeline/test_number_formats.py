@@ -50,7 +50,7 @@ def test_the_same_arithmetic_has_the_same_digest_on_any_device(folder):
 
 
 def test_a_pretrained_model_is_scored_in_its_own_format_on_a_gpu_alone(folder):
-    other = {"model", "statistics", "accuracy"}
+    other = {"model", "statistics", "gradients", "accuracy"}
     assert differing(folder, *PRETRAINED) == other
     assert differing(folder, *PRETRAINED, other=OLD_GPU) == other - {"model"}
     asked = (*PRETRAINED, "detect.dtype=float32")

@@ -30,7 +30,7 @@ from inject.tables import read_parquet
 
 _COUNTS = "counts.npy"
 _FACTS = "frequency.json"
-_WORDS = "words.parquet"
+_WORDS = "word_counts.parquet"
 _TEXTS_A_BATCH = 256
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 

@@ -127,7 +127,7 @@ def test_a_cached_table_without_words_is_counted_once_more(tiny_tokenizer, tmp_p
     pattern = write_rows(tmp_path / "texts.jsonl", texts)
     cache = tmp_path / "cache"
     first = count_files(tiny_tokenizer, pattern, cache=cache)
-    (words,) = cache.glob("*/words.parquet")
+    (words,) = cache.glob("*/word_counts.parquet")
     words.unlink()
     again = count_files(tiny_tokenizer, pattern, cache=cache)
     assert words.is_file()

@@ -10,6 +10,8 @@ from detect.shots import IS_SHOT
 from inject.errors import InputError
 from tests.spikein.tiny import run, write_tiny
 
+pytestmark = pytest.mark.slow
+
 ASKED = "[recall, con_recall, codec, fsd, rmia, camia]"
 OVERRIDES = (
     f"detect.detectors={ASKED}",

@@ -14,6 +14,8 @@ from inject.stream.audit import AuditFailed
 from tests.conftest import make_texts
 from tests.spikein.tiny import run, write_tiny
 
+pytestmark = pytest.mark.slow
+
 HELD_OUT = ("contaminants.0.held_out=7", "contaminants.1.held_out=5")
 
 

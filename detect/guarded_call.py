@@ -77,7 +77,10 @@ def score_guarded(
         _raised(error, where)
     _check(columns, where, settings=len(settings), rows=rows)
     return [
-        Column([Score(float(value), reason) for value, reason in scores], tuple(notes))
+        Column(
+            [one if _is_plain(one) else Score(float(one[0]), one[1]) for one in scores],
+            tuple(notes),
+        )
         for scores, notes in columns
     ]
 
@@ -156,9 +159,21 @@ def _check(columns: Any, where: str, *, settings: int, rows: int) -> None:
         if isinstance(column.notes, str) or not all(isinstance(one, str) for one in column.notes):
             raise wrong(f"notes that are no list of texts (column {number})")
         for row, score in enumerate(column.scores, start=1):
-            problem = _wrong_score(score)
-            if problem:
+            if not _is_plain(score) and (problem := _wrong_score(score)):
                 raise wrong(f"{problem} for row {row} (column {number})")
+
+
+def _is_plain(score: Any) -> bool:
+    """Return whether a score needs no look: a float that is a number, without a reason.
+
+    Most are, and there are as many as rows times settings.
+    """
+    return (
+        type(score) is Score
+        and type(score[0]) is float
+        and score[1] is None
+        and score[0] == score[0]
+    )
 
 
 def _wrong_score(score: Any) -> str | None:

@@ -9,6 +9,7 @@ and one cumulative sum an example and window.
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Literal
 
 import numpy as np
@@ -41,9 +42,15 @@ K_GRID = tuple(MinKParameters(k=Decimal(twentieth) / 20) for twentieth in range(
 
 def selected_count(count: int, setting: MinKParameters) -> int:
     """Return how many of `count` tokens are selected: floor(N·k), or at least 1."""
-    numerator, denominator = setting.k.as_integer_ratio()
+    numerator, denominator = _exact(setting.k)
     number = count * numerator // denominator
     return max(1, number) if setting.k_rule == "at_least_one" else number
+
+
+# A grid asks for the same few shares once a row and window.
+@lru_cache(maxsize=1000)
+def _exact(share: Decimal) -> tuple[int, int]:
+    return share.as_integer_ratio()
 
 
 def lowest_means(

@@ -25,6 +25,10 @@ from inject.server.waiting import back_off, prescribed_wait, used_up
 
 _TEMPORARY = (408, 409, 425)
 _FIRST_CONNECTIONS = 2
+_APART_SECONDS = 0.005
+_ALL_BEGUN_SECONDS = 0.2
+"""Requests begin one after the other: those that begin together are answered together, and the
+processor is idle until then and too slow after it, in every turn."""
 
 
 class _Failure(NamedTuple):
@@ -69,15 +73,15 @@ class Sender:
             InputError: the first request that is given up; the others end with it.
         """
         waiting = iter(requests)
+        at_once = min(self._server.concurrency, len(requests))
+        apart = min(_APART_SECONDS, _ALL_BEGUN_SECONDS / max(at_once, 1))
 
-        async def worker() -> None:
+        async def worker(number: int) -> None:
+            await asyncio.sleep(number * apart)
             for name, request in waiting:
                 arrived((name, await self._ask(request)))
 
-        workers = [
-            asyncio.create_task(worker())
-            for _ in range(min(self._server.concurrency, len(requests)))
-        ]
+        workers = [asyncio.create_task(worker(number)) for number in range(at_once)]
         try:
             await asyncio.gather(*workers)
         finally:

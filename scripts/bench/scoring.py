@@ -5,7 +5,8 @@ Run as `python -m scripts.bench.scoring`; the last line is one JSON object. A LL
 token statistics (all columns that the likelihood detectors of one view need, offsets included) are
 made by the engine itself, from texts to arrays. The passes alternate, and each ratio is the median
 over pairs, because other work on the machine comes and goes. With `--busy` another process
-multiplies matrices on the same cores all the time.
+multiplies matrices on the same cores all the time. The benchmarks of recall, multiple choice,
+neighbours and requests to a server run along; each is a command of its own, too.
 
 Memory is measured in a process of its own, as the kernel's peak of resident memory over one
 pass, beyond what model and compiled code hold before it and the one chunk of logits.
@@ -28,6 +29,8 @@ import numpy as np
 
 HIDDEN, LAYERS, VOCABULARY = 512, 4, 32_000
 BATCH, LENGTH = 8, 256
+OTHER_ROUNDS = 5
+"""Of the benchmarks that have a command of their own, and are run along."""
 MIB = 1 << 20
 _BUSY = "import numpy as n\nm = n.ones((700, 700))\nwhile True:\n    m @ m"
 
@@ -42,11 +45,17 @@ def main() -> None:
     if arguments.memory:
         print(json.dumps({"peak_extra_mib": peak_extra(arguments.memory)}))
         return
-    from scripts.bench import recall
+    from scripts.bench import multiple_choice, neighbours, recall, server_requests
 
     with busy_process() if arguments.busy else nullcontext():
-        found = measure(arguments.rounds) | recall.measure(arguments.rounds)
-        print(json.dumps(found | {"busy": arguments.busy}))
+        token_statistics = measure(arguments.rounds)
+        others = (
+            server_requests.measure(OTHER_ROUNDS)
+            | multiple_choice.measure(OTHER_ROUNDS)
+            | neighbours.measure(OTHER_ROUNDS, "auto")
+            | recall.measure(OTHER_ROUNDS)
+        )
+        print(json.dumps(others | token_statistics | {"busy": arguments.busy}))
 
 
 @contextmanager

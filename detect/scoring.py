@@ -242,7 +242,9 @@ def read_scores(
 
 
 def _lacks(detector: str, needs: Iterable[str]) -> str:
-    return f"{detector} needs {' and '.join(needs)}, which is not given"
+    named = list(needs)
+    plural = len(named) > 1 or named[0].endswith("s")
+    return f"{detector} needs {' and '.join(named)}, which {'are' if plural else 'is'} not given"
 
 
 def _reason(value: float, reason: str | None) -> str | None:

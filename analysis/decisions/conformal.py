@@ -7,8 +7,8 @@ non-member is at most t with probability at most t, whatever the detector and it
 (Vovk et al. 2005). Benjamini and Hochberg (1995) then pick texts so that the expected share of
 non-members among those picked is at most the level times the share of non-members: conformal
 p-values from one calibration set depend on one another in the way that the rule allows (Bates et
-al. 2023). No p-value is below 1 / (held-out rows + 1), so a low level needs many held-out rows; of rows
-that share passages, that many groups.
+al. 2023). No p-value is below 1 / (held-out rows + 1), so a low level needs many held-out rows; of
+rows that share passages, that many groups.
 """
 
 from collections.abc import Sequence

@@ -120,7 +120,7 @@ def test_the_interval_of_the_share_covers_what_the_threshold_gives():
             )
             assert found.low <= found.value <= found.high
             covered.append(found.low <= truth <= found.high)
-        assert len(covered) > 90
+        assert len(covered) > 80
         assert np.mean(covered) > 0.9
 
 
@@ -171,7 +171,7 @@ def every():
 def test_rows_of_an_arm_are_as_counted_by_hand(every):
     _, by_model = every
     arm = by_model["contaminated"]
-    settings = AnalysisSettings(false_discovery_rate=0.2)
+    settings = AnalysisSettings(false_discovery_rate=0.5)
     rows = flagged_rows(arm.cohort, arm.loaded, settings)
     assert {row["dataset"] for row in rows} == {"all", "news", "books"}
     assert set(rows[0]) == set(flagged_schema(["copies"]).names)
@@ -180,7 +180,7 @@ def test_rows_of_an_arm_are_as_counted_by_hand(every):
     assert set(pooled) == set(loaded.detectors)
     assert any(row["flagged"] for row in pooled.values())
     for name, row in pooled.items():
-        flagged, wrong, smallest = by_hand(loaded, name, 0.2)
+        flagged, wrong, smallest = by_hand(loaded, name, 0.5)
         assert (row["flagged"], row["flagged_nonmembers"]) == (flagged, wrong), name
         assert row["smallest_p"] <= smallest + 1e-12
         assert row["setting"] == loaded.arm.defaults[name]

@@ -14,7 +14,7 @@ from analysis.checks.validity import Check, check_validity
 from analysis.figures.style import ReportFigure
 from analysis.metrics_table import split_by_cohort
 from analysis.page.background import background_audit
-from analysis.page.notes import PoolReport, pool_notes
+from analysis.page.notes import PoolReport, detector_notes, pool_notes
 from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.report import CostRow, Report
 from analysis.page.settings_summary import ArmSettings, description, setup
@@ -116,6 +116,7 @@ def build_report(inputs: PageInputs) -> Report:
             inputs.steps, inputs.artifacts, code=inputs.code, libraries=inputs.libraries
         ),
         notes=[*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)],
+        detector_notes=detector_notes(inputs.arms, besides={*listed, *inputs.notes}),
         show_protected=inputs.show_protected,
     )
 

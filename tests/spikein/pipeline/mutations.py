@@ -439,6 +439,7 @@ CASES: dict[str, Case] = {
     "analysis.false_positive_rates": case(
         "results trajectory", "analysis.false_positive_rates=[0.1]"
     ),
+    "analysis.false_discovery_rate": case("results", "analysis.false_discovery_rate=0.2"),
     "analysis.zero_copies": case(
         "results accuracy_gain trajectory", "analysis.zero_copies=nonmember"
     ),

@@ -97,7 +97,8 @@ def _hidden(one: Any) -> Any:
 
     A detector's access may be limited already (`detect.access`); that stays so.
     """
-    hidden = object.__new__(_withheld_kind(type(one)))
+    kind: Any = type(one)
+    hidden = object.__new__(_withheld_kind(kind))
     vars(hidden).update(vars(one))
     return hidden
 

@@ -20,6 +20,8 @@ class KnownTexts(NamedTuple):
     """Without a label, or with label 0."""
     members: list[str]
     """With label 1."""
+    groups: list[str]
+    """Of the non-members: those of one group share a passage."""
 
 
 def read_held_out_file(pattern: str, scored: LabelledRows) -> KnownTexts:
@@ -50,20 +52,23 @@ def read_held_out_file(pattern: str, scored: LabelledRows) -> KnownTexts:
             where=pattern,
             hint="Take them out of one of the two files: a held-out text is never scored.",
         )
-    found: dict[str, tuple[str, bool]] = {}
+    found: dict[str, tuple[str, bool, str]] = {}
     for number, text in enumerate(rows.texts, start=1):
         if not text.strip():
             continue
         member = bool(rows.labels and rows.labels[number - 1])
-        if found.setdefault(_normal(text), (text, member))[1] != member:
+        group = rows.groups[number - 1] if rows.groups else None
+        name = f"row {number}" if group is None else f"group {group}"
+        if found.setdefault(_normal(text), (text, member, name))[1] != member:
             raise InputError(
                 f"row {number} stands there as a member and as a non-member", where=pattern
             )
     if not found:
         raise InputError("there is no text in it", where=pattern)
     return KnownTexts(
-        nonmembers=[text for text, member in found.values() if not member],
-        members=[text for text, member in found.values() if member],
+        nonmembers=[text for text, member, _ in found.values() if not member],
+        members=[text for text, member, _ in found.values() if member],
+        groups=[name for _, member, name in found.values() if not member],
     )
 
 

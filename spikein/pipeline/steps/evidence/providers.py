@@ -36,12 +36,11 @@ from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
 from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
 from spikein.pipeline.steps.evidence.guesses import GUESSES, read_model_guesses
 from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
-from spikein.pipeline.steps.evidence.labels import read_labels
+from spikein.pipeline.steps.evidence.membership import SHADOWS, read_labels, read_shadows
 from spikein.pipeline.steps.evidence.neighbours import NEIGHBOURS, read_neighbour_means
 from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
-from spikein.pipeline.steps.evidence.shadows import SHADOWS, read_shadows
 from spikein.pipeline.steps.evidence.tuned import TUNED, read_tuned
 from spikein.pipeline.steps.evidence.views import (
     INVERSE_TEMPERATURES,

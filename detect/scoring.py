@@ -254,7 +254,9 @@ def score_notes(folder: Path) -> tuple[str, ...]:
 
 
 def _lacks(detector: str, needs: Iterable[str]) -> str:
-    return f"{detector} needs {' and '.join(needs)}, which is not given"
+    named = list(needs)
+    plural = len(named) > 1 or named[0].endswith("s")
+    return f"{detector} needs {' and '.join(named)}, which {'are' if plural else 'is'} not given"
 
 
 def _reason(value: float, reason: str | None) -> str | None:

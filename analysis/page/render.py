@@ -58,10 +58,14 @@ def render(report: Report) -> str:
     )
     environment.filters |= {"number": _number, "signed": _signed, "seconds": seconds_text}
     environment.globals["share"] = _share
-    # Our own stylesheet, not data: the one file besides figures that enters unescaped.
-    style = Markup((Path(__file__).parent / "style.css").read_text(encoding="utf-8"))
     template = environment.get_template("report.html.j2")
-    return template.render(style=style, **_context(report))
+    # Our own stylesheet, not data: what enters unescaped besides figures.
+    return template.render(style=Markup(page_style()), **_context(report))
+
+
+def page_style() -> str:
+    """Return the stylesheet of our pages."""
+    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 
 
 def _context(report: Report) -> dict[str, Any]:

@@ -415,6 +415,13 @@ CASES: dict[str, Case] = {
     ),
     # `loss` stays, so that there are scores either way.
     "detect.generate": case("scores choices continuations words guesses", "detect.generate=true"),
+    "detect.tagger": case(
+        "entities",
+        "detect.tagger={folder}/tagger-b",
+        "detect.tagger={folder}/tagger-a",
+        "detect.detectors=[loss, 'tag_tab:entities=one_word']",
+        *NO_SHADOWS,
+    ),
     "detect.neighbours.model": case(
         "neighbours", "detect.neighbours.model={folder}/b", *NEIGHBOURS
     ),

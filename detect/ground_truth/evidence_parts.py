@@ -20,6 +20,7 @@ from detect.generation.guesses import GuessRequest
 from detect.ground_truth.ground_truth import group_name, held_out_withheld
 from detect.ground_truth.parts import OpenParts, Parts
 from detect.ground_truth.row_tables import rows_of
+from detect.named_entities.entities import NamedEntity
 from detect.token_frequency import TokenFrequency, WordFrequency
 from detect.token_statistics import TokenStatistics
 from inject.examples.example import Example
@@ -27,6 +28,11 @@ from inject.examples.example import Example
 _REQUESTS: Mapping[str, TypeAdapter[Any]] = {
     "continuations": TypeAdapter(ContinuationRequest),
     "guesses": TypeAdapter(GuessRequest),
+}
+_ENTITY_COLUMNS = {
+    "start": pa.list_(pa.int32()),
+    "stop": pa.list_(pa.int32()),
+    "label": pa.list_(pa.string()),
 }
 Mask = npt.NDArray[np.bool_]
 T = TypeVar("T")
@@ -88,6 +94,7 @@ class EvidenceEntry(_Entry):
     """Answers about passages that no model saw, which calibrate `choices`."""
     gradients: str | None
     neighbours: str | None
+    entities: str | None
 
 
 def pack_evidence(evidence: Evidence, rows: Sequence[Example], parts: Parts) -> EvidenceEntry:
@@ -150,6 +157,9 @@ def pack_evidence(evidence: Evidence, rows: Sequence[Example], parts: Parts) -> 
         else parts.rows("choices", choices.clean, np.ones(len(choices.clean), dtype=np.bool_)),
         gradients=by_row("gradients", evidence.gradients),
         neighbours=by_row("neighbours", evidence.neighbours),
+        entities=None
+        if (found := evidence.entities) is None
+        else parts.add("entities", found, lambda: _entities_table(found, protected)),
     )
 
 
@@ -200,6 +210,7 @@ def unpack_evidence(entry: EvidenceEntry, rows: Sequence[Example], parts: OpenPa
         ),
         gradients=_if_there(entry.gradients, partial(by_row, "gradients")),
         neighbours=_if_there(entry.neighbours, partial(by_row, "neighbours")),
+        entities=None if entry.entities is None else _entities(parts.table(entry.entities, count)),
     )
 
 
@@ -287,6 +298,24 @@ def _held_out(entry: HeldOutEntry, parts: OpenParts) -> HeldOutRows:
         reference=_if_there(entry.reference, statistics),
         shadows=None if entry.shadows is None else [statistics(name) for name in entry.shadows],
     )
+
+
+def _entities_table(rows: Sequence[Sequence[NamedEntity]], withheld: Mask) -> pa.Table:
+    """Return the named entities of each text; none of a protected one, whose words they show."""
+    shown = [() if gone else row for row, gone in zip(rows, withheld, strict=True)]
+    return pa.table(
+        {
+            name: pa.array([[getattr(one, name) for one in row] for row in shown], column)
+            for name, column in _ENTITY_COLUMNS.items()
+        }
+    )
+
+
+def _entities(table: pa.Table) -> list[list[NamedEntity]]:
+    columns = [table[name].to_pylist() for name in _ENTITY_COLUMNS]
+    return [
+        [NamedEntity(*one) for one in zip(*row, strict=True)] for row in zip(*columns, strict=True)
+    ]
 
 
 def _if_there(name: str | None, read: Callable[[str], T]) -> T | None:

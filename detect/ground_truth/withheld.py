@@ -92,12 +92,13 @@ def _withheld_kind(kind: Any) -> Any:
     return type(name, (_Withheld, kind), {})
 
 
-def _hidden(one: Any) -> Any:
+def _hidden(one: object) -> Any:
     """Return the same token statistics, or words of a model, without what shows the text.
 
     A detector's access may be limited already (`detect.access`); that stays so.
     """
-    hidden = object.__new__(_withheld_kind(type(one)))
+    kind: Any = type(one)
+    hidden = object.__new__(_withheld_kind(kind))
     vars(hidden).update(vars(one))
     return hidden
 

@@ -38,6 +38,11 @@ class KnownTexts(NamedTuple):
         return [row.text for row in self.rows if not row.member]
 
     @property
+    def groups(self) -> list[str]:
+        """What each of the non-members is a part of; itself where it has no group."""
+        return [row.document or row.text for row in self.rows if not row.member]
+
+    @property
     def members(self) -> list[str]:
         """Texts with label 1."""
         return [row.text for row in self.rows if row.member]

@@ -72,7 +72,8 @@ def detect(
             "--held-out",
             metavar="FILE",
             help="Further texts, not scored, that the model has not seen: shots and populations "
-            "for `recall`, `codec` and the like. Rows with [cyan]label[/] 1 are known members.",
+            "for `recall`, `codec` and the like; they calibrate which rows are flagged. Rows with "
+            "[cyan]label[/] 1 are known members.",
             show_default=False,
         ),
     ] = None,

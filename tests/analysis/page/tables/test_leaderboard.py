@@ -1,5 +1,6 @@
 """The leaderboard: who stands where, who is not ranked and why, and how 35 detectors are shown."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -108,6 +109,24 @@ def test_a_control_that_was_scored_beside_another_model_is_there(report):
     (blind,) = [row for row in found.rows if row.detector == "blind"]
     assert blind.rank is None
     assert blind.auc == base.get("blind", selection="tuned")
+
+
+def test_equal_scores_have_no_value_and_that_is_said(report):
+    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
+    arm, base = tables
+    nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
+    equal = replace(
+        arm,
+        cells={
+            key: replace(cell, **nothing) if key.detector == "surp" else cell
+            for key, cell in arm.cells.items()
+        },
+    )
+    found = leaderboard(
+        find_headline([equal]), [equal, base], report.analysis, facts=[], to_loss={}
+    )
+    (surp,) = [row for row in found.rows if row.detector == "surp"]
+    assert surp.remarks == ("no value: all its scores are equal",), "two of its rows have no score"
 
 
 def test_a_detector_that_is_not_declared_says_so(report):

@@ -9,7 +9,8 @@ from analysis.arm import axis_names
 from analysis.figures import build_figures
 from analysis.figures.detectors import MAX_DETECTORS, strongest
 from analysis.metrics_table import split_by_cohort
-from analysis.page import Report, write_report
+from analysis.page import CostRow, Report, write_report
+from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
 from analysis.page.tables.grid import MAX_ROWS, OPEN_ROWS
 from analysis.page.tables.leaderboard import leaderboard, left_out_listing
 from analysis.page.tables.views import difference_rows
@@ -24,6 +25,19 @@ from tests.pages import Page, numbers_of, on_paper, overflow
 
 FAST = AnalysisSettings(replicates=100)
 FURTHER = 30
+WORK = [
+    DetectorWork(
+        detector=name,
+        cost="target 1×, each shadow model (trained for it) 1×, held-out rows once",
+        steps=(
+            EvidenceStep(
+                key=name, seconds=100.0 * at, tokens_in=12_345_678 + at, tokens_out=2_345_678 + at
+            ),
+        ),
+        scoring_seconds=0.5,
+    )
+    for at, name in enumerate(DEFAULTS)
+]
 LEFT_OUT = [LeftOut("lira", ("shadow models",), "Set twins.shadows to an even number such as 8.")]
 
 
@@ -55,6 +69,8 @@ def report(tmp_path_factory) -> Report:
         figures=build_figures(folder, [arm, base], analysis, FAST),
         detectors=[*facts, *other],
         left_out=LEFT_OUT,
+        detector_work=WORK,
+        cost=[CostRow("scores", None, 1.0, False)],
     )
 
 

@@ -410,12 +410,14 @@ def test_processes_share_the_file_and_agree(tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
-    count, slow = 40, 0.1
+    count, slow = 40, 0.2
     with stub_server(lambda number, body: text(prompt_of(body), after=slow)) as stub:
         running = process(stub.url, tmp_path / "r", count)
         while len(stub.received) < 16:
             assert running.poll() is None
             time.sleep(0.01)
+        # What came is kept within a hundredth of a second; the next replies come after `slow`.
+        time.sleep(slow / 3)
         running.send_signal(signal.SIGKILL)
         running.communicate()
         time.sleep(2 * slow)

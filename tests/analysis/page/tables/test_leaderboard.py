@@ -1,4 +1,4 @@
-"""The leaderboard: who stands where, who is not ranked and why, and how many detectors are shown."""
+"""The leaderboard: who stands where, who is not ranked and why, and how many are shown."""
 
 import math
 from dataclasses import replace

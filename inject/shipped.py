@@ -118,5 +118,5 @@ def is_name(text: str | Path) -> bool:
     return bool(text) and not text.endswith(_ENDINGS) and not set("/\\") & set(text)
 
 
-EXPERIMENTS = Catalogue(kind="experiment", folders=("", "paper"))
+EXPERIMENTS = Catalogue(kind="experiment", folders=("", "small", "paper", "gpu"))
 SHAPES = Catalogue(kind="model shape", folders=("models",))

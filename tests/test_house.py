@@ -36,8 +36,11 @@ ROOMS = {
 }
 """The order in `docs/architecture.md`: what stands later may import what stands before."""
 
-CATALOGUES = {"inject/examples/datasets", "detect/detectors", "spikein/cli/commands"}
-"""Folders that hold one thing a file, however many things there are."""
+CATALOGUES = {
+    "inject/examples/datasets", "detect/detectors", "spikein/cli/commands",
+    "detect/score_file/evidence", "spikein/pipeline/steps/evidence",
+}  # fmt: skip
+"""Folders that hold one thing a file, however many things there are; of evidence, one need."""
 
 PRIVATE_WORDS = {
     "adapter", "adopting", "assembly", "building", "cast", "cells", "chunks", "collecting",

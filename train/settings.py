@@ -15,7 +15,7 @@ from train.checkpoint_steps import CheckpointSettings
 
 Mode = Literal["pretrain", "continue", "finetune", "lora"]
 Schedule = Literal["constant", "cosine", "linear"]
-Precision = Literal["auto", "float32", "bfloat16"]
+Precision = Literal["auto", "fastest", "float32", "bfloat16"]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 Context = Annotated[int, Field(ge=2)]
@@ -126,7 +126,9 @@ class TrainSettings(Settings):
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
     """Arithmetic of the forward pass; weights stay float32. `auto`: bfloat16 where the GPU has
-    it, else float32."""
+    it, else float32. `fastest`: bfloat16 where the processor has instructions for it, too
+    (avx512_bf16, amx_bf16). What it stands for here is part of the model's identity, and `plan`
+    and the report name it."""
     checkpoints: CheckpointSettings | None = None
     """Models kept along the way; each is scored, and the page shows how detection changes from one
     to the next."""
@@ -183,7 +185,7 @@ class BaseSettings(Settings):
     clip: PositiveFloat | None = 1.0
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
-    """Arithmetic of the forward pass; weights stay float32."""
+    """Arithmetic of the forward pass, as in `train`; weights stay float32."""
     separate_documents: bool = False
     """Whether packed documents do not see each other, as in `train`."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0

@@ -10,6 +10,7 @@ import statistics
 import time
 from typing import NamedTuple
 
+from train.device import default_device
 from train.models.shapes import Shape, build_model, flops_per_token, parameter_count
 from train.settings import TrainSettings
 
@@ -40,9 +41,11 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
     Args:
         shape: the model's sizes.
         vocabulary: rows of its embedding.
-        settings: give the window and the windows of a step.
+        settings: give the window, the windows of a step and its arithmetic.
     """
     import torch
+
+    bfloat16 = default_device().training_precision(settings.precision) == "bfloat16"
 
     sample = shrink_to_fit(shape, vocabulary, settings)
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -58,7 +61,9 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
         len(seconds) < _MAX_STEPS and time.perf_counter() - began < _SECONDS
     ):
         started = time.perf_counter()
-        model(input_ids=ids, labels=ids, use_cache=False).loss.backward()
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=bfloat16):
+            loss = model(input_ids=ids, labels=ids, use_cache=False).loss
+        loss.backward()
         optimiser.step()
         optimiser.zero_grad()
         if device == "cuda":

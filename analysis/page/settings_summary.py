@@ -131,7 +131,7 @@ def _base(arm: ArmSettings) -> str | None:
     base = arm.base
     if base is None:
         return None
-    return f"{base.tokens:,} clean tokens, lr {base.lr:g}, {base.schedule}"
+    return f"{base.tokens:,} clean tokens, lr {base.lr:g}, {base.schedule}{_precision(base)}"
 
 
 def _mode(arm: ArmSettings) -> str:
@@ -143,5 +143,10 @@ def _training(arm: ArmSettings) -> str:
     train = arm.train
     return (
         f"{train.epochs} {'epoch' if train.epochs == 1 else 'epochs'}, windows of {train.context}, "
-        f"{train.batch_tokens:,} tokens a step"
+        f"{train.batch_tokens:,} tokens a step{_precision(train)}"
     )
+
+
+def _precision(settings: TrainSettings | BaseSettings) -> str:
+    """Return the arithmetic; the graph has put in what `auto` and `fastest` stand for."""
+    return f", {settings.precision}" if settings.precision not in ("auto", "fastest") else ""

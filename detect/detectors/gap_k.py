@@ -16,7 +16,7 @@ from pydantic import Field
 
 from detect.access import Access
 from detect.detector import Detector, Score, each_example
-from detect.detectors.min_k import LEAST_VARIANCE, MinKParameters, smoothed_lowest_means
+from detect.detectors.min_k import MinKParameters, in_deviations, smoothed_lowest_means
 from detect.evidence import ExampleEvidence
 from detect.needs import View
 from detect.token_statistics import TokenStatistics
@@ -39,10 +39,7 @@ GRID = tuple(
 
 def gaps(statistics: TokenStatistics) -> npt.NDArray[np.float64]:
     """Return g_i of each token, [N]; σ² is at least 1e-6."""
-    variance = np.maximum(statistics.deviation.astype(np.float64) ** 2, LEAST_VARIANCE)
-    difference = statistics.log_probability.astype(np.float64) - statistics.top_log_probability
-    result: npt.NDArray[np.float64] = difference / np.sqrt(variance)
-    return result
+    return in_deviations(statistics, statistics.top_log_probability)
 
 
 def _score(example: ExampleEvidence, settings: Sequence[GapKParameters]) -> list[Score]:

@@ -13,19 +13,20 @@ Under a causal reference model words are scored after what stands before them al
 """
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
 from detect.access import Access
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
-from detect.generation.guesses import GuessedText, GuessRequest
+from detect.generation.guesses import GuessedText, GuessRequest, Prompt
 from detect.generation.masked_parts import EMPTY_TEXT
 from detect.needs import Guesses, Need
 from inject.settings import PositiveInt, Settings
 
+ParametersT = TypeVar("ParametersT")
 DECISION = 2
 """Exact reconstructions from which a text counts as memorised (appendix A)."""
 
@@ -83,15 +84,33 @@ def probe_score(guessed: GuessedText, parameters: InfoProbeParameters) -> Score:
 
 
 def _score(evidence: Evidence, settings: Sequence[InfoProbeParameters]) -> list[Column]:
+    return guess_columns(evidence, settings, request_of, probe_score)
+
+
+def guess_columns(
+    evidence: Evidence,
+    settings: Sequence[ParametersT],
+    request: Callable[[ParametersT], GuessRequest],
+    score: Callable[[GuessedText, ParametersT], Score],
+) -> list[Column]:
+    """Return the columns of a detector that scores each text's guesses by themselves.
+
+    Args:
+        evidence: with the guesses.
+        settings: what is wanted.
+        request: what the model was asked under a setting.
+        score: one text's score.
+    """
     columns = []
     for one in settings:
-        rows = evidence.guesses[request_of(one)]
-        scores = [probe_score(row, one) for row in rows]
-        columns.append(Column(scores, (guesses_note(rows, one.prompt),)))
+        asked = request(one)
+        rows = evidence.guesses[asked]
+        note = _note(rows, asked.prompt)
+        columns.append(Column([score(row, one) for row in rows], (note,)))
     return columns
 
 
-def guesses_note(rows: Sequence[GuessedText], prompt: Literal["passage", "test", "plain"]) -> str:
+def _note(rows: Sequence[GuessedText], prompt: Prompt) -> str:
     """Return how many parts were asked for and put back, and what that cost."""
     asked = sum(len(row.wanted) for row in rows)
     exact = sum(sum(row.exact(prompt)) for row in rows)

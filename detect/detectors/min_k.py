@@ -19,11 +19,22 @@ from pydantic import Field
 from detect.detector import EMPTY_SELECTION, OPTION, Detector, Score, each_example
 from detect.evidence import ExampleEvidence
 from detect.needs import View
+from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings
 
 LEAST_VARIANCE = 1e-6
 """Of a standardised log-probability, so that a certain token divides by no zero."""
+
+
+def in_deviations(
+    statistics: TokenStatistics, centre: npt.NDArray[np.floating]
+) -> npt.NDArray[np.float64]:
+    """Return (ℓ_i − centre_i) / σ_i of each token, [N]; σ² is at least 1e-6."""
+    variance = np.maximum(statistics.deviation.astype(np.float64) ** 2, LEAST_VARIANCE)
+    difference = statistics.log_probability.astype(np.float64) - centre
+    result: npt.NDArray[np.float64] = difference / np.sqrt(variance)
+    return result
 
 
 class MinKParameters(Settings):

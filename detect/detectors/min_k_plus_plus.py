@@ -13,8 +13,8 @@ from detect.access import Access
 from detect.detector import Detector, Score, each_example
 from detect.detectors.min_k import (
     K_GRID,
-    LEAST_VARIANCE,
     MinKParameters,
+    in_deviations,
     smoothed_lowest_means,
 )
 from detect.evidence import ExampleEvidence
@@ -25,10 +25,7 @@ from detect.views import TEXT
 
 def standardised(statistics: TokenStatistics) -> npt.NDArray[np.float64]:
     """Return z_i of each token, [N]; σ² is at least 1e-6."""
-    variance = np.maximum(statistics.deviation.astype(np.float64) ** 2, LEAST_VARIANCE)
-    difference = statistics.log_probability.astype(np.float64) - statistics.mean
-    result: npt.NDArray[np.float64] = difference / np.sqrt(variance)
-    return result
+    return in_deviations(statistics, statistics.mean)
 
 
 def _score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list[Score]:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from detect.access import Access
 from detect.detector import Column, Detector, Score
-from detect.detectors.info_probe import guesses_note
+from detect.detectors.info_probe import guess_columns
 from detect.evidence import Evidence
 from detect.generation.guesses import GuessedText, GuessRequest
 from detect.generation.text_overlap import rouge_l_f1
@@ -62,12 +62,7 @@ def slot_score(guessed: GuessedText, parameters: SlotParameters) -> Score:
 
 
 def _score(evidence: Evidence, settings: Sequence[SlotParameters]) -> list[Column]:
-    columns = []
-    for one in settings:
-        rows = evidence.guesses[request_of(one)]
-        scores = [slot_score(row, one) for row in rows]
-        columns.append(Column(scores, (guesses_note(rows, one.prompt),)))
-    return columns
+    return guess_columns(evidence, settings, request_of, slot_score)
 
 
 DETECTOR = Detector(

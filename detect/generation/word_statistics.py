@@ -25,6 +25,7 @@ from inject.errors import InputError
 from inject.tables import read_parquet
 
 if TYPE_CHECKING:
+    from detect.engine.masked_model import MaskedModel
     from detect.engine.target import Target
 
 WORDS_FILE = "words.parquet"
@@ -106,7 +107,10 @@ def _aligned(text: str, statistics: TokenStatistics, ids: Any, places: Any) -> l
 
 
 def masked_words(
-    model: "Target", texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
+    model: "MaskedModel",
+    texts: Sequence[str],
+    *,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[list[WordStatistics]]:
     """Return the words of each text under a masked model."""
     found = []
@@ -117,7 +121,7 @@ def masked_words(
     return found
 
 
-def _masked_text(model: "Target", text: str) -> list[WordStatistics]:
+def _masked_text(model: "MaskedModel", text: str) -> list[WordStatistics]:
     (ids,) = encode_texts(model.tokenizer, [text])
     (places,) = encode_offsets(model.tokenizer, [text])
     asked = []
@@ -140,14 +144,16 @@ def _masked_text(model: "Target", text: str) -> list[WordStatistics]:
     return found
 
 
-def _mask_pass(model: "Target", ids: Any, words: Sequence[list[int]]) -> list[tuple[float, int]]:
+def _mask_pass(
+    model: "MaskedModel", ids: Any, words: Sequence[list[int]]
+) -> list[tuple[float, int]]:
     """Return the log-probability and the rank of each word, given by the places of its pieces."""
     import torch
 
     tokenizer = model.tokenizer
     # The special tokens that the tokenizer puts around a text.
     head, tail = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
-    room = (model.context or len(ids) + 2) - 2
+    room = model.context - len(head) - len(tail)
     rows, kept = [], []
     for held in words:
         # A text beyond the context is shown around the word.
@@ -181,58 +187,44 @@ def _mask_pass(model: "Target", ids: Any, words: Sequence[list[int]]) -> list[tu
 
 def open_reference(
     path_or_id: str, *, load_causal: Callable[[str], "Target"], device: str = "auto"
-) -> tuple["Target", bool]:
-    """Return a reference model, and whether it is a masked one.
+) -> "Target | MaskedModel":
+    """Return a reference model: a masked one, or else what `load_causal` makes of it.
 
     Raises:
         InputError: it cannot be loaded, or lacks the tokens that masking takes.
     """
-    from transformers import AutoConfig
+    from detect.engine.masked_model import is_masked_model, load_masked_model
 
-    from train.models.pretrained import find_model
-
-    folder = find_model(path_or_id)
-    config = AutoConfig.from_pretrained(folder.path, local_files_only=True)
-    if not any("MaskedLM" in name for name in config.architectures or ()):
-        return load_causal(path_or_id), False
-    return _load_masked(str(folder.path), path_or_id, device), True
-
-
-def _load_masked(folder: str, name: str, device: str) -> "Target":
-    import torch
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-
-    from detect.engine.target import make_target
-    from train.device import default_device
-    from train.randomness import isolated_randomness
-    from train.transformers_logging import plain_transformers
-
-    try:
-        with isolated_randomness(), plain_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            model, loading = AutoModelForMaskedLM.from_pretrained(
-                folder,
-                dtype="float32",
-                use_safetensors=True,
-                local_files_only=True,
-                output_loading_info=True,
-            )
-    except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"not loadable as a masked language model ({str(error).splitlines()[0]})", where=name
-        ) from error
-    # The head of a pooled output, which masking does not use, may be missing.
-    missing = [key for key in sorted(loading["missing_keys"]) if "pooler" not in key]
-    if missing:
-        raise InputError(
-            f"its files lack {len(missing)} of the model's weights, the first is {missing[0]}",
-            where=name,
-        )
+    if not is_masked_model(path_or_id):
+        return load_causal(path_or_id)
+    model = load_masked_model(path_or_id, device=device)
     needed = ("cls_token_id", "sep_token_id", "mask_token_id", "pad_token_id")
-    if lacking := [one for one in needed if getattr(tokenizer, one) is None]:
-        raise InputError(f"its tokenizer has no {lacking[0].removesuffix('_id')}", where=name)
-    kind = default_device().kind if device == "auto" else device
-    return make_target(model, tokenizer, name=name, device=torch.device(kind))
+    if lacking := [one for one in needed if getattr(model.tokenizer, one) is None]:
+        raise InputError(f"its tokenizer has no {lacking[0].removesuffix('_id')}", where=path_or_id)
+    return model
+
+
+def word_statistics(
+    model: "Target | MaskedModel",
+    texts: Sequence[str],
+    *,
+    batch_tokens: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[list[WordStatistics]]:
+    """Return the words of each text under a reference model of either kind.
+
+    Args:
+        model: of `open_reference`.
+        texts: any texts.
+        batch_tokens: padded tokens in one batch of a causal model.
+        progress: called with what is done and what there is in all: texts of a masked model, tokens
+            of a causal one.
+    """
+    from detect.engine.masked_model import MaskedModel
+
+    if isinstance(model, MaskedModel):
+        return masked_words(model, texts, progress=progress)
+    return causal_words(model, texts, batch_tokens=batch_tokens, progress=progress)
 
 
 def write_words(

@@ -22,7 +22,9 @@ from detect.detector_settings import (
     parse_detectors,
     plugin_digests,
 )
+from detect.named_entities.tagger import tagger_record
 from detect.score_file.benchmarks import get_benchmark
+from detect.score_file.calibration import Calibration, calibrate, calibrated_by, held_out_need
 from detect.score_file.evidence.provider import Progress, Work
 from detect.score_file.evidence.providers import check_needs, read_evidence, unmet
 from detect.score_file.held_out_file import read_held_out_file
@@ -66,6 +68,8 @@ class LabelledScores(NamedTuple):
     notes: tuple[str, ...]
     record: Mapping[str, Any]
     """How they were made, as plain JSON values."""
+    calibration: Calibration | None = None
+    """Scores of held-out rows; None where none were given, or no detector can score them."""
 
 
 class DetectFileResult(NamedTuple):
@@ -77,6 +81,8 @@ class DetectFileResult(NamedTuple):
     out: Path
     compat: str | None = None
     """The suite whose numbers stand beside ours."""
+    calibration: Calibration | None = None
+    """Scores of held-out rows, which calibrate decisions about the others."""
 
 
 def detect_file(
@@ -127,7 +133,14 @@ def _detect(
     )
     write_score_file(request.out, found.scores, record=found.record)
     notes = (f"{benchmark.name}: {benchmark.warning}.",) if benchmark else ()
-    return DetectFileResult(found.scores, rows, (*notes, *found.notes), request.out, request.compat)
+    return DetectFileResult(
+        found.scores,
+        rows,
+        (*notes, *found.notes),
+        request.out,
+        request.compat,
+        found.calibration,
+    )
 
 
 def score_labelled_rows(
@@ -157,8 +170,10 @@ def score_labelled_rows(
     asked = _asked(request, with_control=with_control and rows.labels is not None)
     leave_out = names_all(request.detectors)
     check_served(request, rows, in_code=in_code)
+    held_out = None
     if request.held_out is not None:
-        read_held_out_file(request.held_out, rows)  # Refused now, whoever needs it.
+        # Refused now, whoever needs it.
+        held_out = read_held_out_file(request.held_out, rows)
     notes: list[str] = []
     with ExitStack() as opened:
         work = Work(request=request, rows=rows, on_progress=on_progress)
@@ -171,6 +186,8 @@ def score_labelled_rows(
             asked, unmet(request, rows, in_code=in_code), leave_out=leave_out
         )
         needs = needs_of(settings)
+        if held_out is not None and held_out.nonmembers and served is None:
+            needs = tuple(dict.fromkeys([*needs, *held_out_need(settings)]))
         notes += [*lacking, *check_needs(request, needs)]
         if served is not None and on_estimate is not None:
             on_estimate(estimate_requests(request, rows, needs, served))
@@ -178,6 +195,10 @@ def score_labelled_rows(
         if served is not None:
             notes += served.notes()
     table, remarks = score_rows(rows.ids, evidence, settings)
+    calibration = None
+    if held_out is not None and evidence.held_out is not None and calibrated_by(settings):
+        calibration, without = calibrate(evidence, settings, held_out.groups)
+        notes += without
     record = {
         "model": request.model,
         "server": request.server
@@ -188,10 +209,11 @@ def score_labelled_rows(
         "dtype": request.dtype,
         "policy": request.policy.record(),
         "compat": request.compat,
+        "tagger": tagger_record(request.tagger) if evidence.entities is not None else None,
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,
         "plugins": plugin_digests(settings),
     }
-    return LabelledScores(table, (*notes, *remarks), record)
+    return LabelledScores(table, (*notes, *remarks), record, calibration)
 
 
 def _asked(request: ScoringRequest, *, with_control: bool) -> list[DetectorSetting]:

@@ -1,7 +1,7 @@
 """How fast is `train.loop.training_loop.train` beside a bare PyTorch loop on the same model and
 batches?
 
-    python -m scripts.bench.training [--threads N] [--steps N]
+    python -m scripts.bench.training [--threads N] [--steps N] [--fast PRECISION]
 
 Both train the 1 M LLaMA shape on the same windows of random tokens in the same order, with the
 same fused AdamW, clipping and schedule. The bare loop has its batches ready in memory and records
@@ -10,15 +10,21 @@ step by step (on a GPU: block by block, as the losses are read), so that other w
 falls on both; a turn of ours lasts from one progress call to the next and so holds all that
 `Trainer` does around a step. The ratio is that of the median turns. Expect a minute on 2
 idle cores (4 to 8 were seen on busy ones; there, --threads 1 wastes less).
+
+`trainer_over_eager_float32_loop` sets ours under `precision: fastest` (or --fast) against the same
+bare loop in float32. Where `fastest` is float32 here, it is the first ratio again, and
+`fast_precision` says so.
 """
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 import transformers
@@ -26,8 +32,9 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from inject.stream.exposures import ExposureRecorder
-from inject.stream.view import clean_view
+from inject.stream.view import View, clean_view
 from scripts.bench.random_tokens import RandomTokens
+from train.device import default_device
 from train.loop.dataset import WindowSequence, collate
 from train.loop.record import TrainingProgress
 from train.loop.schedule import learning_rate
@@ -121,48 +128,85 @@ def new_model() -> PreTrainedModel:
     return build_model(load_shape(SHAPE), VOCABULARY, 0, 0).to(device)
 
 
-def main() -> None:
-    """Run the benchmark and print its figures."""
-    parser = argparse.ArgumentParser(description="Our training loop against a bare one.")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--steps", type=int, default=40)
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+class Measured(NamedTuple):
+    """The median turns of ours and of the bare loop, in seconds a step."""
 
-    tokens = options.steps * SETTINGS.batch_tokens
-    view = clean_view(RandomTokens(tokens, VOCABULARY), tokens=tokens, context=SETTINGS.context)
-    stream = WindowSequence(view, epochs=1, seed=0)
-    started = time.perf_counter()
+    ours: float
+    bare: float
+    turns: Turns
+
+    @property
+    def ratio(self) -> float:
+        """Tokens a second of ours over those of the bare loop."""
+        return self.bare / self.ours
+
+
+def measure(settings: TrainSettings, stream: WindowSequence, view: View) -> Measured:
+    """Train both, ours under these settings, the bare loop in float32."""
     batches = [
-        collate([stream[i] for i in range(first, first + SETTINGS.batch_windows)])["input_ids"]
-        for first in range(0, len(stream), SETTINGS.batch_windows)
+        collate([stream[i] for i in range(first, first + settings.batch_windows)])["input_ids"]
+        for first in range(0, len(stream), settings.batch_windows)
     ]
-    loading = (time.perf_counter() - started) / options.steps
-
-    turns = Turns(BareLoop(new_model(), options.steps), batches)
+    turns = Turns(BareLoop(new_model(), len(batches)), batches)
     with tempfile.TemporaryDirectory() as folder:
         train(
             Path(folder),
             model=new_model(),
             tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
             data=TrainingData(view=view, recorder=ExposureRecorder(view, [], {})),
-            run=TrainingRun(settings=SETTINGS, seed=0),
+            run=TrainingRun(settings=settings, seed=0),
             progress=turns,
         )
-    ours = statistics.median(turns.ours[WARM_UP_TURNS:])
-    bare = statistics.median(turns.bare[WARM_UP_TURNS:])
+    ours, bare = (
+        statistics.median(seconds[WARM_UP_TURNS:]) for seconds in (turns.ours, turns.bare)
+    )
+    return Measured(ours, bare, turns)
+
+
+def loading_seconds(stream: WindowSequence) -> float:
+    """Return the seconds that the windows of a step take to be read and put together."""
+    size = SETTINGS.batch_windows
+    started = time.perf_counter()
+    for first in range(0, len(stream), size):
+        collate([stream[i] for i in range(first, first + size)])
+    return (time.perf_counter() - started) * size / len(stream)
+
+
+def main() -> None:
+    """Run the benchmark and print its figures."""
+    parser = argparse.ArgumentParser(description="Our training loop against a bare one.")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--fast", choices=("fastest", "float32", "bfloat16"), default="fastest")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+
+    tokens = options.steps * SETTINGS.batch_tokens
+    view = clean_view(RandomTokens(tokens, VOCABULARY), tokens=tokens, context=SETTINGS.context)
+    stream = WindowSequence(view, epochs=1, seed=0)
+    loading = loading_seconds(stream)
+    same = measure(SETTINGS, stream, view)
+    precision = default_device().training_precision(options.fast)
+    fast = same
+    if precision != SETTINGS.precision:
+        fast = measure(SETTINGS.model_copy(update={"precision": precision}), stream, view)
+    turns = same.turns
     figures = {
-        "trainer_over_bare_loop": round(bare / ours, 4),
-        "trainer_tokens_per_second": round(SETTINGS.batch_tokens / ours),
-        "bare_tokens_per_second": round(SETTINGS.batch_tokens / bare),
+        "trainer_over_bare_loop": round(same.ratio, 4),
+        "trainer_over_eager_float32_loop": round(fast.ratio, 4),
+        "fast_precision": precision,
+        "trainer_tokens_per_second": round(SETTINGS.batch_tokens / same.ours),
+        "fast_tokens_per_second": round(SETTINGS.batch_tokens / fast.ours),
+        "bare_tokens_per_second": round(SETTINGS.batch_tokens / same.bare),
         "fastest_turns_ratio": round(min(turns.bare) / min(turns.ours), 4),
-        "loader_share": round(loading / ours, 5),
+        "loader_share": round(loading / same.ours, 5),
         "largest_loss_difference": max(abs(a - b) for a, b in turns.losses),
         "settings": {
             "shape": SHAPE,
             "vocabulary": VOCABULARY,
             "steps": options.steps,
             "threads": options.threads,
+            "load": round(os.getloadavg()[0], 1),
             "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
             **SETTINGS.model_dump(mode="json"),
         },

@@ -5,6 +5,7 @@ from collections import Counter
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spikein.cli.decision_table import decision_summary, decisions, print_decisions
 from spikein.cli.output import Column, print_table, say
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def print_result(result: "DetectFileResult") -> None:
         _print_documents(result)
         if result.compat is not None:
             _print_compat(result, result.compat)
+    print_decisions(decisions(result), by_held_out=result.calibration is not None)
     say(f"Scores of {len(result.rows.texts)} rows: {result.out}", style="bold")
 
 
@@ -106,6 +108,7 @@ def summary(result: "DetectFileResult") -> dict[str, Any]:
         "nonmembers": None if labels is None else len(labels) - sum(labels),
         "scores": counts,
         "documents": _documents_summary(result),
+        "flagged": [decision_summary(one) for one in decisions(result)],
         "compat": compat,
         "notes": list(result.notes),
     }

@@ -122,3 +122,23 @@ def test_news_between_two_dates(data_folder):
     examples = load(data_folder, "news", "background/news_wikinews", **window).examples
     assert {example.stratum for example in examples} == {"2019-12", "2020-01"}
     assert all("2019-12-01" <= example.fields["date"] <= "2020-01-31" for example in examples)
+
+
+def test_passages_of_new_papers_alone_unless_others_are_asked_for(data_folder):
+    path = "detect/decop/arXivTection.csv.gz"
+    for documents, rows in (("new", 787), ("old", 762), ("all", 1549)):
+        examples = load(data_folder, "arxivtection", path, documents=documents).examples
+        assert len(examples) == rows
+    assert len({example.group for example in examples}) == 50
+    assert all(len({example.text, *example.paraphrases}) == 4 for example in examples)
+
+
+@pytest.mark.parametrize(("words", "new", "rows"), [(32, 389, 776), (128, 111, 250)])
+def test_events_of_2023_alone_unless_others_are_asked_for(data_folder, words, new, rows):
+    path = f"detect/wikimia/WikiMIA_length{words}.jsonl"
+    examples = load(data_folder, "wikimia", path).examples
+    assert len(examples) == new
+    assert all(len(example.text.split()) == words for example in examples)
+    every = load(data_folder, "wikimia", path, events="all").examples
+    assert len(every) == rows
+    assert {example.stratum for example in every} == {"0", "1"}

@@ -17,6 +17,8 @@ def elsewhere(tmp_path, monkeypatch):
 def test_every_shipped_file_is_found_by_its_name_from_any_folder():
     assert EXPERIMENTS.find("quickstart") == CONFIGS / "quickstart.yaml"
     assert EXPERIMENTS.find("min-k-table3") == CONFIGS / "paper" / "min-k-table3.yaml"
+    assert EXPERIMENTS.find("real-small") == CONFIGS / "small" / "real-small.yaml"
+    assert EXPERIMENTS.find("dose-response-160m") == CONFIGS / "gpu" / "dose-response-160m.yaml"
     assert SHAPES.find("llama-1m") == CONFIGS / "models" / "llama-1m.yaml"
     for catalogue in (EXPERIMENTS, SHAPES):
         for name, path in catalogue.files().items():
@@ -78,6 +80,9 @@ def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(InputError, match="Did you mean 'quickstart'") as caught:
         EXPERIMENTS.find("quikstart")
     assert "real-small" in str(caught.value)
+    for wrong, near in (("frequancy", "frequency"), ("trajectory-smal", "trajectory-small")):
+        with pytest.raises(InputError, match=f"Did you mean '{near}'"):
+            EXPERIMENTS.find(wrong)
     with pytest.raises(InputError, match=r"no model shape of this name.*Did you mean 'llama-1m'"):
         SHAPES.find("lama-1m")
 

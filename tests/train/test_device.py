@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from train import device
-from train.device import Device, default_device
+from train.device import Device, default_device, multiplies_bfloat16
 
 
 def test_the_default_device_is_what_torch_says():
@@ -53,3 +53,23 @@ def test_auto_depends_on_the_device_that_computes():
     assert gpu.scoring_format("auto", where="cpu") == "float32"
     assert gpu.scoring_format("auto") == gpu.scoring_format("auto", where="cuda:1") == "auto"
     assert Device("cpu").scoring_format("auto", where="cuda") == "auto"
+
+
+def test_fastest_is_bfloat16_where_matrices_are_multiplied_in_it():
+    for one in (Device("cuda", bfloat16=True), Device("cpu", bfloat16=True)):
+        assert one.training_precision("fastest") == "bfloat16"
+    # Training takes the processor on a Mac.
+    for one in (Device("cpu"), Device("cuda"), Device("mps", bfloat16=True)):
+        assert one.training_precision("fastest") == "float32"
+    # The quickstart's numbers are the same on every processor.
+    assert Device("cpu", bfloat16=True).training_precision("auto") == "float32"
+
+
+def test_a_processor_is_known_by_its_flags():
+    flags = "processor : 0\nmodel name : avx512_bf16 by name alone\nflags : fpu avx512f {}\n"
+    assert multiplies_bfloat16(flags.format("avx512_bf16"))
+    assert multiplies_bfloat16(flags.format("amx_bf16 amx_tile"))
+    for without in ("", "avx512_bf16x", "avx512_fp16"):
+        assert not multiplies_bfloat16(flags.format(without))
+    assert not multiplies_bfloat16("Features : fp asimd bf16\n")
+    assert not multiplies_bfloat16("")

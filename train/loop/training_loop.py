@@ -220,7 +220,7 @@ def check_compatibility(
     # The stream holds plain text, end tokens and start tokens: special tokens beside these may lie
     # beyond the embedding (Gemma 3 without images has the placeholder of an image).
     ends = [tokenizer.eos_token_id, tokenizer.bos_token_id]
-    highest = max(highest_text_id(tokenizer), *(one for one in ends if one is not None))
+    highest = max([highest_text_id(tokenizer), *(one for one in ends if one is not None)])
     if highest >= rows:
         raise InputError(
             f"the tokenizer makes ids up to {highest}, and the model's embedding has {rows} rows",

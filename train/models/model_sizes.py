@@ -18,6 +18,9 @@ _NEOX_ROWS = 50_304
 
 PUBLISHED: Mapping[str, tuple[str, int]] = {
     "huggyllama/llama-7b": ("llama-7b", _LLAMA_ROWS),
+    "meta-llama/Llama-2-7b-hf": ("llama2-7b", _LLAMA_ROWS),
+    "meta-llama/Llama-2-7b-chat-hf": ("llama2-7b", _LLAMA_ROWS),
+    "meta-llama/Llama-2-13b-hf": ("llama2-13b", _LLAMA_ROWS),
     "JackFram/llama-160m": ("llama-160m", _LLAMA_ROWS),
     "TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T": ("llama-1b", _LLAMA_ROWS),
     "allenai/OLMo-1B-hf": ("olmo-1b", _NEOX_ROWS),

@@ -12,12 +12,7 @@ from detect.generation.guesses import (
     known_parts,
     mask_text,
 )
-from detect.generation.word_statistics import (
-    WordStatistics,
-    causal_words,
-    masked_words,
-    open_reference,
-)
+from detect.generation.word_statistics import WordStatistics, open_reference, word_statistics
 from detect.needs import Guesses
 from detect.score_file.evidence.continuations import lets_models_write
 from detect.score_file.evidence.provider import Provider, Work, check_model
@@ -81,17 +76,12 @@ def _word_reference(request: ScoringRequest) -> str | None:
 
 
 def _words(work: Work) -> list[list[WordStatistics]]:
-    model, masked = open_reference(
+    model = open_reference(
         _word_reference(work.request) or "", load_causal=work.load, device=work.request.device
     )
-    texts = work.rows.texts
-    if masked:
-        return masked_words(
-            model, texts, progress=lambda done, total: work.on_progress("words", done, total)
-        )
-    return causal_words(
+    return word_statistics(
         model,
-        texts,
+        work.rows.texts,
         batch_tokens=work.request.batch_tokens,
         progress=lambda done, total: work.on_progress("words", done, total),
     )

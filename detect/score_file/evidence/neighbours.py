@@ -25,8 +25,9 @@ class _Neighbours(Provider[NeighbourTexts]):
         find_model(request.neighbours or "")
 
     def meet(self, needs: Sequence[NeighbourTexts], work: Work) -> None:
-        from detect.neighbours.masked_model import find_neighbours, load_masked_model
+        from detect.engine.masked_model import load_masked_model
         from detect.neighbours.means import neighbour_means
+        from detect.neighbours.proposals import find_neighbours
 
         masked = load_masked_model(work.request.neighbours or "", device=work.request.device)
         neighbours = find_neighbours(

@@ -11,6 +11,7 @@ from detect.evidence import Evidence
 from detect.needs import (
     Choices,
     Continuations,
+    Entities,
     Frequency,
     Gradients,
     Guesses,
@@ -27,16 +28,16 @@ from detect.needs import (
 )
 from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.continuations import CONTINUATIONS
+from detect.score_file.evidence.entities import ENTITIES
 from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.guesses import GUESSES
 from detect.score_file.evidence.held_out import HELD_OUT_ROWS
-from detect.score_file.evidence.labels import LABELS
+from detect.score_file.evidence.membership import LABELS, SHADOWS
 from detect.score_file.evidence.neighbours import NEIGHBOURS
 from detect.score_file.evidence.prefixed import PREFIXED
 from detect.score_file.evidence.provider import Provider, Work
 from detect.score_file.evidence.reference import REFERENCE
-from detect.score_file.evidence.shadows import SHADOWS
 from detect.score_file.evidence.tuned import TUNED
 from detect.score_file.evidence.views import INVERSE_TEMPERATURES, VIEWS
 from detect.score_file.labelled_rows import LabelledRows
@@ -54,6 +55,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Choices: CHOICES,
     Gradients: GRADIENTS,
     NeighbourTexts: NEIGHBOURS,
+    Entities: ENTITIES,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

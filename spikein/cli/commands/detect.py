@@ -9,7 +9,7 @@ from inject.errors import InputError
 from spikein.cli import completion
 from spikein.cli.detect_options import Api, DeviceMap, Dtype, LongText, ScoreFirst, StartToken
 from spikein.cli.detect_table import print_json, print_result
-from spikein.cli.options import Generate, KnowledgeFilter, WordReference
+from spikein.cli.options import Generate, KnowledgeFilter, Tagger, WordReference
 from spikein.cli.output import tell, warn, with_noun
 from spikein.cli.task_progress import task_progress
 
@@ -72,7 +72,8 @@ def detect(
             "--held-out",
             metavar="FILE",
             help="Further texts, not scored, that the model has not seen: shots and populations "
-            "for `recall`, `codec` and the like. Rows with [cyan]label[/] 1 are known members.",
+            "for `recall`, `codec` and the like; they calibrate which rows are flagged. Rows with "
+            "[cyan]label[/] 1 are known members.",
             show_default=False,
         ),
     ] = None,
@@ -98,6 +99,7 @@ def detect(
     ] = "all",
     word_reference: WordReference = None,
     knowledge_filter: KnowledgeFilter = None,
+    tagger: Tagger = None,
     generate: Generate = False,
     long: Annotated[
         LongText,
@@ -300,6 +302,7 @@ def detect(
         generate=generate,
         word_reference=word_reference,
         knowledge_filter=knowledge_filter,
+        tagger=tagger,
         policy=ScoringPolicy(
             bos=bos.value,
             long=long.value,

@@ -37,7 +37,8 @@ def init(
     """Write a commented experiment file to start from, into this folder; or a detector.
 
     It is whole as it stands: it can be run at once, without any download. A
-    file that is there already is never overwritten.
+    file that is there already is never overwritten. `--from` copies one of the
+    presets: small studies, the published experiments, a day on one GPU.
 
     [bold]Examples[/]
 
@@ -45,7 +46,7 @@ def init(
 
       spikein init copies-and-rates
 
-      spikein init my-learning-rates --from learning-rate-small
+      spikein init my-learning-rates --from learning-rate
 
       spikein init --detector my_detector.py
     """

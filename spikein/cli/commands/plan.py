@@ -48,7 +48,11 @@ def plan(
 
       spikein plan my.yaml seeds=[0,1,2] corpus.tokens=2_000_000
 
+      spikein plan frequency data=../data
+
       spikein plan min-k-table3 --gpu a100 --gpus 4
+
+      spikein plan dose-response-160m --gpu h200 --gpus 1
     """
     from spikein.api.plan import plan as plan_experiment
     from spikein.cli.estimate_tables import print_estimates, print_unresolved

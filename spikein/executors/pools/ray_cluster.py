@@ -6,8 +6,10 @@ on from its last checkpoint. Ray comes with `pip install 'spikein[ray]'`.
 """
 
 import os
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,6 +135,7 @@ class _Cluster:
     def _connect(self) -> None:
         address = self._settings.address or os.environ.get("RAY_ADDRESS")
         _require_answer(address)
+        before = signal.getsignal(signal.SIGTERM)
         own: dict[str, Any] = {} if address else {"include_dashboard": False}
         try:
             self._ray.init(
@@ -148,6 +151,10 @@ class _Cluster:
                 where=f"executor.address {address}" if address else "executor ray",
                 hint="Leave executor.address out to start one on this machine.",
             ) from error
+        finally:
+            # Ray puts a handler of its own in place of ours, which ends the steps that run.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
     def _require_room(self, graph: Graph) -> None:
         """Check that some machine can give what each kind of step asks for.

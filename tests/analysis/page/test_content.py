@@ -24,7 +24,9 @@ def arm(tokens: int, lr: float, **more) -> ArmSettings:
         contaminants=(Contaminant(dataset="fictional", members=1200, nonmembers=30),),
         model=ModelSettings(pretrained="some/model"),
         base=more.get("base"),
-        train=TrainSettings(lr=lr, context=64, batch_tokens=1024),
+        train=TrainSettings(
+            lr=lr, context=64, batch_tokens=1024, precision=more.get("precision", "float32")
+        ),
         copies=Copies(poisson=2),
         placement=Placement(),
         variants=Variants(),
@@ -54,6 +56,16 @@ def test_the_base_model_and_twins_of_some_arms_are_shown():
     twins = Twins(clean=True)
     facts = dict(setup([arm(40_000, 0.001), arm(40_000, 0.01, twins=twins)], swept=[], seeds=[0]))
     assert facts["Twins of each arm"] == twins.label()
+
+
+def test_the_arithmetic_of_each_model_is_named():
+    base = BaseSettings(tokens=4_000, lr=0.002, precision="float32")
+    arms = [arm(40_000, 0.001, base=base), arm(40_000, 0.001, base=base, precision="bfloat16")]
+    facts = dict(setup(arms, swept=[], seeds=[0]))
+    assert facts["Base model"].endswith(", float32")
+    first, second = facts["Training"].split("; ")
+    assert first.endswith("tokens a step, float32")
+    assert second.endswith("tokens a step, bfloat16")
 
 
 def test_a_pool_without_anything_unusual_has_no_notes():

@@ -9,10 +9,11 @@ import torch
 
 from detect.detector_settings import parse_detectors
 from detect.engine.forward_pass import token_statistics
+from detect.engine.masked_model import make_masked_model
 from detect.evidence import Evidence
-from detect.neighbours.masked_model import find_neighbours, make_masked_model
 from detect.neighbours.means import neighbour_means
 from detect.neighbours.neighbours import NeighbourMeans, Neighbours
+from detect.neighbours.proposals import find_neighbours
 from detect.policy import ScoringPolicy
 from detect.score_file.request import DetectFileRequest
 from detect.score_file.score import detect_file

@@ -70,6 +70,24 @@ def test_rows_from_the_hub_by_their_usual_ids(fake_hub):
         fake_hub["RealTimeData/bbc_news_alltime", month, "train"] = [
             {"title": f"t{month}", "published_date": f"{month}-01", "content": "c", "link": "l"}
         ]
+    passage = {"Example_B": "b", "Example_C": "c", "Example_D": "d", "Answer": "A", "Label": 0}
+    for hub_id, more in (
+        ("avduarte333/arXivTection", ({},)),
+        ("avduarte333/BookTection", ({"Length": "medium"}, {"Length": "small"})),
+    ):
+        fake_hub[hub_id, None, "train"] = [
+            {**passage, "Example_A": f"{one}{n}", "ID": f"d{n}", **one}
+            for one in more
+            for n in "12"
+        ]
+    for words in (32, 64):
+        fake_hub["swj0419/WikiMIA", None, f"WikiMIA_length{words}"] = [
+            {"input": f"{words} {n}", "label": n % 2} for n in range(6)
+        ]
+    fake_hub["RealTimeData/News_August_2023", None, "train"] = [
+        {"title": f"t{n}", "date_publish": "2023-08-02 01:00:00", "maintext": f"m{n}"}
+        for n in range(3)
+    ]
 
     def loaded(dataset, **settings):
         given = Contaminant(dataset=dataset, members=1, nonmembers=1, **settings)
@@ -86,5 +104,12 @@ def test_rows_from_the_hub_by_their_usual_ids(fake_hub):
     assert len(loaded("lsat", options={"sections": ["rc"]})) == 3
     window = {"after": "2019-12-01", "before": "2020-01-31"}
     assert [example.stratum for example in loaded("news", options=window)] == ["2019-12", "2020-01"]
+    assert [row.paraphrases for row in loaded("arxivtection")] == [("b", "c", "d")] * 2
+    assert [row.group for row in loaded("booktection")] == ["d1", "d2"]
+    assert all("small" in row.text for row in loaded("booktection", options={"length": "small"}))
+    assert [row.text for row in loaded("wikimia")] == ["64 0", "64 2", "64 4"]
+    assert loaded("wikimia", split="WikiMIA_length32")[0].text == "32 0"
+    article = loaded("news_august_2023")[1]
+    assert (article.text, article.fields["date"]) == ("m1", "2023-08-02")
     with pytest.raises(InputError, match=r"options\.after"):
         loaded("news")

@@ -43,6 +43,9 @@ SHAPES = {
     "init_std": 0.03,
 }
 OPTIONS = {
+    "arxivtection.documents": "old",
+    "booktection.documents": "old",
+    "booktection.length": "large",
     "fictional.forms": ["question"],
     "fictional.first": 5,
     "gpqa.subset": "diamond",
@@ -54,6 +57,7 @@ OPTIONS = {
     "rows.answers": "letter",
     "rows.first_index": 1,
     "rows.shuffle_options": True,
+    "wikimia.events": "old",
 }
 UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content counts"}
 MEMBERSHIPS = {

@@ -22,6 +22,7 @@ __all__ = ["folder", "hub"]
 CPU = Device("cpu")
 OLD_GPU = Device("cuda")
 GPU = Device("cuda", bfloat16=True)
+FAST_CPU = Device("cpu", bfloat16=True)
 
 
 def differing(folder, *overrides, one=CPU, other=GPU):
@@ -47,6 +48,19 @@ def test_the_same_arithmetic_has_the_same_digest_on_any_device(folder):
     assert [one.digest for one in steps(folder, *asked)] == [
         one.digest for one in steps(folder, device=GPU)
     ]
+
+
+def test_fastest_is_another_training_where_it_is_another_arithmetic(folder):
+    asked = ("train.precision=fastest", "base.precision=fastest")
+    assert differing(folder, *asked, other=FAST_CPU) == {"base", "model"}
+    assert differing(folder, *asked, one=FAST_CPU) == set()
+    # What is not asked for stays float32 on every processor.
+    assert differing(folder, other=FAST_CPU) == set()
+    assert differing(folder, "train.precision=fastest", other=FAST_CPU) == {"model"}
+    for device, precision in ((CPU, "float32"), (FAST_CPU, "bfloat16")):
+        found = {role(step): step for step in steps(folder, *asked, device=device)}
+        assert found["base"].settings["train"]["precision"] == precision
+        assert found["model"].settings["train"]["precision"] == precision
 
 
 def test_a_pretrained_model_is_scored_in_its_own_format_on_a_gpu_alone(folder):

@@ -16,7 +16,7 @@ from inject.stream.view import Insertions, View
 from train.loop.log import read_log
 from train.loop.record import TrainingDiverged, TrainingProgress
 from train.loop.schedule import learning_rate
-from train.loop.training_loop import TrainingSummary, train
+from train.loop.training_loop import TrainingSummary, check_compatibility, train
 from train.loop.training_run import TrainingData, TrainingRun
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
@@ -85,6 +85,17 @@ def run(
         run=TrainingRun(settings=settings(**changes), seed=seed),
         progress=progress,
     )
+
+
+def test_a_tokenizer_without_start_and_end_fits(tmp_path) -> None:
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()))
+    assert (tokenizer.bos_token_id, tokenizer.eos_token_id) == (None, None)
+    model = build_model(SHAPE, 512, 0, 0)
+    view = FakeView(10)
+    check_compatibility(model, tokenizer, view, settings(context=view.context))
 
 
 def test_every_window_is_fed_once_an_epoch_in_the_keyed_order(tmp_path, tiny_tokenizer) -> None:

@@ -53,7 +53,8 @@ def neighbours_step(examples: Step, settings: NeighbourSettings, *, detect: Dete
     named = model_identity(settings.model)
 
     def build(context: StepContext) -> None:
-        from detect.neighbours.masked_model import find_neighbours, load_masked_model
+        from detect.engine.masked_model import load_masked_model
+        from detect.neighbours.proposals import find_neighbours
 
         rows = read_examples(context.inputs["examples"].path)
         with unchanged(settings.model, lambda: model_identity(settings.model), named):

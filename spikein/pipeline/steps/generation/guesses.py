@@ -22,6 +22,7 @@ from detect.settings import DetectSettings
 from inject.examples.example import Example, read_examples
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.artifact_parts import TEXTS, UNSPLIT
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
@@ -31,27 +32,23 @@ def words_step(reference: ModelNode, examples: Step, detect: DetectSettings) -> 
     """Find out how surprising every word of every example is to a reference model."""
 
     def build(context: StepContext) -> None:
-        from detect.generation.word_statistics import causal_words, masked_words, open_reference
+        from detect.engine.masked_model import MaskedModel
+        from detect.generation.word_statistics import open_reference, word_statistics
 
         rows = read_examples(context.inputs["examples"].path)
-        texts = [row.text for row in rows]
         with reference.unchanged():
-            model, masked = open_reference(
+            model = open_reference(
                 reference.locate(context.inputs, "model"),
                 load_causal=lambda _: open_target(reference, context.inputs, detect),
                 device=detect.device,
             )
-        if masked:
-            found = masked_words(
-                model, texts, progress=lambda done, total: context.report(done, total, unit="texts")
-            )
-        else:
-            found = causal_words(
-                model,
-                texts,
-                batch_tokens=detect.batch_tokens,
-                progress=lambda done, total: context.report(done, total, unit="tokens"),
-            )
+        unit = "texts" if isinstance(model, MaskedModel) else "tokens"
+        found = word_statistics(
+            model,
+            [row.text for row in rows],
+            batch_tokens=detect.batch_tokens,
+            progress=lambda done, total: context.report(done, total, unit=unit),
+        )
         write_words(context.out, [row.example_id for row in rows], found)
 
     return Step(
@@ -109,6 +106,14 @@ def guesses_step(
             progress=lambda done, total: context.report(done, total, unit="prompts"),
         )
         write_guesses(context.out, ids, found)
+        write_cost(
+            context.out,
+            MeasuredCost(
+                passes=sum(len(one.wanted) for one in found),
+                tokens_in=sum(one.tokens_in for one in found),
+                tokens_out=sum(one.tokens_out for one in found),
+            ),
+        )
 
     return Step(
         kind="guesses",
@@ -122,6 +127,7 @@ def guesses_step(
         libraries=("torch", "transformers"),
         code=(root(build),),
         reads={"examples": UNSPLIT},
+        volatile=(COST_FILE,),
         build=build,
     )
 

@@ -271,3 +271,52 @@ def test_asking_for_the_registry_loads_no_heavy_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def passage(number, label=0, **more):
+    return {
+        "Example_A": f" the passage {number} ", "Example_B": f"b{number}",
+        "Example_C": f"c{number}", "Example_D": f"d{number}", "Answer": "A",
+        "ID": f"book {number // 2}", "Label": label, **more,
+    }  # fmt: skip
+
+
+def test_passages_bring_their_paraphrases_and_their_document(tmp_path):
+    rows = [passage(0), passage(1), passage(2, label=1), passage(3)]
+    loaded = load("arxivtection", lines(tmp_path / "rows.jsonl", rows)).examples
+    assert [example.text for example in loaded] == [f"the passage {n}" for n in (0, 1, 3)]
+    assert loaded[1].paraphrases == ("b1", "c1", "d1")
+    assert [example.group for example in loaded] == ["book 0", "book 0", "book 1"]
+
+
+def test_passages_of_books_have_one_length(tmp_path):
+    rows = [passage(n, Length=length) for n, length in enumerate(["small", "medium"] * 2)]
+    path = lines(tmp_path / "rows.jsonl", rows)
+    assert [one.text for one in load("booktection", path).examples] == [
+        "the passage 1", "the passage 3",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="no field 'Length'"):
+        load("booktection", lines(tmp_path / "others.jsonl", [passage(0)]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [({"Label": 2}, "unknown label '2'"), ({"Answer": "B"}, "passage is 'B'")]
+)
+def test_passages_that_are_not_as_published_are_refused(tmp_path, wrong, said):
+    with pytest.raises(InputError, match=said):
+        load("arxivtection", lines(tmp_path / "rows.jsonl", [passage(0) | wrong]))
+
+
+def test_wikimia_without_a_known_label_is_refused(tmp_path):
+    rows = [{"input": "an event of the year", "label": label} for label in ("0", "member")]
+    with pytest.raises(InputError, match="unknown label 'member'"):
+        load("wikimia", lines(tmp_path / "rows.jsonl", rows))
+
+
+def test_news_of_august_2023_without_a_text_are_left_out(tmp_path):
+    rows = [
+        {"title": "T", "date_publish": "2023-08-02 01:00:00", "maintext": text}
+        for text in ("one article", None, "another article")
+    ]
+    loaded = load("news_august_2023", lines(tmp_path / "rows.jsonl", rows)).examples
+    assert [example.text for example in loaded] == ["one article", "another article"]

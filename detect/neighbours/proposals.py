@@ -9,16 +9,14 @@ pass of the masked model over the text for each of its tokens.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from detect.engine.masked_model import MaskedModel
 from detect.neighbours.neighbours import Neighbours
-from inject.errors import InputError
 from inject.keyed import item_key
-from train.device import default_device
 
 DROPOUT = 0.7
 PER_PLACE = 5
@@ -26,19 +24,6 @@ COUNT = 25
 EMPTY_TEXT = "empty text"
 NO_PROPOSAL = "the masked language model proposes no other text"
 _BATCH_TOKENS = 4096
-_UNLIMITED = 1_000_000
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MaskedModel:
-    """A masked language model in evaluation mode and its tokenizer."""
-
-    name: str
-    model: Any
-    tokenizer: Any
-    context: int
-    """Most tokens of one text; of a longer one the first are exchanged."""
-    device: torch.device
 
 
 class _Place(NamedTuple):
@@ -55,62 +40,6 @@ class _Proposal(NamedTuple):
     weight: float
     place: _Place
     token: int
-
-
-def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
-    """Load a masked language model from a folder or from the hub.
-
-    Raises:
-        InputError: no such model, no safetensors, weights that do not fill it, or a tokenizer that
-            does not know where its tokens stand in the text.
-    """
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-
-    from train.models.pretrained import find_model
-    from train.randomness import isolated_randomness
-    from train.transformers_logging import plain_transformers
-
-    found = find_model(path_or_id)
-    try:
-        with isolated_randomness(), plain_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True)
-            model, loading = AutoModelForMaskedLM.from_pretrained(
-                found.path, use_safetensors=True, local_files_only=True, output_loading_info=True
-            )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(
-            f"not loadable as a masked language model ({first})",
-            where=path_or_id,
-            allowed="a model such as bert-base-uncased",
-        ) from error
-    if loading["missing_keys"]:
-        raise InputError(
-            f"its files lack {len(loading['missing_keys'])} of a masked language model's weights",
-            where=path_or_id,
-            allowed="a model such as bert-base-uncased",
-        )
-    if not getattr(tokenizer, "is_fast", False):
-        raise InputError(
-            "its tokenizer does not say where tokens stand in the text", where=path_or_id
-        )
-    where = torch.device(default_device().kind if device == "auto" else device)
-    return make_masked_model(model.to(where), tokenizer, name=path_or_id)
-
-
-def make_masked_model(model: Any, tokenizer: Any, *, name: str) -> MaskedModel:
-    """Return a masked model from a model and a tokenizer in memory."""
-    limits = (
-        getattr(model.config, "max_position_embeddings", None),
-        getattr(tokenizer, "model_max_length", None),
-    )
-    return MaskedModel(
-        name=name,
-        model=model.eval(),
-        tokenizer=tokenizer,
-        context=min(limit for limit in (*limits, _UNLIMITED) if limit),
-        device=next(model.parameters()).device,
-    )
 
 
 @torch.inference_mode()

@@ -1,11 +1,22 @@
-"""Labels: which rows are members, and which of them share a passage."""
+"""Who is a member: the labels of the rows; shadow models, which no file of rows brings."""
 
 from collections.abc import Sequence
 
-from detect.needs import Sides
+from detect.needs import Shadows, Sides
 from detect.score_file.evidence.provider import Provider, Work
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
+
+
+class _Shadows(Provider[Shadows]):
+    hint = "Shadow models are trained by experiments alone (`spikein run`)."
+
+    def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
+        return None
+
+
+SHADOWS: Provider[Shadows] = _Shadows()
+"""The need of shadow models is met by experiments alone."""
 
 
 class _Sides(Provider[Sides]):

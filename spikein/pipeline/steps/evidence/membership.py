@@ -1,9 +1,9 @@
-"""Shadow models: their token statistics of the text, and which of them saw which example."""
+"""Who is a member: the labels of the examples, and shadow models, of which each saw other ones."""
 
 from collections.abc import Sequence
 
 from detect.evidence import ShadowModel
-from detect.needs import Shadows
+from detect.needs import Shadows, Sides
 from detect.views import TEXT
 from inject.examples.example import members, read_examples
 from spikein.pipeline.graph import Step
@@ -58,3 +58,9 @@ def read_shadows(needs: Sequence[Shadows], work: Work) -> None:
 
     names = sorted(name for name in work.inputs if name.endswith("-shadow"))
     work.fields["shadows"] = [shadow(number, name) for number, name in enumerate(names)]
+
+
+def read_labels(needs: Sequence[Sides], work: Work) -> None:
+    """Read who is a member, and the groups."""
+    work.fields["members"] = [row.side == "member" for row in work.rows]
+    work.fields["groups"] = [f"{row.dataset}\n{row.group}" for row in work.rows]

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from detect.neighbours.masked_model import (
-    DROPOUT,
-    EMPTY_TEXT,
-    PER_PLACE,
-    find_neighbours,
-    load_masked_model,
-    make_masked_model,
-)
+from detect.engine.masked_model import make_masked_model
 from detect.neighbours.neighbours import (
     NeighbourMeans,
     Neighbours,
@@ -20,7 +13,7 @@ from detect.neighbours.neighbours import (
     write_means,
     write_neighbours,
 )
-from inject.errors import InputError
+from detect.neighbours.proposals import DROPOUT, EMPTY_TEXT, PER_PLACE, find_neighbours
 from inject.keyed import item_key
 from tests.conftest import make_texts
 from tests.detect.masked_models import tiny_masked_parts
@@ -114,21 +107,6 @@ def test_of_a_text_longer_than_the_context_the_beginning_is_exchanged(masked):
     (found,) = find_neighbours(masked, [text])
     assert len(found.texts) == 25
     assert all(other.split()[-20:] == text.split()[-20:] for other in found.texts)
-
-
-def test_it_is_loaded_from_a_folder(tmp_path, masked):
-    masked.model.save_pretrained(tmp_path)
-    masked.tokenizer.save_pretrained(tmp_path)
-    loaded = load_masked_model(str(tmp_path), device="cpu")
-    assert find_neighbours(loaded, [TEXT]) == find_neighbours(masked, [TEXT])
-    assert loaded.context == masked.context
-
-
-def test_what_is_no_masked_model_is_refused(tmp_path, tiny_model_path):
-    with pytest.raises(InputError, match="not loadable as a masked language model"):
-        load_masked_model(str(tiny_model_path), device="cpu")
-    with pytest.raises(InputError):
-        load_masked_model(str(tmp_path / "absent"), device="cpu")
 
 
 def test_both_files_are_read_as_they_were_written(tmp_path):

@@ -1,0 +1,126 @@
+"""Every shipped experiment reads, is planned offline with its cost, and keeps what it promises."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inject.shipped import CONFIGS, EXPERIMENTS
+from spikein.api.plan import plan
+from spikein.cli.main import app
+from spikein.config.load import read_experiment
+from spikein.config.yaml_document import read_document
+from spikein.estimates.training import Hardware
+from tests.spikein.estimates.test_training import no_network
+
+__all__ = ["no_network"]
+
+STUDIES = {
+    "frequency",
+    "size-outlier",
+    "size-in-distribution",
+    "size-versus-steps",
+    "learning-rate",
+    "gpqa-finetune",
+}
+PAGE = CONFIGS.parent / "docs" / "presets.md"
+
+
+def names(folder: str) -> list[str]:
+    return sorted(path.stem for path in (CONFIGS / folder).glob("*.yaml"))
+
+
+def every() -> list[str]:
+    return [name for folder in ("small", "paper", "gpu") for name in names(folder)]
+
+
+def test_the_studies_and_the_papers_experiments_are_there():
+    assert set(names("small")) >= STUDIES
+    assert len(names("paper")) >= 8
+    assert len(names("gpu")) == 1
+
+
+@pytest.mark.parametrize("name", every())
+def test_a_preset_is_found_by_its_name_and_names_itself(name: str):
+    path = EXPERIMENTS.find(name)
+    document = read_document(path)
+    assert document.values.get("name", path.stem) == name
+    text = path.read_text(encoding="utf-8")
+    assert re.search(rf"(?m)^#   spikein (run|plan) {name}(\s|$)", text)
+
+
+@pytest.mark.parametrize("name", [*names("paper"), *names("gpu")])
+def test_a_large_preset_is_planned_offline_with_its_cost(no_network, tmp_path: Path, name: str):
+    hardware = Hardware(gpu="h100", gpus=8)
+    planned = plan(name, store=tmp_path / "store", hardware=hardware)
+    assert planned.problems == ()
+    assert planned.unresolved, "what was not looked up is named"
+    assert sum(one.runs for one in planned.training) == planned.arms
+    for one in planned.training:
+        assert one.cost is not None, one.note
+        assert one.cost.gpu_seconds > 0
+        assert any(one.memory(stage) <= hardware.memory for stage in range(4))
+    assert not (tmp_path / "store").exists()
+
+
+def test_the_cost_is_printed(no_network, tmp_path: Path):
+    command = ["plan", "de-cop-books", "--no-measure", "--store", str(tmp_path)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "13,015,864,320 parameters, by the published sizes (llama2-13b.yaml)" in result.stdout
+    assert re.search(r"All training: [\d.]+ GPU-hours", result.stdout)
+    assert "dataset avduarte333/BookTection" in result.stdout
+
+
+@pytest.mark.parametrize("name", names("small"))
+def test_a_small_preset_is_checked_on_its_data(data_folder, tmp_path: Path, name: str):
+    planned = plan(name, overrides=[f"data={data_folder}"], store=tmp_path / "store")
+    assert planned.problems == ()
+    assert planned.unresolved == {}
+    tokens = sum(one.runs * one.tokens for one in planned.training)
+    # Some 4,000 tokens a second are trained on a core that does nothing else.
+    assert tokens <= 8_000_000
+    assert all(one.cost is not None for one in planned.training)
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_a_study_has_three_seeds_and_the_fastest_arithmetic(name: str):
+    checked = read_experiment(name)
+    assert len(checked.experiment.seeds) == 3
+    for arm in checked.arms:
+        assert arm.experiment.train.precision == "fastest"
+        assert arm.experiment.base is not None
+        assert arm.experiment.base.precision == "fastest"
+        assert arm.experiment.train.schedule == "constant"
+
+
+def test_the_quickstart_stays_float32_on_every_processor():
+    experiment = read_experiment("quickstart").experiment
+    assert (experiment.train.precision, experiment.base.precision) == ("auto", "auto")
+
+
+def test_size_and_steps_are_told_apart():
+    steps = {}
+    for arm in read_experiment("size-versus-steps").arms:
+        corpus, train = arm.experiment.corpus, arm.experiment.train
+        windows = corpus.tokens // train.context
+        steps[corpus.tokens, train.batch_tokens] = -(-windows // train.batch_windows)
+        # Arms share one base model.
+        assert arm.experiment.base.batch_tokens == 2048
+    assert steps[150_000, 2048] == steps[600_000, 8192] == 74
+    assert steps[600_000, 2048] == 293
+    assert steps[150_000, 8192] == 19
+
+
+def test_figure_5c_draws_counts_and_takes_no_fixed_number():
+    copies = read_experiment("min-k-figure5c").experiment.copies
+    assert (copies.fixed, copies.poisson) == (None, 2)
+
+
+def test_the_page_lists_every_preset_in_its_folder():
+    page = PAGE.read_text(encoding="utf-8")
+    for folder in ("small", "paper", "gpu"):
+        assert f"configs/{folder}/" in page
+        for name in names(folder):
+            assert f"| `{name}` |" in page, name

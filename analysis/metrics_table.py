@@ -1,8 +1,8 @@
 """Reading the metrics table: typed rows, and the order in which cohorts are shown."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import dataclass, fields
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -33,6 +33,11 @@ class Cell:
     n_members: int
     n_nonmembers: int
     n_seeds: int
+    seed_low: float = nan
+    """The lowest of the seeds' values; of two seeds this and the next are both."""
+    seed_high: float = nan
+    interval: str = ""
+    """What the interval speaks of (`any seed`, `this model`), or `none: ` and why there is none."""
 
     @property
     def available(self) -> bool:
@@ -85,5 +90,5 @@ def contaminated_cohorts(tables: Iterable[CohortMetrics]) -> list[CohortMetrics]
 
 
 def _cell(row: Mapping[str, Any]) -> Cell:
-    names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
+    names = [field.name for field in fields(Cell)]
     return Cell(**{name: row[name] for name in names})

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.arm import Arm, Column, load_arm
 from analysis.auc_cells import concordance
-from analysis.intervals import draw_weights
+from analysis.intervals.bootstrap import draw_weights
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from analysis.tables import TREND
@@ -59,6 +59,9 @@ def test_columns_in_order_with_one_per_axis(experiment):
             "n_nonmembers",
             "n_seeds",
             "passage_copies",
+            "seed_low",
+            "seed_high",
+            "interval",
         ]
     )
 

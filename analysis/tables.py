@@ -13,15 +13,17 @@ from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.intervals.bootstrap import Weights, draw_weights
 from analysis.metrics import tpr_name
-from analysis.metrics_table import Cell
+from analysis.metrics_table import BAND, TUNE_AUC, Cell
 from analysis.passage_copies import COLUMN as PASSAGE_COPIES
 from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
 from analysis.uncertainty.column_intervals import (
     CellInterval,
     ColumnIntervals,
+    auc_bands,
     column_intervals,
-    difference_intervals,
+    difference_bands,
+    no_interval,
 )
 from analysis.uncertainty.samples import number_groups
 
@@ -181,20 +183,78 @@ class PreparedCohort:
             confidence=self.settings.confidence,
         )
 
-    def difference_rows(
-        self, columns: Sequence[Column], selection: str, measured: Mapping[Column, ColumnMetrics]
+    def choice_rows(
+        self,
+        columns: Sequence[Column],
+        selection: str,
+        measured: Mapping[Column, ColumnMetrics],
+        tune: Mapping[Column, float],
     ) -> Iterator[dict[str, Any]]:
-        """Yield the paired AUC differences to `loss` and to the best of these columns."""
+        """Yield what the best is chosen by, and the bands that hold all contestants at once.
+
+        Args:
+            columns: of one selection.
+            selection: its name.
+            measured: of each column.
+            tune: the AUC of each on the tune rows; NaN where there is none.
+        """
+        common = {"variant": ALL, "copies": ALL}
+        for column in columns:
+            if np.isfinite(tune.get(column, float("nan"))):
+                head = self._head(column, selection, POOLED)
+                value = no_interval(tune[column], "none: it is chosen by")
+                yield {**head, **common, "metric": TUNE_AUC, **value, **self._tune_counts()}
+        labels = [cell.label for cell in self.cells]
+        found = self._contestants(columns, POOLED)
+        if ALL not in labels or not found:
+            return
+        at = labels.index(ALL)
+        samples = [measured[column].sample for column in found]
+        bands = auc_bands(samples, None, cells=len(self.cells), confidence=self.settings.confidence)
+        for column, band in zip(found, bands, strict=True):
+            head = self._head(column, selection, POOLED)
+            value = band[at].measures(float(measured[column].values[0, 0, at, 0]))
+            counts = _counts(measured[column], (0, 0, at))
+            yield {**head, **common, "metric": BAND, **value, **counts}
+
+    def _contestants(self, columns: Iterable[Column], dataset: str) -> list[Column]:
+        """Return the columns that look at a model and are measured on the common rows."""
+        return [
+            column
+            for column in columns
+            if column.detector not in MODEL_FREE and not self._has_own_rows(column, dataset)
+        ]
+
+    def _tune_counts(self) -> dict[str, int]:
+        """Return the tune rows that were chosen on, and their seeds."""
+        arms = [arm.loaded for arm in self.arms]
+        members = sum(int((~a.test & a.member & (a.copies > 0)).sum()) for a in arms)
+        nonmembers = sum(int((~a.test & ~a.member).sum()) for a in arms)
+        return {"n_members": members, "n_nonmembers": nonmembers, "n_seeds": len(arms)}
+
+    def difference_rows(
+        self,
+        columns: Sequence[Column],
+        selection: str,
+        measured: Mapping[Column, ColumnMetrics],
+        tune: Mapping[Column, float],
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the paired AUC differences to `loss` and to the best of these columns.
+
+        Those to the best are a band that holds them all at once.
+
+        Args:
+            columns: of one selection.
+            selection: its name.
+            measured: of each column.
+            tune: the AUC of each on the tune rows, by which the best is chosen.
+        """
         for d, dataset in enumerate([POOLED, *self.datasets]):
             intervals = {
                 column: self._intervals(measured[column], d).cells[0] for column in columns
             }
-            gaps: dict[tuple[Column, Column], list[CellInterval]] = {}
-            shared = [
-                column
-                for column in columns
-                if column.detector not in MODEL_FREE and not self._has_own_rows(column, dataset)
-            ]
+            gaps: dict[tuple[str, Column, tuple[Column, ...]], list[list[CellInterval]]] = {}
+            shared = self._contestants(columns, dataset)
             for c, cell in enumerate(self.cells):
                 if is_dose(cell.label):
                     continue
@@ -206,22 +266,23 @@ class PreparedCohort:
                 }
                 if not found:
                     continue
-                references = {"best": _best(found, measured, intervals, (d, 0, c))}
+                references = {"best": _best(found, measured, intervals, tune, (d, 0, c))}
                 for column in found:
                     if column.detector == "loss":
                         references["loss"] = column
                 for reference, other in references.items():
-                    for column in found:
-                        if column == other:
-                            continue
-                        if (column, other) not in gaps:
-                            gaps[column, other] = difference_intervals(
-                                measured[column].sample,
-                                measured[other].sample,
-                                self.datasets[d - 1] if d else None,
-                                cells=len(self.cells),
-                                confidence=self.settings.confidence,
-                            )
+                    others = tuple(column for column in found if column != other)
+                    if (reference, other, others) not in gaps:
+                        gaps[reference, other, others] = difference_bands(
+                            [measured[column].sample for column in others],
+                            measured[other].sample,
+                            self.datasets[d - 1] if d else None,
+                            cells=len(self.cells),
+                            confidence=self.settings.confidence,
+                            together=reference == "best",
+                        )
+                    bands = gaps[reference, other, others]
+                    for column, band in zip(others, bands, strict=True):
                         gap = float(found[column] - found[other])
                         yield {
                             **self._head(column, selection, dataset),
@@ -230,7 +291,7 @@ class PreparedCohort:
                             "versus_setting": other.setting,
                             "reference": reference,
                             "metric": AUC,
-                            **gaps[column, other][c].measures(gap),
+                            **band[c].measures(gap),
                             **_counts(measured[column], (d, 0, c)),
                         }
 
@@ -260,6 +321,7 @@ def _best(
     columns: Iterable[Column],
     measured: Mapping[Column, ColumnMetrics],
     intervals: Mapping[Column, Sequence[CellInterval]],
+    tune: Mapping[Column, float],
     at: tuple[int, int, int],
 ) -> Column:
     """Return the best of some columns in one cell, as the page calls it."""
@@ -276,6 +338,7 @@ def _best(
             n_members=counts["n_members"],
             n_nonmembers=counts["n_nonmembers"],
             n_seeds=counts["n_seeds"],
+            tune=tune.get(column, float("nan")),
         )
     # Without a single interval there is no best, and any reference is as good as another.
     return by_name[next(iter(rank_detectors(cells)), next(iter(by_name)))]

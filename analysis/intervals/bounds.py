@@ -40,7 +40,12 @@ class Interval(NamedTuple):
 
 
 def find_interval(
-    found: Clustered, scale: Scale, *, confidence: float, grouped: bool = False
+    found: Clustered,
+    scale: Scale,
+    *,
+    confidence: float,
+    grouped: bool = False,
+    quantile: Floats | float | None = None,
 ) -> Interval:
     """Return the intervals of K numbers.
 
@@ -49,13 +54,14 @@ def find_interval(
         scale: of what kind the numbers are.
         confidence: coverage asked for.
         grouped: whether some group has several rows.
+        quantile: of how many standard errors half an interval is; Student's t where None.
     """
     from scipy.stats import t
 
     tail = (1 - confidence) / 2
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        quantile = t.ppf(1 - tail, np.maximum(found.freedom, 1.0))
-        half = quantile * np.sqrt(found.variance)
+        student = t.ppf(1 - tail, np.maximum(found.freedom, 1.0))
+        half = (student if quantile is None else quantile) * np.sqrt(found.variance)
         low, high = _ends(found.value, half, scale)
     # Where all rows agree there is no spread to see: the exact bound for all or none of n groups.
     counted = found.member_groups if scale is Scale.TPR else found.smaller_groups

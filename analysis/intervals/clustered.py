@@ -49,6 +49,8 @@ class Clustered(NamedTuple):
     """Groups of members in the seed that has fewest, [K]."""
     smaller_groups: Counts
     """The same of the side that has fewer."""
+    influence: Floats
+    """Mean over the seeds, by group, [K, groups of all datasets]: what numbers share."""
 
 
 def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
@@ -98,6 +100,7 @@ def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
     )
     freedom = _satterthwaite(parts_of, freedom_of)
     variance, freedom = _with_seeds(values, within, items, freedom, count)
+    shared = [by_group[name] for name in sorted({one.dataset for parts in seeds for one in parts})]
     return Clustered(
         value=_mean(values),
         variance=variance,
@@ -107,6 +110,7 @@ def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
         highest=np.where(there, values, -np.inf).max(axis=0),
         member_groups=np.where(there, members, least).min(axis=0),
         smaller_groups=np.where(there, smaller, least).min(axis=0),
+        influence=np.concatenate(shared, axis=1) / np.maximum(count, 1)[:, None],
     )
 
 

@@ -189,11 +189,7 @@ def _share_below(ordered: Floats, scores: Floats) -> Floats:
 
 def _by_group(terms: Floats, groups: Counts, n_groups: int) -> Floats:
     """Sum terms [K, rows] by group: [K, n_groups]."""
-    from scipy.sparse import csr_matrix
-
-    rows = np.arange(len(groups))
-    table = csr_matrix((np.ones(len(groups)), (groups, rows)), shape=(n_groups, len(groups)))
-    return np.ascontiguousarray((table @ terms.T).T)
+    return np.stack([np.bincount(groups, weights=row, minlength=n_groups) for row in terms])
 
 
 def _one_side(centred: Floats, groups: Counts, n_groups: int) -> float:

@@ -1,10 +1,15 @@
 """The intervals of a column's cells, as they stand in the tables."""
 
+from collections.abc import Sequence
 from math import isfinite, nan
 from typing import NamedTuple
 
+import numpy as np
+
 from analysis.intervals.bounds import Scale, find_interval
 from analysis.intervals.clustered import Clustered
+from analysis.intervals.max_t import max_t_quantile
+from analysis.metrics import Floats
 from analysis.uncertainty.samples import ColumnSample
 
 
@@ -37,6 +42,11 @@ class CellInterval(NamedTuple):
 
 
 _ABSENT = CellInterval(nan, nan, nan, nan, "none: no value")
+
+
+def no_interval(value: float, about: str) -> dict[str, float | str]:
+    """Return a row's value without an interval."""
+    return {"value": float(value), **_ABSENT._replace(about=about)._as_row()}
 
 
 class ColumnIntervals(NamedTuple):
@@ -79,12 +89,85 @@ def difference_intervals(
     return _listed(found, Scale.DIFFERENCE, cells, confidence)
 
 
+def auc_bands(
+    samples: Sequence[ColumnSample], dataset: str | None, *, cells: int, confidence: float
+) -> list[list[CellInterval]]:
+    """Return bands that hold the AUCs of all columns at once, by column and cell."""
+    found = [sample.auc(dataset) for sample in samples]
+    return _bands(
+        found,
+        Scale.AUC,
+        cells,
+        confidence,
+        grouped=any(sample.grouped(dataset) for sample in samples),
+    )
+
+
+def difference_bands(
+    samples: Sequence[ColumnSample],
+    best: ColumnSample,
+    dataset: str | None,
+    *,
+    cells: int,
+    confidence: float,
+    together: bool,
+) -> list[list[CellInterval]]:
+    """Return the differences of all columns to one, by column and cell.
+
+    Args:
+        samples: the columns.
+        best: the one.
+        dataset: which; None for all together.
+        cells: how many there are.
+        confidence: coverage asked for.
+        together: whether they shall hold all at once, or each for itself.
+    """
+    found = [sample.minus(best).auc(dataset) for sample in samples]
+    if together:
+        return _bands(found, Scale.DIFFERENCE, cells, confidence)
+    return [_listed(one, Scale.DIFFERENCE, cells, confidence) for one in found]
+
+
+def _bands(
+    found: Sequence[Clustered | None],
+    scale: Scale,
+    cells: int,
+    confidence: float,
+    *,
+    grouped: bool = False,
+) -> list[list[CellInterval]]:
+    there = [one for one in found if one is not None]
+    quantiles = np.array(
+        [
+            max_t_quantile(
+                np.stack([one.influence[k] for one in there]),
+                min(float(one.freedom[k]) for one in there),
+                confidence=confidence,
+            )
+            for k in range(cells)
+        ]
+        if there
+        else [0.0] * cells
+    )
+    return [
+        _listed(one, scale, cells, confidence, grouped=grouped, quantile=quantiles) for one in found
+    ]
+
+
 def _listed(
-    found: Clustered | None, scale: Scale, cells: int, confidence: float, *, grouped: bool = False
+    found: Clustered | None,
+    scale: Scale,
+    cells: int,
+    confidence: float,
+    *,
+    grouped: bool = False,
+    quantile: Floats | None = None,
 ) -> list[CellInterval]:
     if found is None:
         return [_ABSENT] * cells
-    interval = find_interval(found, scale, confidence=confidence, grouped=grouped)
+    interval = find_interval(
+        found, scale, confidence=confidence, grouped=grouped, quantile=quantile
+    )
     return [
         CellInterval(
             float(interval.low[k]),

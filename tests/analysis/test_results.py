@@ -316,3 +316,32 @@ def test_two_arms_with_the_same_seed_are_refused(tmp_path):
 def test_no_arms_give_empty_tables():
     analysis = analyse([], FAST)
     assert analysis.metrics.num_rows == analysis.scores.num_rows == 0
+
+
+def test_the_best_is_chosen_on_tune_and_its_band_holds_more_than_its_interval(experiment):
+    arms, analysis = experiment
+    where = {"train.lr": "0.001", "sweep.copies": "poisson=4", "dataset": "all", "copies": "all"}
+    rows = rows_of(analysis.metrics, metric="tune_auc", selection="tuned", **where)
+    (choice,) = [
+        one
+        for one in analysis.choices
+        if dict(one.cohort.axes) == {"train.lr": "0.001", "copies": "poisson=4"}
+    ]
+    assert {row["detector"]: row["value"] for row in rows} == pytest.approx(
+        {one.detector: one.tune_auc for one in choice.choices}
+    )
+    tune = {row["detector"]: row["value"] for row in rows if row["detector"] != "blind"}
+    best = max(tune, key=lambda name: tune[name])
+    (versus,) = {
+        row["versus"]
+        for row in rows_of(analysis.differences, reference="best", selection="tuned", **where)
+    }
+    assert versus == best
+    for name in tune:
+        narrow, wide = (
+            one(analysis.metrics, detector=name, metric=metric, selection="tuned", **where)
+            for metric in ("auc", "auc_band")
+        )
+        assert wide["value"] == narrow["value"]
+        assert wide["low"] < narrow["low"]
+        assert narrow["high"] < wide["high"]

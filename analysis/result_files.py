@@ -1,4 +1,4 @@
-"""The files of an experiment's results: four tables, and what was chosen and left out.
+"""The files of an experiment's results: five tables, and what was chosen and left out.
 
 The run's folder holds copies of the tables under the same names.
 """
@@ -17,8 +17,9 @@ from inject.tables import read_parquet
 METRICS_FILE = "metrics.parquet"
 DIFFERENCES_FILE = "differences.parquet"
 DATASETS_FILE = "dataset_detectors.parquet"
+FLAGGED_FILE = "flagged.parquet"
 FINDINGS_FILE = "findings.json"
-TABLE_FILES = (METRICS_FILE, DIFFERENCES_FILE, SCORES_FILE, DATASETS_FILE)
+TABLE_FILES = (METRICS_FILE, DIFFERENCES_FILE, SCORES_FILE, DATASETS_FILE, FLAGGED_FILE)
 """The tables, see `analysis.results.Analysis`; the scores are those of the selected settings."""
 
 _CHOICES = TypeAdapter(tuple[CohortChoice, ...])
@@ -31,6 +32,7 @@ def write_analysis(folder: Path, analysis: Analysis) -> None:
     pq.write_table(analysis.differences, folder / DIFFERENCES_FILE)
     pq.write_table(analysis.scores, folder / SCORES_FILE)
     pq.write_table(analysis.datasets, folder / DATASETS_FILE)
+    pq.write_table(analysis.flagged, folder / FLAGGED_FILE)
     findings = {
         "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
         "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
@@ -50,6 +52,7 @@ def read_analysis(folder: Path) -> Analysis:
         differences=read_parquet(folder / DIFFERENCES_FILE),
         scores=read_parquet(folder / SCORES_FILE),
         datasets=read_parquet(folder / DATASETS_FILE),
+        flagged=read_parquet(folder / FLAGGED_FILE),
         choices=_CHOICES.validate_python(findings["choices"]),
         unscored=_UNSCORED.validate_python(findings["unscored"]),
     )

@@ -18,6 +18,7 @@ from analysis.auc_cells import measure_column
 from analysis.compared_rows import UnscoredRows
 from analysis.copy_bins import ALL
 from analysis.dataset_detectors.table import dataset_rows, dataset_schema
+from analysis.decisions.flagged import flagged_rows, flagged_schema
 from analysis.passage_copies import with_passage_copies
 from analysis.selection.reported_scores import reported_columns, score_schema, score_table
 from analysis.selection.tuning import Choice, choose_settings
@@ -50,6 +51,9 @@ class Analysis:
     datasets: pa.Table
     """What dataset-level detectors found: axes, model, seed, dataset, detector, rows, statistic,
     value, low, high, p_value, p_holm, n, note."""
+    flagged: pa.Table
+    """What each detector's default setting flags at the false-discovery level, and how much of it
+    is wrong (`analysis.decisions.flagged`)."""
     choices: tuple[CohortChoice, ...]
     unscored: tuple[UnscoredRows, ...]
 
@@ -74,6 +78,7 @@ def analyse(
     metrics: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
     datasets: list[dict[str, Any]] = []
+    flagged: list[dict[str, Any]] = []
     scores, choices, unscored = [], [], []
     for cohort, same in cohorts(arms).items():
         if progress is not None:
@@ -107,12 +112,14 @@ def analyse(
             metrics += with_passage_copies(chosen_by, loaded, work.cells)
             differences += work.difference_rows(columns, selection, measured, tune)
         datasets += dataset_rows(cohort, loaded, chosen, settings)
+        flagged += flagged_rows(cohort, loaded, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
     return Analysis(
         metrics=pa.Table.from_pylist(metrics, schema=metrics_schema(axes)),
         differences=pa.Table.from_pylist(differences, schema=differences_schema(axes)),
         scores=pa.concat_tables(scores) if scores else score_schema(axes).empty_table(),
         datasets=pa.Table.from_pylist(datasets, schema=dataset_schema(axes)),
+        flagged=pa.Table.from_pylist(flagged, schema=flagged_schema(axes)),
         choices=tuple(choices),
         unscored=tuple(unscored),
     )

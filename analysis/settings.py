@@ -18,6 +18,9 @@ class AnalysisSettings(Settings):
     """Coverage asked of every interval."""
     false_positive_rates: tuple[Share, ...] = (0.001, 0.01, 0.05, 0.1)
     """Rates t at which the true-positive rate is reported, given 10 / t non-members."""
+    false_discovery_rate: Share = 0.1
+    """Expected share of non-members among the rows that a detector flags, at most; non-members of
+    the split `tune` calibrate it."""
     zero_copies: Literal["apart", "nonmember"] = "apart"
     """Members that drew no copy: a row of their own (`0`), or counted as non-members."""
     max_unscored: Share = 0.1

@@ -343,6 +343,21 @@ class NeighbourTexts(Need):
         return evidence.neighbours is not None
 
 
+@dataclass(frozen=True)
+class Entities(Need):
+    """The named entities of each text, found by a tagger that the user names."""
+
+    asks_model: ClassVar[bool] = False
+    access: ClassVar[Access] = Access.NONE
+
+    def __str__(self) -> str:
+        return "named entities"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the entities are there."""
+        return evidence.entities is not None
+
+
 NEEDS: tuple[type[Need], ...] = (
     View,
     InverseTemperature,
@@ -358,6 +373,7 @@ NEEDS: tuple[type[Need], ...] = (
     Choices,
     Gradients,
     NeighbourTexts,
+    Entities,
 )
 """Every kind of need, in the order of messages."""
 

@@ -24,7 +24,7 @@ from detect.guarded_call import read_only, score_guarded
 from detect.needs import Need
 from inject.errors import InputError
 from inject.files import replacing
-from inject.tables import read_parquet
+from inject.tables import named_errors, read_parquet
 
 SCHEMA = pa.schema(
     [
@@ -241,8 +241,22 @@ def read_scores(
     return read_parquet(folder / SCORES_FILE, columns=columns, repeated=repeated)
 
 
+def score_notes(folder: Path) -> tuple[str, ...]:
+    """Return the notes that were written with scores: what was left out, and the detectors' own.
+
+    Raises:
+        InputError: naming the file, when it is missing or damaged.
+    """
+    path = folder / SCORES_FILE
+    with named_errors(path):
+        metadata = pq.read_schema(path).metadata or {}
+    return tuple(json.loads(metadata.get(_METADATA_KEY, b"{}")).get("notes", ()))
+
+
 def _lacks(detector: str, needs: Iterable[str]) -> str:
-    return f"{detector} needs {' and '.join(needs)}, which is not given"
+    named = list(needs)
+    plural = len(named) > 1 or named[0].endswith("s")
+    return f"{detector} needs {' and '.join(named)}, which {'are' if plural else 'is'} not given"
 
 
 def _reason(value: float, reason: str | None) -> str | None:

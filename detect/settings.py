@@ -58,6 +58,9 @@ class DetectSettings(Settings):
     path or a hub id; null for the one of `reference`."""
     knowledge_filter: str | None = None
     """Model whose guesses `info_probe:filtered=true` leaves out: a path or a hub id."""
+    tagger: str | None = None
+    """spaCy pipeline that finds named entities, for `tag_tab:entities=one_word`: an installed one
+    such as en_core_web_sm, or a folder; takes `pip install 'spikein[tagger]'`."""
     neighbours: NeighbourSettings | None = None
     """Neighbours of each example, for the detector `neighbour`; null leaves it out."""
     frequency: str | None = "corpus"

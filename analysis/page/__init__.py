@@ -1,15 +1,17 @@
 """The page of a run: its content, assembled from artifacts, and one self-contained HTML file."""
 
-from analysis.page.content import PageInputs, build_report, summary_lines
-from analysis.page.render import write_report
+from analysis.page.content import PageInputs, PageSummary, build_report, page_summary
+from analysis.page.render import page_style, write_report
 from analysis.page.report import CostRow, Fact, Report
 
 __all__ = [
     "CostRow",
     "Fact",
     "PageInputs",
+    "PageSummary",
     "Report",
     "build_report",
-    "summary_lines",
+    "page_style",
+    "page_summary",
     "write_report",
 ]

@@ -7,13 +7,14 @@ collects the inputs and writes the folder.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from analysis.arm import Arm, axis_names
-from analysis.checks.validity import check_validity
+from analysis.checks.validity import Check, check_validity
 from analysis.figures.style import ReportFigure
 from analysis.metrics_table import split_by_cohort
 from analysis.page.background import background_audit
-from analysis.page.notes import PoolReport, pool_notes
+from analysis.page.notes import PoolReport, detector_notes, pool_notes
 from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.report import CostRow, Report
 from analysis.page.settings_summary import ArmSettings, description, setup
@@ -115,15 +116,29 @@ def build_report(inputs: PageInputs) -> Report:
             inputs.steps, inputs.artifacts, code=inputs.code, libraries=inputs.libraries
         ),
         notes=[*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)],
+        detector_notes=detector_notes(inputs.arms, besides={*listed, *inputs.notes}),
         show_protected=inputs.show_protected,
     )
 
 
-def summary_lines(report: Report) -> list[str]:
-    """Return the lines that a run prints at its end: checks, headline, detection along training."""
+class PageSummary(NamedTuple):
+    """What a page says first."""
+
+    checks: tuple[Check, ...]
+    sentences: tuple[str, ...]
+    """The headline, what stands behind it, and detection along training."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that a run prints at its end: checks, then sentences."""
+        checks = [f"{one.name}: {one.verdict}. {one.sentence}" for one in self.checks]
+        return [*checks, *self.sentences]
+
+
+def page_summary(report: Report) -> PageSummary:
+    """Return what a page says first."""
     tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
     backgrounds = [one.facts for one in report.backgrounds]
     checks = check_validity(tables, report.audits, report.copy_outcomes, backgrounds)
-    lines = [f"{check.name}: {check.verdict}. {check.sentence}" for check in checks]
     trajectory = report.trajectory.sentences if report.trajectory else ()
-    return [*lines, *summary_sentences(tables), *trajectory]
+    return PageSummary(tuple(checks), (*summary_sentences(tables), *trajectory))

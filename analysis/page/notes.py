@@ -1,7 +1,10 @@
-"""What a reader must know of the pools: rows that were dropped, pooled strata, protected texts."""
+"""What a reader must know: rows that pools dropped, protected texts, what detectors note."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from analysis.arm import Arm, Cohort
+from detect.scoring import score_notes
 
 
 class PoolReport(NamedTuple):
@@ -56,3 +59,23 @@ def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
             f"{treatment[facts['long_examples']]}."
         )
     return notes
+
+
+def detector_notes(arms: Sequence[Arm], *, besides: Collection[str]) -> list[str]:
+    """Return what detectors note on the scores of the models, each note once.
+
+    Args:
+        arms: the scored models.
+        besides: notes that the page shows elsewhere.
+    """
+    found: dict[str, list[str]] = {}
+    for arm in arms:
+        label = Cohort(tuple(arm.axes.items()), arm.model).label()
+        model = " · ".join(part for part in (arm.model, label, f"seed {arm.seed}") if part)
+        for note in score_notes(arm.scores):
+            if note not in besides:
+                found.setdefault(note, []).append(model)
+    return [
+        note if len(models) == len(arms) else f"{note} ({'; '.join(models)})"
+        for note, models in found.items()
+    ]

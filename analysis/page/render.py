@@ -18,6 +18,7 @@ from analysis.page.streams import stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.page.tables.dataset_findings import dataset_assumptions, dataset_findings
 from analysis.page.tables.detector_costs import detector_cost_listing
+from analysis.page.tables.flagged_rows import flagged_view
 from analysis.page.tables.leaderboard import leaderboard, left_out_listing
 from analysis.page.tables.listing import Listing, listing, seconds_text
 from analysis.page.tables.views import (
@@ -57,10 +58,14 @@ def render(report: Report) -> str:
     )
     environment.filters |= {"number": _number, "signed": _signed, "seconds": seconds_text}
     environment.globals["share"] = _share
-    # Our own stylesheet, not data: the one file besides figures that enters unescaped.
-    style = Markup((Path(__file__).parent / "style.css").read_text(encoding="utf-8"))
     template = environment.get_template("report.html.j2")
-    return template.render(style=style, **_context(report))
+    # Our own stylesheet, not data: what enters unescaped besides figures.
+    return template.render(style=Markup(page_style()), **_context(report))
+
+
+def page_style() -> str:
+    """Return the stylesheet of our pages."""
+    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 
 
 def _context(report: Report) -> dict[str, Any]:
@@ -116,6 +121,7 @@ def _context(report: Report) -> dict[str, Any]:
         context["differences"] = differences
         context["dataset_findings"] = dataset_findings(report.analysis, best.table.cohort)
         context["dataset_assumptions"] = dataset_assumptions(report.analysis)
+        context["flagged"] = flagged_view(report.analysis, best.table.cohort, detectors)
         context["board"] = leaderboard(
             best,
             tables,

@@ -74,5 +74,7 @@ class Report:
     """Digests, versions, seeds."""
     notes: Sequence[str] = ()
     """Anything a reader must know: licences, dropped rows, protected data."""
+    detector_notes: Sequence[str] = ()
+    """What detectors note on their scores."""
     show_protected: bool = False
     """Whether the texts of protected datasets may appear in this page."""

@@ -19,7 +19,14 @@ from analysis.arm import (
 from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
 from detect.detector_settings import DetectorSetting
-from detect.ground_truth.ground_truth import CONTAMINATED, GroundTruth, ScoredModel
+from detect.ground_truth.ground_truth import (
+    BASE,
+    CONTAMINATED,
+    RETRAINED,
+    TWIN,
+    GroundTruth,
+    ScoredModel,
+)
 from detect.validate.candidate_scores import CandidateScores
 from inject.errors import InputError, did_you_mean
 
@@ -81,13 +88,16 @@ def choose_arm(
     return arms[label]
 
 
-def unexposed(every: Sequence[CohortModels], arm: CohortModels) -> list[CohortModels]:
-    """Return the base model and the clean twin that stand beside an arm."""
+def models_beside(every: Sequence[CohortModels], arm: CohortModels) -> list[CohortModels]:
+    """Return the base model and the twins that stand beside an arm.
+
+    These are the clean twin and the retrained model, which saw a part of the members.
+    """
     axes = dict(arm.cohort.axes)
     return [
         one
         for one in every
-        if one.cohort.model in ("base", "twin")
+        if one.cohort.model in (BASE, TWIN, RETRAINED)
         and all(axes.get(key) == value for key, value in one.cohort.axes if value)
     ]
 

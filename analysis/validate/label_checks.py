@@ -1,4 +1,4 @@
-"""Checks of a detector that look at the labels: its orientation, what it leaves out, and chance."""
+"""Checks of a detector that look at the labels: its orientation, and what it leaves out."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import measure_column
-from analysis.checks.chance import widen_for_number, within_margin
+from analysis.checks.chance import widen_for_number
 from analysis.copy_bins import ALL
 from analysis.intervals.bootstrap import combine_seeds, draw_weights, percentile_bounds
 from analysis.metrics_table import Cell, split_by_cohort
@@ -26,9 +26,14 @@ _SIGNIFICANT = 0.01
 
 
 def column_cell(
-    cohort: Cohort, loaded: Sequence[LoadedArm], column: Column, settings: AnalysisSettings
+    cohort: Cohort,
+    loaded: Sequence[LoadedArm],
+    column: Column,
+    settings: AnalysisSettings,
+    *,
+    copies: str = ALL,
 ) -> Cell | None:
-    """Return the pooled AUC of one column on the rows that it can score."""
+    """Return the pooled AUC of one column on the rows that it can score, by number of copies."""
     work = PreparedCohort.prepare(
         cohort, loaded, [column], settings.model_copy(update={"max_unscored": 0.999_999})
     )
@@ -42,7 +47,7 @@ def column_cell(
     if not rows:
         return None
     (table,) = split_by_cohort(pa.Table.from_pylist(rows, schema=schema), keys)
-    return table.get(column.detector, copies=ALL)
+    return table.get(column.detector, copies=copies)
 
 
 def orientation(cell: Cell | None) -> list[Finding]:
@@ -203,49 +208,9 @@ def ties(loaded: Sequence[LoadedArm], column: Column) -> Finding:
     )
 
 
-def chance(name: str, cell: Cell | None, number: int) -> Finding:
-    """Say whether the detector is at chance on a model that saw none of the members.
-
-    Args:
-        name: of the model, in words.
-        cell: its pooled AUC there.
-        number: how many such models are looked at.
-    """
-    check = f"chance on the {name}"
-    if cell is None or not cell.available:
-        return Finding(
-            check=check, severity="note", found=f"On the {name} there is no AUC with an interval."
-        )
-    ends = widen_for_number(cell, number)
-    shown = interval_text(cell)
-    if not ends.low <= 0.5 <= ends.high:
-        return Finding(
-            check=check,
-            severity="wrong",
-            found=f"AUC {shown} on the {name}, which saw none of the members.",
-            meaning="It tells the sides apart by something other than membership.",
-            action="Look at what differs between the sides without a model: length, topic, what is "
-            "missing, labels.",
-        )
-    if within_margin(ends):
-        return Finding(
-            check=check, severity="passed", found=f"AUC {shown} on the {name}: chance, as it must."
-        )
-    return Finding(
-        check=check,
-        severity="note",
-        found=f"AUC {shown} on the {name}: chance is inside.",
-        meaning=f"So few rows could miss a bias as large as {_largest(ends):.2f}.",
-    )
-
-
 def interval_text(cell: Cell) -> str:
     """Return an AUC with its interval."""
     return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
-
-
-def _largest(ends: tuple[float, float]) -> float:
-    return min(0.5, max(0.5 - ends[0], ends[1] - 0.5))
 
 
 def _share(part: int, whole: int) -> str:

@@ -11,18 +11,18 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from analysis.arm import Column, LoadedArm
+from analysis.copy_bins import ALL
 from analysis.metrics_table import Cell
 from analysis.settings import AnalysisSettings
 from analysis.validate.arms import (
     CohortModels,
     choose_arm,
     cohort_models,
-    unexposed,
+    models_beside,
     with_candidate,
 )
 from analysis.validate.dependence import length_findings, loss_finding, nearest_finding
 from analysis.validate.label_checks import (
-    chance,
     column_cell,
     infinite_scores,
     missing_scores,
@@ -30,8 +30,16 @@ from analysis.validate.label_checks import (
     ties,
 )
 from analysis.validate.ranking import Ranking, rank
+from analysis.validate.unexposed import after_removal, chance
 from detect.detector_settings import DetectorSetting
-from detect.ground_truth.ground_truth import BASE, CONTAMINATED, GroundTruth, Provenance
+from detect.ground_truth.ground_truth import (
+    BASE,
+    CONTAMINATED,
+    RETRAINED,
+    TWIN,
+    GroundTruth,
+    Provenance,
+)
 from detect.needs import Shadows, Sides
 from detect.validate.candidate import Candidate, Given, Refused, load_candidate
 from detect.validate.candidate_scores import TIME_LIMIT, CandidateRunner, CandidateScores
@@ -40,7 +48,7 @@ from detect.validate.stability import stability_findings
 from detect.validate.time_limit import TooSlow
 from inject.errors import InputError, SpikeinError
 
-_NAMES = {BASE: "base model", "twin": "clean twin"}
+_NAMES = {BASE: "base model", TWIN: "clean twin", RETRAINED: "retrained model"}
 
 Progress = Callable[[str], None]
 
@@ -336,31 +344,39 @@ def _chance(
     column: Column,
     settings: AnalysisSettings,
 ) -> list[Finding]:
-    beside = [one for one in unexposed(every, chosen) if every.index(one) in run.scores]
+    beside = [one for one in models_beside(every, chosen) if every.index(one) in run.scores]
     if not beside:
         return [
             Finding(
                 check="chance",
                 severity="note",
-                found="There is no base model and no clean twin that it could be scored on.",
+                found="There is no base model and no twin that it could be scored on.",
                 meaning="Whether it tells the sides apart without membership is not known.",
             )
         ]
-    return [
-        chance(
-            _NAMES[one.cohort.model],
-            _cell(run, every.index(one), one, column, settings),
-            len(beside),
-        )
-        for one in beside
-    ]
+    found = []
+    for one in beside:
+        place = every.index(one)
+        cell = _cell(run, place, one, column, settings)
+        if one.cohort.model == RETRAINED:
+            forgotten = _cell(run, place, one, column, settings, copies="0")
+            found.append(after_removal(forgotten, cell, len(beside)))
+        else:
+            found.append(chance(_NAMES[one.cohort.model], cell, len(beside)))
+    return found
 
 
 def _cell(
-    run: _Run, place: int, cohort: CohortModels, column: Column, settings: AnalysisSettings
+    run: _Run,
+    place: int,
+    cohort: CohortModels,
+    column: Column,
+    settings: AnalysisSettings,
+    *,
+    copies: str = ALL,
 ) -> Cell | None:
     """Return the AUC of a detector's setting in a cohort; None where it was not scored there."""
     loaded = run.joined(place, cohort.loaded)
     if any(column not in arm.index for arm in loaded):
         return None
-    return column_cell(cohort.cohort, loaded, column, settings)
+    return column_cell(cohort.cohort, loaded, column, settings, copies=copies)

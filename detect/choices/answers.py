@@ -43,6 +43,8 @@ class ChoiceAnswers:
     """Why there is no answer, else None."""
     document: str = ""
     """The document that the passage is of, where that is known."""
+    tokens_in: int = 0
+    """Tokens that a local model read for it, what its prompts share once; no file holds it."""
 
 
 @dataclass(frozen=True, kw_only=True)

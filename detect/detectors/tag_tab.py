@@ -2,18 +2,22 @@
 
 Tag&Tab (arXiv 2501.08454): of each sentence of 7 to 40 words, the K words of the lowest −p·log2 p
 are its keywords, p being a word's share of a reference corpus; the score is the mean ℓ over the
-tokens of all keywords of the text. The tagger that adds named entities is left out. The definition
-is that of the authors' code (the paper's equation was not read), but for these:
+tokens of all keywords of the text. With a tagger (`entities`), named entities of these sentences
+are keywords, too, beside the K words: those of one word, as the authors' first code has it, or
+every word of each, as their later one. The definition is that of the authors' code (the paper's
+equation was not read), but for these:
 
 - p is counted in a corpus of its own (`detect.frequency`), never in the texts that are scored;
 - a word that the corpus lacks is the rarest of all: in the code it is never chosen;
 - the K words are chosen in order, equal ones as they stand in the sentence: the code cuts an
   unordered set;
+- named entities come on top of the K words, as the later code says that the paper has it; both
+  codes then order all by rarity and cut to K, which takes most entities out again;
 - a keyword's tokens are found by where it stands in its sentence: the code takes the first place in
   the whole text that holds its letters, and is off by one without a start token.
 
 Sentences end at `.`, `!`, `?` and their like, and at line breaks. Words that occur twice in a
-sentence count where they occur first.
+sentence count where they occur first; an entity is of the sentence that it begins in.
 """
 
 import math
@@ -26,8 +30,9 @@ import numpy.typing as npt
 from pydantic import Field
 
 from detect.detector import EMPTY_SELECTION, Detector, Score, each_example
-from detect.evidence import ExampleEvidence
-from detect.needs import Frequency, View
+from detect.evidence import Evidence, ExampleEvidence
+from detect.named_entities.entities import NamedEntity
+from detect.needs import Entities, Frequency, Need, View
 from detect.token_frequency import WordFrequency, word_spans
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
@@ -46,6 +51,9 @@ class TagTabParameters(Settings):
     """Keywords of a sentence, at most."""
     tokens: Literal["all", "first"] = "all"
     """All tokens of a keyword, or its first alone."""
+    entities: Literal["none", "one_word", "every_word"] = "none"
+    """Named entities that are keywords, too: `none`, those of `one_word`, or `every_word` of all;
+    takes a tagger (`detect.tagger`, `--tagger`)."""
 
 
 GRID = tuple(TagTabParameters(k=k) for k in range(1, 11))
@@ -60,8 +68,26 @@ class Word(NamedTuple):
     """−p·log2 p."""
 
 
-def keywords(text: str, frequency: WordFrequency) -> list[list[Word]]:
-    """Return, for each sentence of 7 to 40 words, its different words, the rarest first."""
+class Sentence(NamedTuple):
+    """What of a sentence may be a keyword."""
+
+    words: list[Word]
+    """Its different words, the rarest first."""
+    one_word: list[Word]
+    """Those that are a named entity."""
+    every_word: list[Word]
+    """Those that are a part of one."""
+
+    def keywords(self, setting: TagTabParameters) -> list[Word]:
+        """Return the keywords under a setting, each once."""
+        entities = {"none": [], "one_word": self.one_word, "every_word": self.every_word}
+        return list(dict.fromkeys((*self.words[: setting.k], *entities[setting.entities])))
+
+
+def sentences_of(
+    text: str, frequency: WordFrequency, entities: Sequence[NamedEntity] = ()
+) -> list[Sentence]:
+    """Return the sentences of 7 to 40 words."""
     found = []
     for start, stop in sentence_spans(text):
         spans = [(start + one, start + end) for one, end in word_spans(text[start:stop])]
@@ -74,8 +100,24 @@ def keywords(text: str, frequency: WordFrequency) -> list[list[Word]]:
                 p = frequency.probability(word)
                 words[word] = Word(one, end, -p * math.log2(p))
         # The sort is stable: of words alike, the first in the sentence comes first.
-        found.append(sorted(words.values(), key=lambda word: word.information))
+        ranked = sorted(words.values(), key=lambda word: word.information)
+        own = [entity for entity in entities if start <= entity.start < stop]
+        one_word = [entity for entity in own if len(text[entity.start : entity.stop].split()) == 1]
+        found.append(
+            Sentence(
+                ranked,
+                *(
+                    [words[text[one:end].casefold()] for one, end in spans if _within(one, end, of)]
+                    for of in (one_word, own)
+                ),
+            )
+        )
     return found
+
+
+def _within(start: int, stop: int, entities: Sequence[NamedEntity]) -> bool:
+    """Return whether a word is a part of an entity."""
+    return any(entity.start < stop and entity.stop > start for entity in entities)
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -111,25 +153,31 @@ def _score(example: ExampleEvidence, settings: Sequence[TagTabParameters]) -> li
     if (statistics.offsets < 0).all():
         reason = "the tokenizer does not say where its tokens stand in the text"
         return [Score(math.nan, reason)] * len(settings)
-    sentences = keywords(example.text, frequency.words)
+    sentences = sentences_of(example.text, frequency.words, example.entities or ())
     if not sentences:
         reason = f"no sentence of {_FEWEST_WORDS} to {_MOST_WORDS} words"
         return [Score(math.nan, reason)] * len(settings)
-    most = max(setting.k for setting in settings)
-    chosen = [word for words in sentences for word in words[:most]]
+    chosen = list(
+        dict.fromkeys(
+            word
+            for setting in settings
+            for sentence in sentences
+            for word in sentence.keywords(setting)
+        )
+    )
     tokens = dict(zip(chosen, word_tokens(chosen, statistics.offsets), strict=True))
     return [_one(statistics, sentences, tokens, setting) for setting in settings]
 
 
 def _one(
     statistics: TokenStatistics,
-    sentences: Sequence[Sequence[Word]],
+    sentences: Sequence[Sentence],
     tokens: Mapping[Word, list[int]],
     setting: TagTabParameters,
 ) -> Score:
     found: set[int] = set()
-    for words in sentences:
-        for word in words[: setting.k]:
+    for sentence in sentences:
+        for word in sentence.keywords(setting):
             of_word = tokens[word]
             if setting.tokens == "all":
                 found.update(of_word)
@@ -142,11 +190,26 @@ def _one(
     return Score(float(np.mean(values, dtype=np.float64)))
 
 
+def _needs(parameters: TagTabParameters) -> tuple[Need, ...]:
+    return () if parameters.entities == "none" else (Entities(),)
+
+
+def _note(evidence: Evidence, setting: TagTabParameters) -> str | None:
+    """Return how many texts have named entities, where these count."""
+    if setting.entities == "none":
+        return None
+    found = sum(map(bool, evidence.entities or ()))
+    if not found:
+        return "the tagger finds NO named entity in any text, so rare words alone are keywords"
+    return f"the tagger finds named entities in {found:,} of {len(evidence.texts):,} texts"
+
+
 DETECTOR = Detector(
     name="tag_tab",
     summary="mean log-probability of the rarest words of each sentence",
-    source="arXiv 2501.08454 (Tag&Tab), by its code, without named entities",
+    source="arXiv 2501.08454 (Tag&Tab), by its code",
     needs=(View(TEXT), Frequency()),
+    further_needs=_needs,
     assumption=(
         "a member's rare words are likelier than a non-member's, and the reference corpus has "
         "the word frequencies of the training data"
@@ -155,5 +218,5 @@ DETECTOR = Detector(
     order=82,
     parameters=TagTabParameters,
     grid=GRID,
-    score=each_example(_score),
+    score=each_example(_score, _note),
 )

@@ -104,6 +104,7 @@ def _norms(
         whole=squares**0.5,
         tensors=tuple(float(np.mean([_norm([one], p) for one in gradients])) for p in ORDERS),
         embeddings=tuple(_norm(inputs, p) for p in ORDERS),
+        tokens_in=total,
     )
 
 

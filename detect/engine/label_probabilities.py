@@ -92,7 +92,8 @@ def _answers(shared: SharedPrefixes, question: ChoiceQuestion | str) -> ChoiceAn
     prompts = question if isinstance(question, str) else asked(shared.target, question)
     if isinstance(prompts, str):
         return ChoiceAnswers(reason=prompts)
-    return ChoiceAnswers(log_probability=shared.following(prompts.sequences, prompts.labels))
+    found = shared.following(prompts.sequences, prompts.labels)
+    return ChoiceAnswers(log_probability=found, tokens_in=shared.tokens_read(prompts.sequences))
 
 
 def _encoded(tokenizer: Any, text: str) -> list[int]:

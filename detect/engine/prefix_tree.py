@@ -126,6 +126,10 @@ class SharedPrefixes:
             self._through_tree(sequences, tokens) if self._usable else self.alone(sequences, tokens)
         )
 
+    def tokens_read(self, sequences: Sequence[Ids]) -> int:
+        """Return how many tokens `following` reads for sequences, without padding."""
+        return prefix_tree(sequences).tokens if self._usable else sum(map(len, sequences))
+
     @torch.inference_mode()
     def alone(self, sequences: Sequence[Ids], tokens: Sequence[int]) -> F32:
         """Return the same with every sequence read on its own, from its beginning."""

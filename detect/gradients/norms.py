@@ -1,7 +1,7 @@
 """Norms of the gradient of one text's loss, and the file that holds them. Needs no torch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +27,8 @@ class GradientNorms:
     """p-norm of the gradient with respect to the input embeddings, for p of `ORDERS`."""
     reason: str | None = None
     """Why there is none, else None."""
+    tokens_in: int = field(default=0, compare=False)
+    """Tokens whose loss it is; no file holds it."""
 
 
 def write_norms(folder: Path, example_ids: Sequence[str], norms: Sequence[GradientNorms]) -> None:

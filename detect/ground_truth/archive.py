@@ -28,7 +28,7 @@ from inject.files import replacing
 
 HEADER = "bundle.json"
 FORMAT = "spikein ground truth"
-VERSION = 1
+VERSION = 2
 PARQUET = ".parquet"
 
 _LARGEST_HEADER = 256 * 1024 * 1024

@@ -1,12 +1,13 @@
 """A ground truth as one portable file, and back (`docs/ground-truth-bundle.md`).
 
-Texts of protected rows stay behind, and so do their ids and places in the token statistics; their
-side, copies, scores and the numbers of their tokens are there. What several models share (rows,
-statistics, token frequencies) is stored once.
+Texts of protected rows stay behind, what models wrote after them, and their ids and places in the
+token statistics; their side, copies, scores and the numbers of their tokens are there. All evidence
+that detectors were given is inside (`evidence_parts`); what several models share (rows, statistics,
+token frequencies) is stored once.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,27 +17,13 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from detect.evidence import Evidence, ShadowModel
-from detect.ground_truth.archive import PARQUET, Archive, read_archive, write_archive
-from detect.ground_truth.ground_truth import GroundTruth, Provenance, ScoredModel, group_name
-from detect.ground_truth.statistics_table import statistics_rows, statistics_table
+from detect.ground_truth.archive import read_archive, write_archive
+from detect.ground_truth.evidence_parts import EvidenceEntry, pack_evidence, unpack_evidence
+from detect.ground_truth.ground_truth import GroundTruth, Provenance, ScoredModel
+from detect.ground_truth.parts import OpenParts, Parts
 from detect.guarded_call import read_only
-from detect.token_frequency import TokenFrequency
-from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
-from inject.examples.example import Example, examples_of, examples_table
-
-REPEATED = ("example_id", "detector", "setting")
-"""Columns of the scores that hold few different texts."""
-
-
-class _Frequency(BaseModel):
-    """Token counts of a reference corpus."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    counts: str
-    identity: dict[str, Any]
+from inject.examples.example import Example, examples_table
 
 
 class _Model(BaseModel):
@@ -52,11 +39,7 @@ class _Model(BaseModel):
     defaults: dict[str, str]
     copies: str | None
     exposures: str | None
-    views: dict[str, str]
-    reference: str | None
-    frequency: _Frequency | None
-    shadows: list[str]
-    shadow_members: str | None
+    evidence: EvidenceEntry
 
 
 class _Header(BaseModel):
@@ -73,12 +56,6 @@ class _Header(BaseModel):
     models: list[_Model]
 
 
-_INSIDE = frozenset(
-    {"texts", "statistics", "reference", "frequency", "members", "groups", "shadows", "datasets"}
-)
-"""Fields of the evidence that a bundle holds, or that its rows give."""
-
-
 class BundleFacts(BaseModel):
     """What a bundle says of itself."""
 
@@ -91,8 +68,6 @@ class BundleFacts(BaseModel):
     rows: int
     withheld: int
     """Rows whose texts are not inside."""
-    left_out: tuple[str, ...]
-    """Evidence that the run has and a bundle does not hold, such as `continuations`."""
 
 
 def write_bundle(path: Path, truth: GroundTruth) -> BundleFacts:
@@ -105,15 +80,8 @@ def write_bundle(path: Path, truth: GroundTruth) -> BundleFacts:
         raise InputError(
             "texts are withheld here already", where=truth.name, hint="Copy the bundle instead."
         )
-    parts = _Parts()
+    parts = Parts()
     models = [_pack(one, parts) for one in truth.models]
-    left_out = tuple(
-        field.name
-        for field in fields(Evidence)
-        if field.name not in _INSIDE
-        and any(getattr(one.evidence, field.name) for one in truth.models)
-    )
-    notes = [f"not inside: {', '.join(left_out)}"] if left_out else []
     created = datetime.now(UTC).isoformat(timespec="seconds")
     header = _Header(
         name=truth.name,
@@ -121,7 +89,7 @@ def write_bundle(path: Path, truth: GroundTruth) -> BundleFacts:
         provenance=truth.provenance,
         analysis=dict(truth.analysis),
         experiment=truth.experiment,
-        notes=[*truth.notes, *notes],
+        notes=list(truth.notes),
         models=models,
     )
     content = write_archive(path, header.model_dump(mode="json"), parts.tables)
@@ -132,7 +100,6 @@ def write_bundle(path: Path, truth: GroundTruth) -> BundleFacts:
         models=len(models),
         rows=len(rows),
         withheld=sum(rows.values()),
-        left_out=left_out,
     )
 
 
@@ -151,7 +118,7 @@ def read_bundle(path: Path) -> GroundTruth:
         raise InputError(f"its header is wrong at {place}: {first['msg']}", where=str(path)) from (
             None
         )
-    parts = _OpenParts(archive)
+    parts = OpenParts(archive)
     try:
         models = tuple(_unpack(one, parts) for one in header.models)
     except (KeyError, ValueError, TypeError, AttributeError, pa.ArrowException) as error:
@@ -170,34 +137,7 @@ def read_bundle(path: Path) -> GroundTruth:
     )
 
 
-class _Parts:
-    """The parts of a bundle while it is packed; what several models share is packed once."""
-
-    def __init__(self) -> None:
-        self.tables: dict[str, pa.Table] = {}
-        self._names: dict[tuple[str, int], str] = {}
-        self._alive: list[object] = []
-
-    def add(self, kind: str, thing: object, table: Any) -> str:
-        """Return the name of the part that holds `thing`, made by calling `table` if need be."""
-        key = (kind, id(thing))
-        if key not in self._names:
-            self._alive.append(thing)
-            number = sum(1 for name in self.tables if name.startswith(f"{kind}/")) + 1
-            self._names[key] = f"{kind}/{number:04d}{PARQUET}"
-            self.tables[self._names[key]] = table()
-        return self._names[key]
-
-
-def _pack(one: ScoredModel, parts: _Parts) -> _Model:
-    protected = np.array([row.protected for row in one.rows], dtype=np.bool_)
-
-    def statistics(rows: Sequence[TokenStatistics]) -> str:
-        return parts.add("statistics", rows, lambda: statistics_table(rows, protected))
-
-    evidence = one.evidence
-    frequency = evidence.frequency
-    shadows = evidence.shadows or ()
+def _pack(one: ScoredModel, parts: Parts) -> _Model:
     copies, exposures = one.copies, one.exposures
     return _Model(
         axes=dict(one.axes),
@@ -212,26 +152,7 @@ def _pack(one: ScoredModel, parts: _Parts) -> _Model:
         exposures=None
         if exposures is None
         else parts.add("exposures", exposures, lambda: exposures),
-        views={name: statistics(rows) for name, rows in evidence.statistics.items()},
-        reference=None if evidence.reference is None else statistics(evidence.reference),
-        frequency=None
-        if frequency is None
-        else _Frequency(
-            counts=parts.add(
-                "frequency", frequency, lambda: pa.table({"count": pa.array(frequency.counts)})
-            ),
-            identity=dict(frequency.identity),
-        ),
-        shadows=[statistics(shadow.statistics) for shadow in shadows],
-        shadow_members=None
-        if not shadows
-        else parts.add(
-            "shadow_members",
-            shadows,
-            lambda: pa.table(
-                {str(number): list(shadow.inside) for number, shadow in enumerate(shadows)}
-            ),
-        ),
+        evidence=pack_evidence(one.evidence, one.rows, parts),
     )
 
 
@@ -257,71 +178,15 @@ def _copies_table(copies: Mapping[str, int], variants: Mapping[str, str]) -> pa.
     )
 
 
-class _OpenParts:
-    """The parts of a bundle while it is read; what several models share is read once."""
-
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-        self._tables: dict[str, pa.Table] = {}
-        self._examples: dict[str, tuple[Example, ...]] = {}
-        self._statistics: dict[str, tuple[TokenStatistics, ...]] = {}
-
-    def table(self, name: str) -> pa.Table:
-        """Return a part as a table."""
-        if name not in self._tables:
-            repeated = REPEATED if name.startswith("scores/") else ()
-            self._tables[name] = self._archive.table(name, repeated=repeated)
-        return self._tables[name]
-
-    def examples(self, name: str) -> tuple[Example, ...]:
-        """Return the rows of a part."""
-        if name not in self._examples:
-            self._examples[name] = tuple(examples_of(self.table(name)))
-        return self._examples[name]
-
-    def statistics(self, name: str, rows: int) -> tuple[TokenStatistics, ...]:
-        """Return token statistics, one a row.
-
-        Raises:
-            InputError: there is another number of them.
-        """
-        where = f"{self._archive.path}: {name}"
-        if name not in self._statistics:
-            self._statistics[name] = tuple(statistics_rows(self.table(name), where=where))
-        found = self._statistics[name]
-        if len(found) != rows:
-            raise InputError(f"holds {len(found)} rows, not {rows}", where=where)
-        return found
-
-
-def _unpack(entry: _Model, parts: _OpenParts) -> ScoredModel:
+def _unpack(entry: _Model, parts: OpenParts) -> ScoredModel:
     table, rows = parts.table(entry.rows), parts.examples(entry.rows)
-
-    def statistics(name: str) -> tuple[TokenStatistics, ...]:
-        return parts.statistics(name, len(rows))
-
-    inside = None if entry.shadow_members is None else parts.table(entry.shadow_members)
-    evidence = Evidence(
-        texts=[row.text for row in rows],
-        statistics={name: statistics(part) for name, part in entry.views.items()},
-        reference=None if entry.reference is None else statistics(entry.reference),
-        frequency=None if entry.frequency is None else _frequency(entry.frequency, parts),
-        members=[row.side == "member" for row in rows],
-        groups=[group_name(row) for row in rows],
-        shadows=None
-        if inside is None
-        else [
-            ShadowModel(statistics=statistics(part), inside=inside[str(number)].to_pylist())
-            for number, part in enumerate(entry.shadows)
-        ],
-    )
     copies, variants = _copies(entry.copies, parts)
     return ScoredModel(
         axes=entry.axes,
         seed=entry.seed,
         model=entry.model,
         rows=rows,
-        evidence=read_only(evidence),
+        evidence=read_only(unpack_evidence(entry.evidence, rows, parts)),
         withheld=np.array(table["withheld"].to_pylist(), dtype=np.bool_),
         characters=table["characters"].to_numpy(),
         scores=parts.table(entry.scores),
@@ -332,12 +197,7 @@ def _unpack(entry: _Model, parts: _OpenParts) -> ScoredModel:
     )
 
 
-def _frequency(entry: _Frequency, parts: _OpenParts) -> TokenFrequency:
-    counts = parts.table(entry.counts)["count"].to_numpy()
-    return TokenFrequency(counts=counts, identity=entry.identity)
-
-
-def _copies(name: str | None, parts: _OpenParts) -> tuple[dict[str, int] | None, dict[str, str]]:
+def _copies(name: str | None, parts: OpenParts) -> tuple[dict[str, int] | None, dict[str, str]]:
     if name is None:
         return None, {}
     table = parts.table(name)

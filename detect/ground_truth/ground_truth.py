@@ -18,6 +18,7 @@ from inject.examples.example import Example
 CONTAMINATED = "contaminated"
 BASE = "base"
 TWIN = "twin"
+RETRAINED = "retrained"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,14 @@ class ScoredModel:
     """What the copies of each example carried, where that differs."""
     exposures: pa.Table | None = None
     """When each copy was seen (`exposures.parquet`); None where the model saw none by design."""
+
+    @property
+    def held_out_withheld(self) -> npt.NDArray[np.bool_]:
+        """Which held-out rows' texts are not here; none where no text is withheld."""
+        held_out = self.evidence.held_out
+        if held_out is None or not self.withheld.any():
+            return np.zeros(0 if held_out is None else len(held_out.datasets), dtype=np.bool_)
+        return held_out_withheld(held_out.datasets, self.rows, self.withheld)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +97,20 @@ class GroundTruth:
     def axes(self) -> tuple[str, ...]:
         """The swept keys."""
         return tuple(dict.fromkeys(key for one in self.models for key in one.axes))
+
+
+def held_out_withheld(
+    datasets: Sequence[str], rows: Sequence[Example], withheld: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Return which held-out rows' texts are withheld: those of datasets that show no text.
+
+    Args:
+        datasets: of the held-out rows.
+        rows: those that are scored.
+        withheld: which of these have no text here, or must have none.
+    """
+    shown = {row.dataset for row, gone in zip(rows, withheld, strict=True) if not gone}
+    return np.array([name not in shown for name in datasets], dtype=np.bool_)
 
 
 def group_name(row: Example) -> str:

@@ -1,11 +1,12 @@
 """Texts that are not here: what reads one of them is refused, in place of being given an empty one.
 
-A bundle holds no text of a protected dataset, and of its token statistics neither ids nor places in
-the text. A detector that needs none of these scores such rows as any others; one that touches them
-gets `TextWithheld`, and is then run on the other rows alone.
+A bundle holds no text of a protected dataset, nothing that a model wrote after one, and of its
+token statistics neither ids nor places in the text. A detector that needs none of these scores such
+rows as any others; one that touches them gets `TextWithheld`, and is then run on the other rows
+alone (`readable`). Held-out rows of protected datasets are withheld alike.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any, overload
@@ -13,8 +14,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from detect.evidence import Evidence, ExampleEvidence, ShadowModel
-from detect.token_statistics import TokenStatistics
+from detect.evidence import Evidence, ExampleEvidence, HeldOutRows, PrefixedStatistics, ShadowModel
+from detect.ground_truth.row_tables import ROW_KINDS
 from inject.errors import InputError
 
 REASON = "the text is protected, and the bundle does not hold it"
@@ -68,21 +69,41 @@ class _Withheld:
         return len(self.log_probability)
 
 
+class _WithheldWords:
+    """Before a class of what a model wrote: after a text that is not here."""
+
+    hidden_names: tuple[str, ...] = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in type(self).hidden_names:
+            raise TextWithheld(f"{name}: {REASON}")
+        return super().__getattribute__(name)
+
+
+_SHOW_TEXT = {how.make: how.texts for how in ROW_KINDS.values() if how.texts}
+
+
 @cache
 def _withheld_kind(kind: Any) -> Any:
-    """Return a class of token statistics whose text cannot be read."""
-    return type(f"Withheld{kind.__name__}", (_Withheld, kind), {})
+    """Return a class of token statistics, or of what a model wrote, whose text is not here."""
+    name = f"Withheld{kind.__name__}"
+    if kind in _SHOW_TEXT:
+        return type(name, (_WithheldWords, kind), {"hidden_names": _SHOW_TEXT[kind]})
+    return type(name, (_Withheld, kind), {})
 
 
-def _hidden(one: TokenStatistics) -> TokenStatistics:
-    """Return the same statistics, without what shows the text.
+def _hidden(one: Any) -> Any:
+    """Return the same token statistics, or words of a model, without what shows the text.
 
     A detector's access may be limited already (`detect.access`); that stays so.
     """
-    kind: Any = type(one)
-    hidden: TokenStatistics = object.__new__(_withheld_kind(kind))
+    hidden = object.__new__(_withheld_kind(type(one)))
     vars(hidden).update(vars(one))
     return hidden
+
+
+def _hide(rows: Sequence[Any], withheld: npt.NDArray[np.bool_]) -> tuple[Any, ...]:
+    return tuple(_hidden(one) if gone else one for one, gone in zip(rows, withheld, strict=True))
 
 
 class _WithheldExample(ExampleEvidence):
@@ -111,32 +132,84 @@ class _PartlyWithheld(Evidence):
                 yield example
 
 
-def guarded(evidence: Evidence, withheld: npt.NDArray[np.bool_]) -> Evidence:
+def guarded(
+    evidence: Evidence, withheld: npt.NDArray[np.bool_], held_out: npt.NDArray[np.bool_]
+) -> Evidence:
     """Return evidence in which reading a withheld text raises `TextWithheld`.
 
     Args:
         evidence: as a detector gets it; anything may stand for the withheld texts.
         withheld: which rows are not to be read.
+        held_out: which held-out rows are not; as many as there are.
     """
-    if not withheld.any():
-        return evidence
+    changed: dict[str, Any] = {}
+    if withheld.any():
+        changed = _guarded_rows(evidence, withheld)
+    if evidence.held_out is not None and held_out.any():
+        changed["held_out"] = _guarded_held_out(evidence.held_out, held_out)
+    return _as(_PartlyWithheld, replace(evidence, **changed)) if changed else evidence
 
-    def hide(rows: Sequence[TokenStatistics]) -> Sequence[TokenStatistics]:
-        return tuple(
-            _hidden(one) if hidden else one for one, hidden in zip(rows, withheld, strict=True)
-        )
 
+def readable(
+    evidence: Evidence, withheld: npt.NDArray[np.bool_], held_out: npt.NDArray[np.bool_]
+) -> Evidence:
+    """Return the evidence on the rows whose texts are here, held-out rows alike."""
+    found = evidence.take(np.flatnonzero(~withheld).tolist()) if withheld.any() else evidence
+    if evidence.held_out is None or not held_out.any():
+        return found
+    rows = np.flatnonzero(~held_out).tolist()
+
+    def taken(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(values[row] for row in rows)
+
+    every = replace(
+        evidence.held_out,
+        datasets=taken(evidence.held_out.datasets),
+        texts=taken(evidence.held_out.texts),
+        **_held_out_statistics(evidence.held_out, taken),
+    )
+    return replace(found, held_out=every)
+
+
+def _guarded_rows(evidence: Evidence, withheld: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the fields that are by row, those of withheld rows hidden."""
     changed: dict[str, Any] = {"texts": WithheldTexts(evidence.texts, withheld)}
-    if evidence.statistics:
-        changed["statistics"] = {name: hide(rows) for name, rows in evidence.statistics.items()}
-    if evidence.reference is not None:
-        changed["reference"] = hide(evidence.reference)
+    for name in ("statistics", "continuations", "guesses"):
+        if found := getattr(evidence, name):
+            changed[name] = {key: _hide(rows, withheld) for key, rows in found.items()}
+    for name in ("reference", "tuned"):
+        if (rows := getattr(evidence, name)) is not None:
+            changed[name] = _hide(rows, withheld)
+    if evidence.prefixed:
+        changed["prefixed"] = {
+            name: PrefixedStatistics(statistics=_hide(one.statistics, withheld), notes=one.notes)
+            for name, one in evidence.prefixed.items()
+        }
     if evidence.shadows is not None:
         changed["shadows"] = tuple(
-            ShadowModel(statistics=hide(one.statistics), inside=one.inside)
+            ShadowModel(statistics=_hide(one.statistics, withheld), inside=one.inside)
             for one in evidence.shadows
         )
-    return _as(_PartlyWithheld, replace(evidence, **changed))
+    return changed
+
+
+def _guarded_held_out(found: HeldOutRows, withheld: npt.NDArray[np.bool_]) -> HeldOutRows:
+    return replace(
+        found,
+        texts=WithheldTexts(found.texts, withheld),
+        **_held_out_statistics(found, lambda rows: _hide(rows, withheld)),
+    )
+
+
+def _held_out_statistics(
+    found: HeldOutRows, change: Callable[[Sequence[Any]], Sequence[Any]]
+) -> dict[str, Any]:
+    """Return the token statistics of held-out rows under each model, changed."""
+    return {
+        "statistics": change(found.statistics),
+        "reference": None if found.reference is None else change(found.reference),
+        "shadows": None if found.shadows is None else [change(one) for one in found.shadows],
+    }
 
 
 def _as(kind: type[Any], value: Any) -> Any:

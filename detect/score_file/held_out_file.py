@@ -13,13 +13,39 @@ from inject.words import words_of
 _NAMED = 5
 
 
+class HeldOutText(NamedTuple):
+    """A row of a held-out file."""
+
+    text: str
+    member: bool
+    """Whether its label is 1."""
+    paraphrases: tuple[str, ...] = ()
+    title: str = ""
+    document: str = ""
+    """What it is a part of, by its group; a text without one is a document of its own."""
+
+
 class KnownTexts(NamedTuple):
     """The texts of a held-out file, equal ones once."""
 
-    nonmembers: list[str]
-    """Without a label, or with label 0."""
-    members: list[str]
-    """With label 1."""
+    rows: list[HeldOutText]
+    protected: tuple[str, ...] = ()
+    """Names of the protected datasets that rows are of."""
+
+    @property
+    def nonmembers(self) -> list[str]:
+        """Texts without a label, or with label 0."""
+        return [row.text for row in self.rows if not row.member]
+
+    @property
+    def members(self) -> list[str]:
+        """Texts with label 1."""
+        return [row.text for row in self.rows if row.member]
+
+    @property
+    def paraphrased(self) -> list[HeldOutText]:
+        """Rows that are no members and bring paraphrases."""
+        return [row for row in self.rows if not row.member and row.paraphrases]
 
 
 def read_held_out_file(pattern: str, scored: LabelledRows) -> KnownTexts:
@@ -50,20 +76,27 @@ def read_held_out_file(pattern: str, scored: LabelledRows) -> KnownTexts:
             where=pattern,
             hint="Take them out of one of the two files: a held-out text is never scored.",
         )
-    found: dict[str, tuple[str, bool]] = {}
+    found: dict[str, HeldOutText] = {}
     for number, text in enumerate(rows.texts, start=1):
         if not text.strip():
             continue
-        member = bool(rows.labels and rows.labels[number - 1])
-        if found.setdefault(_normal(text), (text, member))[1] != member:
+        row = _row(rows, number - 1)
+        if found.setdefault(_normal(text), row).member != row.member:
             raise InputError(
                 f"row {number} stands there as a member and as a non-member", where=pattern
             )
     if not found:
         raise InputError("there is no text in it", where=pattern)
-    return KnownTexts(
-        nonmembers=[text for text, member in found.values() if not member],
-        members=[text for text, member in found.values() if member],
+    return KnownTexts(list(found.values()), rows.protected)
+
+
+def _row(rows: LabelledRows, at: int) -> HeldOutText:
+    return HeldOutText(
+        rows.texts[at],
+        bool(rows.labels and rows.labels[at]),
+        rows.paraphrases[at] if rows.paraphrases else (),
+        rows.titles[at] if rows.titles else "",
+        rows.groups[at] if rows.groups else rows.texts[at],
     )
 
 

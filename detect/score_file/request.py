@@ -40,6 +40,9 @@ class ScoringOptions:
     """A model that says which words surprise, for `info_probe`; None: the reference."""
     knowledge_filter: str | None = None
     """A model whose guesses `info_probe:filtered=true` leaves out."""
+    tagger: str | None = None
+    """A spaCy pipeline, installed or a folder, that finds named entities, for
+    `tag_tab:entities=one_word`."""
     neighbours: str | None = None
     """A masked language model, a folder or a hub id, for `neighbour`."""
     cache: Path | None = None

@@ -22,6 +22,7 @@ from detect.detector_settings import (
     parse_detectors,
     plugin_digests,
 )
+from detect.named_entities.tagger import tagger_record
 from detect.score_file.benchmarks import get_benchmark
 from detect.score_file.evidence.provider import Progress, Work
 from detect.score_file.evidence.providers import check_needs, read_evidence, unmet
@@ -188,6 +189,7 @@ def score_labelled_rows(
         "dtype": request.dtype,
         "policy": request.policy.record(),
         "compat": request.compat,
+        "tagger": tagger_record(request.tagger) if evidence.entities is not None else None,
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,
         "plugins": plugin_digests(settings),
     }

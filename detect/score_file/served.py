@@ -14,6 +14,7 @@ from detect.detector_settings import DetectorSetting
 from detect.needs import Need
 from detect.score_file.evidence.provider import Work
 from detect.score_file.evidence.providers import read_evidence
+from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
 from detect.scoring import Runnable, within_access
@@ -55,7 +56,12 @@ def check_served(request: ScoringRequest, rows: LabelledRows, *, in_code: bool) 
             where="server",
             hint="Give both one name.",
         )
-    unnamed = sorted({*rows.protected} - {*request.send_protected})
+    sent = {*rows.protected}
+    if request.held_out is not None:
+        held_out = read_held_out_file(request.held_out, rows)
+        # Only rows with paraphrases are asked about; which of them are protected is not known.
+        sent |= {*held_out.protected} if held_out.paraphrased else set()
+    unnamed = sorted(sent - {*request.send_protected})
     if unnamed:
         names = ", ".join(unnamed)
         given = (

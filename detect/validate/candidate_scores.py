@@ -17,15 +17,16 @@ import numpy.typing as npt
 
 from detect.detector import Column, Detector
 from detect.detector_settings import DetectorSetting
-from detect.evidence import Evidence
+from detect.evidence import Evidence, HeldOutRows
 from detect.ground_truth.ground_truth import ScoredModel
-from detect.ground_truth.withheld import REASON, TextWithheld, guarded
+from detect.ground_truth.withheld import REASON, TextWithheld, guarded, readable
 from detect.guarded_call import score_guarded
 from detect.validate.candidate import Candidate
 from detect.validate.time_limit import TookTooLong, TooSlow, time_limit
 from inject.errors import InputError
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 TIME_LIMIT = 60.0
 """Seconds for 1,000 rows."""
@@ -82,10 +83,11 @@ class CandidateRunner:
         settings = self.settings(model)
         if len(rows) <= _WARM_UP:
             return 0.0
-        self._columns(model.evidence.take(rows[:_WARM_UP]), settings, self.seconds)
+        there = replace(model.evidence, held_out=_readable_held_out(model))
+        self._columns(there.take(rows[:_WARM_UP]), settings, self.seconds)
         started = time.perf_counter()
         timed = rows[_WARM_UP:]
-        self._columns(model.evidence.take(timed), settings, self.seconds)
+        self._columns(there.take(timed), settings, self.seconds)
         needed = (time.perf_counter() - started) / len(timed) * 1000
         if needed > self.seconds:
             raise TooSlow(
@@ -118,27 +120,27 @@ class CandidateRunner:
         chosen = np.arange(len(model.rows)) if rows is None else np.asarray(rows, dtype=np.int64)
         allowed = max(_LEAST, self.seconds * len(chosen) / 1000)
         evidence = model.evidence if rows is None else model.evidence.take(chosen.tolist())
-        withheld = model.withheld[chosen]
-        readable = np.arange(len(chosen))
+        withheld, held_out = model.withheld[chosen], model.held_out_withheld
+        there = np.arange(len(chosen))
         started = time.perf_counter()
         try:
-            columns = self._columns(evidence, asked, allowed, withheld)
+            columns = self._columns(evidence, asked, allowed, (withheld, held_out))
         except TextWithheld:
-            readable = np.flatnonzero(~withheld)
-            if not len(readable):
+            there = np.flatnonzero(~withheld)
+            if not len(there):
                 raise
-            columns = self._columns(evidence.take(readable.tolist()), asked, allowed)
+            columns = self._columns(readable(evidence, withheld, held_out), asked, allowed)
         values = np.full((len(chosen), len(asked)), np.nan)
         reasons = {
             (int(row), at): REASON
-            for row in np.setdiff1d(np.arange(len(chosen)), readable)
+            for row in np.setdiff1d(np.arange(len(chosen)), there)
             for at in range(len(asked))
         }
         notes: list[str] = []
         for at, column in enumerate(columns):
-            values[readable, at] = [score.value for score in column.scores]
+            values[there, at] = [score.value for score in column.scores]
             notes += column.notes
-            for row, score in zip(readable.tolist(), column.scores, strict=True):
+            for row, score in zip(there.tolist(), column.scores, strict=True):
                 if np.isnan(score.value):
                     reasons[row, at] = score.reason or "not a number"
         return CandidateScores(
@@ -150,11 +152,12 @@ class CandidateRunner:
         evidence: Evidence,
         settings: Sequence[DetectorSetting],
         allowed: float,
-        withheld: npt.NDArray[np.bool_] | None = None,
+        withheld: tuple[Mask, Mask] | None = None,
     ) -> list[Any]:
+        """Run the detector; what it reads of withheld rows, or held-out rows, is refused."""
         detector = self.candidate.detector
-        if withheld is not None and withheld.any():
-            detector = _hiding(detector, withheld)
+        if withheld is not None and any(one.any() for one in withheld):
+            detector = _hiding(detector, *withheld)
         try:
             with time_limit(allowed):
                 return score_guarded(
@@ -176,11 +179,17 @@ class CandidateRunner:
             raise TooSlow(f"it is too slow: {late}", where=self.candidate.given) from late
 
 
-def _hiding(detector: Detector, withheld: npt.NDArray[np.bool_]) -> Detector:
+def _readable_held_out(model: ScoredModel) -> HeldOutRows | None:
+    """Return the held-out rows whose texts are here."""
+    nothing = np.zeros(len(model.rows), dtype=np.bool_)
+    return readable(model.evidence, nothing, model.held_out_withheld).held_out
+
+
+def _hiding(detector: Detector, withheld: Mask, held_out: Mask) -> Detector:
     """Return a detector that is refused what it reads of withheld texts."""
 
     def score(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
-        return detector.score(guarded(evidence, withheld), settings)
+        return detector.score(guarded(evidence, withheld, held_out), settings)
 
     # Messages name the file of the detector's own function.
     return replace(detector, score=update_wrapper(score, detector.score))

@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
+from analysis.dataset_detectors.table import dataset_schema
+from analysis.decisions.flagged import flagged_schema
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
-from analysis.result_files import METRICS_FILE
+from analysis.result_files import DATASETS_FILE, FLAGGED_FILE, METRICS_FILE
 from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.selection.reported_scores import score_schema
 from analysis.summary import summary_sentences
@@ -38,6 +40,8 @@ from spikein.runs.record import RECORD, RunRecord, read_record
 _COLUMNS = {
     METRICS_FILE: frozenset(metrics_schema([]).names),
     SCORES_FILE: frozenset(score_schema([]).names),
+    DATASETS_FILE: frozenset(dataset_schema([]).names),
+    FLAGGED_FILE: frozenset(flagged_schema([]).names),
     EXAMPLES_FILE: frozenset(EXAMPLES.names),
     EXPOSURES_FILE: frozenset(EXPOSURES.names),
 }
@@ -82,6 +86,19 @@ class Run:
         """The score of every example under each reported setting: swept axes, seed, model, row,
         example_id, detector, setting, selection, score and reason."""
         return self._table(SCORES_FILE)
+
+    @cached_property
+    def dataset_detectors(self) -> pa.Table:
+        """What dataset-level detectors found: swept axes, model, seed, dataset, detector, rows,
+        statistic, value, low, high, p_value, p_holm, n and note."""
+        return self._table(DATASETS_FILE)
+
+    @cached_property
+    def flagged(self) -> pa.Table:
+        """What each detector flags at the false-discovery level: swept axes, model, dataset,
+        detector, setting, level, what calibrated it, how many rows it flagged, how many of them
+        are non-members, their share with its interval, and the share of members found."""
+        return self._table(FLAGGED_FILE)
 
     @cached_property
     def examples(self) -> pa.Table:

@@ -9,6 +9,7 @@ from spikein.api.results import RunResult
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.runs.changes import result_changes
+from spikein.runs.index_page import write_index
 from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
 from spikein.runs.record import RunRecord
 from spikein.runs.register import register_run
@@ -25,7 +26,7 @@ def publish(
     *,
     show_protected: bool = False,
 ) -> RunResult:
-    """Fill and swap in a run folder, and let the store know of it.
+    """Fill and swap in a run folder, let the store know of it, and list it in `index.html`.
 
     Args:
         experiment_graph: the experiment and its steps.
@@ -45,6 +46,7 @@ def publish(
         built=report.built > 0,
         announce=partial(_register, store_root),
     )
+    write_index(folder.parent)
     return RunResult(
         folder=folder,
         report=folder / PAGE,

@@ -98,6 +98,16 @@ KnowledgeFilter = Annotated[
         show_default=False,
     ),
 ]
+Tagger = Annotated[
+    str | None,
+    typer.Option(
+        "--tagger",
+        metavar="NAME",
+        help="A spaCy pipeline, installed or a folder, that finds named entities, for "
+        "[cyan]tag_tab:entities=one_word[/].",
+        show_default=False,
+    ),
+]
 Generate = Annotated[
     bool,
     typer.Option(

@@ -169,7 +169,7 @@ def _twin_problems(
         yield (
             ("twins", "shadows"),
             "no detector that is asked for reads shadow models",
-            "Add lira to detect.detectors, or set twins.shadows to 0.",
+            "Add lira or rmia to detect.detectors, or set twins.shadows to 0.",
         )
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from analysis.arm import Cohort
 from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
-from detect.ground_truth.bundle import REPEATED
 from detect.ground_truth.ground_truth import CONTAMINATED, GroundTruth, Provenance, ScoredModel
+from detect.ground_truth.parts import REPEATED
 from detect.guarded_call import read_only
 from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
 from detect.scoring import read_scores
@@ -77,18 +77,21 @@ def run_ground_truth(
     )
 
 
+StatisticsKey = tuple[str, tuple[str, ...]]
+"""Token statistics by the digest of their artifact and the ids of the rows."""
+
+
 @dataclass(kw_only=True)
 class _CachedWork(Work):
     """Inputs while they become evidence; what several models share is read once."""
 
-    cache: dict[tuple[str, int], tuple[TokenStatistics, ...]] = field(default_factory=dict)
+    cache: dict[StatisticsKey, tuple[TokenStatistics, ...]] = field(default_factory=dict)
 
     def statistics(self, name: str, rows: Sequence[Example] | None = None) -> Any:
-        if rows is not None:
-            return super().statistics(name, rows)
-        key = (self.inputs[name].digest, id(self.rows))
+        asked = self.rows if rows is None else rows
+        key = (self.inputs[name].digest, tuple(row.example_id for row in asked))
         if key not in self.cache:
-            self.cache[key] = read_only(tuple(super().statistics(name)))
+            self.cache[key] = read_only(tuple(super().statistics(name, rows)))
         return self.cache[key]
 
 
@@ -100,7 +103,7 @@ class _Artifacts:
         self._paths = {short_digest(path): path for path in linked_artifacts(folder, store)}
         self._rows: dict[str, tuple[Example, ...]] = {}
         self._frequencies: dict[str, Any] = {}
-        self.statistics: dict[tuple[str, int], tuple[TokenStatistics, ...]] = {}
+        self.statistics: dict[StatisticsKey, tuple[TokenStatistics, ...]] = {}
         self.read: set[str] = set()
 
     def one_of(self, kind: str) -> Artifact:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.page import build_report, summary_lines, write_report
+from analysis.page import build_report, page_summary, write_report
 from analysis.result_files import TABLE_FILES
 from detect.task_accuracy.answers import ACCURACY_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
@@ -23,6 +23,7 @@ from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.steps.results import load_results, recorded_figures
 from spikein.pipeline.steps.trajectory import FADING, PROGRESS, load_trajectory
 from spikein.runs.folder import link_artifact
+from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
 
 EXPERIMENT = "experiment.yaml"
@@ -90,7 +91,9 @@ def fill_run(
         )
     )
     write_report(folder, page)
-    return summary_lines(page)
+    summary = page_summary(page)
+    write_summary(folder, summary, arms=len(experiment_graph.nodes))
+    return summary.lines
 
 
 def _write_examples(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:

@@ -81,11 +81,16 @@ def make_model(
     key: int = 1,
     stored: tuple[str, ...] = STORED,
 ) -> ScoredModel:
-    """One model with the scores of real detectors; base and twin saw nothing."""
+    """One model with the scores of real detectors; base and twin saw nothing, the retrained model
+    every second group."""
     contaminated = model == "contaminated"
     members = [row for row in rows if row.side == "member"]
     copies = {row.example_id: dose * (1 + at % 2) for at, row in enumerate(members)}
-    seen = copies if contaminated else {}
+    if model == "retrained":
+        kept = {row.example_id for row in members if int(row.source_id) // 2 % 2}
+        copies = {name: count for name, count in copies.items() if name in kept}
+    trained_on_members = model in ("contaminated", "retrained")
+    seen = copies if trained_on_members else {}
     text = make_statistics(rows, seen, key=key)
     evidence = Evidence(
         texts=[row.text for row in rows],
@@ -128,8 +133,8 @@ def make_model(
         characters=np.array([len(row.text) for row in rows], dtype=np.int64),
         scores=scores,
         defaults={one.name: one.text for one in reversed(asked)},
-        copies=seen if contaminated else None,
-        exposures=exposures if contaminated else None,
+        copies=seen if trained_on_members else None,
+        exposures=exposures if trained_on_members else None,
     )
 
 

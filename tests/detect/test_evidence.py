@@ -7,6 +7,7 @@ from detect.evidence import SHARED, Evidence
 BY_ROW = {
     *("texts", "statistics", "reference", "members", "groups", "shadows", "datasets"),
     *("prefixed", "tuned", "continuations", "choices", "gradients", "neighbours", "guesses"),
+    "entities",
 }
 
 

@@ -49,6 +49,7 @@ def test_evidence_meets_what_it_holds():
         choices=choices,
         gradients=[],
         neighbours=[],
+        entities=[],
     )
     assert {type(need) for need in found} == set(NEEDS) - {View, InverseTemperature}
 

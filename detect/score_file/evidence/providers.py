@@ -11,6 +11,7 @@ from detect.evidence import Evidence
 from detect.needs import (
     Choices,
     Continuations,
+    Entities,
     Frequency,
     Gradients,
     Guesses,
@@ -27,6 +28,7 @@ from detect.needs import (
 )
 from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.continuations import CONTINUATIONS
+from detect.score_file.evidence.entities import ENTITIES
 from detect.score_file.evidence.frequency import FREQUENCY
 from detect.score_file.evidence.gradients import GRADIENTS
 from detect.score_file.evidence.guesses import GUESSES
@@ -54,6 +56,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Choices: CHOICES,
     Gradients: GRADIENTS,
     NeighbourTexts: NEIGHBOURS,
+    Entities: ENTITIES,
     Reference: REFERENCE,
     Sides: LABELS,
     Shadows: SHADOWS,

@@ -26,9 +26,10 @@ def bundle(
 ) -> None:
     """Pack the ground truth of a run into one portable file.
 
-    Inside: who is a member and how often each was seen, the token statistics of every model (arms,
-    base, clean twin, shadow models) and the scores of all detectors; no model. Texts of protected
-    datasets stay behind. [cyan]spikein validate[/] takes the file as it takes a run.
+    Inside: who is a member and how often each was seen, all that detectors were given (of the
+    arms, the base model, twins and shadow models; held-out rows, shots and what models wrote,
+    too), and the scores of all detectors; no model. Texts of protected datasets stay behind.
+    [cyan]spikein validate[/] takes the file as it takes a run.
 
     [bold]Examples[/]
 
@@ -43,11 +44,6 @@ def bundle(
     if facts.withheld:
         warn(
             f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."
-        )
-    if facts.left_out:
-        warn(
-            f"Not inside: {', '.join(facts.left_out)}. Detectors that read these are judged on the "
-            "run itself."
         )
     say(f"{facts.models} models, {facts.rows:,} rows, {human_bytes(out.stat().st_size)}.")
     say(f"Content: {facts.content}")

@@ -9,7 +9,7 @@ from inject.errors import InputError
 from spikein.cli import completion
 from spikein.cli.detect_options import Api, DeviceMap, Dtype, LongText, ScoreFirst, StartToken
 from spikein.cli.detect_table import print_json, print_result
-from spikein.cli.options import Generate, KnowledgeFilter, WordReference
+from spikein.cli.options import Generate, KnowledgeFilter, Tagger, WordReference
 from spikein.cli.output import tell, warn, with_noun
 from spikein.cli.task_progress import task_progress
 
@@ -98,6 +98,7 @@ def detect(
     ] = "all",
     word_reference: WordReference = None,
     knowledge_filter: KnowledgeFilter = None,
+    tagger: Tagger = None,
     generate: Generate = False,
     long: Annotated[
         LongText,
@@ -300,6 +301,7 @@ def detect(
         generate=generate,
         word_reference=word_reference,
         knowledge_filter=knowledge_filter,
+        tagger=tagger,
         policy=ScoringPolicy(
             bos=bos.value,
             long=long.value,

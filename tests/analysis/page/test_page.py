@@ -8,12 +8,14 @@ import pytest
 from analysis.figures import build_figures
 from analysis.page import CostRow, Fact, Report, write_report
 from analysis.page.examples import shorten
+from analysis.page.notes import detector_notes
 from analysis.page.render import render
 from analysis.page.streams import Stream, stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.page.tables.listing import listing
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
+from detect.scoring import read_scores, write_scores
 from inject.errors import SpikeinError
 from inject.examples.example import example_id, write_examples
 from inject.stream.exposures import CopyOutcomes
@@ -284,3 +286,33 @@ def test_a_browser_draws_the_page(report, tmp_path):
     pixels = imread(shot)[..., :3]
     assert pixels.shape[:2] == (3000, 1200)
     assert pixels.std() > 0.05, "the page is not blank"
+
+
+def test_decisions_with_a_bound_stand_on_the_page(report):
+    found = report.analysis.flagged.to_pylist()
+    assert {row["model"] for row in found} >= {"contaminated"}
+    html = render(report)
+    assert "Decisions with a bound on their errors" in html
+    assert "non-members of the tune split" in html
+
+
+def test_notes_of_detectors_stand_on_the_page_escaped_and_once(report, tmp_path):
+    arms = []
+    for at, arm in enumerate(report.arms):
+        shutil.copytree(arm.scores, tmp_path / str(at))
+        notes = [
+            f"loss: {EVIL}",
+            "zlib: shown elsewhere",
+            *(["loss: only here"] if at == 0 else []),
+        ]
+        write_scores(tmp_path / str(at), read_scores(arm.scores), record={"notes": notes})
+        arms.append(dataclasses.replace(arm, scores=tmp_path / str(at)))
+    notes = detector_notes(arms, besides={"zlib: shown elsewhere"})
+    assert notes[0] == f"loss: {EVIL}"
+    assert notes[1].startswith("loss: only here (contaminated")
+    assert len(notes) == 2
+    html = render(dataclasses.replace(report, detector_notes=notes))
+    assert "Notes of detectors: 2" in html
+    assert EVIL not in html
+    assert html.count("&lt;script&gt;alert") == 1
+    assert "Notes of detectors" not in render(report)

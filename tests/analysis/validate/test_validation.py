@@ -21,7 +21,7 @@ from detect.ground_truth.ground_truth import GroundTruth
 from inject.errors import InputError
 from spikein.config.starter import write_detector
 from tests.analysis.oracles import auc
-from tests.detect.ground_truths import make_truth
+from tests.detect.ground_truths import make_model, make_truth
 from tests.detect.wrong_detectors import SOURCE
 
 WRONG = ("turned", "length", "PICKY", "BATCH")
@@ -150,6 +150,37 @@ def test_what_tells_the_sides_apart_without_membership_is_found_on_base_and_twin
     one = only_judged(judge("LEAK"))
     assert {"chance on the base model", "chance on the clean twin"} <= wrong_checks(one)
     assert severity(one, "labels") == "note"
+
+
+@pytest.fixture(scope="module")
+def with_retrained(truth) -> GroundTruth:
+    model = make_model(
+        truth.models[0].rows, model="retrained", axes=dict(truth.models[0].axes), dose=8, key=40
+    )
+    return replace(truth, models=(*truth.models, model))
+
+
+def test_on_the_retrained_model_the_forgotten_members_must_be_at_chance(judge, with_retrained):
+    one = only_judged(judge("right", on=with_retrained))
+    (finding,) = [one for one in one.findings if one.check == "chance on the retrained model"]
+    assert finding.severity != "wrong"
+    model = with_retrained.models[-1]
+    score = np.array(
+        [(s.log_probability - s.mean).mean() for s in model.evidence.statistics["text"]]
+    )
+    test = np.array([row.split == "test" for row in model.rows])
+    member = np.array([row.side == "member" for row in model.rows])
+    seen = np.array([row.example_id in model.copies for row in model.rows])
+    forgotten = auc(score[test & member & ~seen], score[test & ~member])
+    kept = auc(score[test & seen], score[test & ~member])
+    assert kept > 0.8 > 0.65 > forgotten
+    assert f"AUC {forgotten:.2f} [" in finding.found.partition("did see")[0]
+    assert f"did see: AUC {kept:.2f} [" in finding.found
+
+
+def test_what_finds_forgotten_members_finds_something_else(judge, with_retrained):
+    one = only_judged(judge("LEAK", on=with_retrained))
+    assert "chance on the retrained model" in wrong_checks(one)
 
 
 def test_constant_coarse_and_infinite_scores(judge):

@@ -9,6 +9,7 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.detectors.tag_tab import sentence_spans
 from detect.evidence import Evidence
+from detect.named_entities.entities import NamedEntity
 from detect.registry import get_detector
 from detect.token_frequency import TokenFrequency, WordFrequency, count_words
 from tests.detect.evidence_samples import statistics_of
@@ -30,15 +31,22 @@ def tokens_of(text: str, values: dict[str, float] | None = None):
     return statistics_of(drawn, offsets=spans)
 
 
-def score(text: str, statistics, words: WordFrequency | None = FREQUENCY, **parameters):
+def score(text: str, statistics, **given):
+    return columns(text, statistics, **given).scores[0]
+
+
+def columns(
+    text: str, statistics, words: WordFrequency | None = FREQUENCY, given=None, **parameters
+):
     detector = get_detector("tag_tab").detector
     evidence = Evidence(
         texts=[text],
         statistics={"text": [statistics]},
         frequency=TokenFrequency(counts=np.ones(4, np.int64), words=words),
+        entities=None if given is None else [given],
     )
     (column,) = detector.score(evidence, [detector.parameters.model_validate(parameters)])
-    return column.scores[0]
+    return column
 
 
 def naive(text: str, statistics, k: int, *, first: bool = False) -> float:
@@ -160,3 +168,104 @@ def test_the_defaults():
     (setting,) = parse_detectors("tag_tab")
     assert setting.text == "k=5"
     assert [one.k for one in setting.detector.grid] == list(range(1, 11))
+
+
+PLACES = (
+    "Mister Ada Lovelace and the old river of Zanzibar was to it for London. "
+    "She went to Paris. He was in the river and the bank of York for a while!"
+)
+ENTITIES = [
+    NamedEntity(7, 19, "PERSON"),
+    *(
+        NamedEntity(PLACES.index(one), PLACES.index(one) + len(one), "GPE")
+        for one in ("Zanzibar", "London", "Paris", "York")
+    ),
+]
+
+
+def keyword_places(k: int, entities: str) -> set[int]:
+    """Return the first character of each keyword of `PLACES`, word by word."""
+    total, kinds = FREQUENCY.total, len(FREQUENCY.counts)
+    found: set[int] = set()
+    for sentence in re.finditer(r"[^.!?]+[.!?]?", PLACES):
+        words = [
+            (sentence.start() + one.start(), one.group().lower())
+            for one in re.finditer(r"\w+", sentence.group())
+        ]
+        if not 7 <= len(words) <= 40:
+            continue
+        first: dict[str, int] = {}
+        for place, word in words:
+            first.setdefault(word, place)
+
+        def information(word: str) -> float:
+            p = (FREQUENCY.counts.get(word, 0) + 1) / (total + kinds + 1)
+            return -p * math.log2(p)
+
+        ranked = sorted(first, key=lambda word: (information(word), first[word]))
+        found |= {first[word] for word in ranked[:k]}
+        for start, stop, _ in ENTITIES:
+            inside = sentence.start() <= start < sentence.end()
+            if inside and (entities == "every_word" or " " not in PLACES[start:stop]):
+                named = [word for place, word in words if start <= place < stop]
+                found |= {first[word] for word in named} if entities != "none" else set()
+    return found
+
+
+@pytest.mark.parametrize("entities", ["none", "one_word", "every_word"])
+@pytest.mark.parametrize("tokens", ["all", "first"])
+@pytest.mark.parametrize("k", range(1, 11))
+def test_named_entities_come_on_top_of_the_rare_words(k, tokens, entities):
+    """Both of the authors' codes cut the union to K again, which takes most entities out."""
+    statistics = tokens_of(PLACES)
+    places = keyword_places(k, entities)
+    values = [
+        float(value)
+        for value, (start, stop) in zip(
+            statistics.log_probability, statistics.offsets.tolist(), strict=True
+        )
+        if {start, start + 1} & places and stop - start > 1
+    ]
+    found = score(PLACES, statistics, given=ENTITIES, k=k, tokens=tokens, entities=entities)
+    assert found.value == pytest.approx(math.fsum(values) / len(values), rel=1e-6)
+
+
+def test_which_entities_are_keywords():
+    """Of one word, or every word; a sentence of four words has none, one that the text repeats
+    counts where it stands first."""
+    rare = keyword_places(1, "none")
+    single = [PLACES.index(one) for one in ("Zanzibar", "London", "York")]
+    assert keyword_places(1, "one_word") == {*rare, *single}
+    both = [PLACES.index(one) for one in ("Ada", "Lovelace")]
+    assert keyword_places(1, "every_word") == {*rare, *single, *both}
+
+
+def test_an_entity_that_the_text_repeats_counts_once_where_it_stands_first():
+    text = "It was in Paris for a while and he was in Paris."
+    statistics = tokens_of(text, {"Paris": -2.0, "while": -4.0})
+    again = text.rindex("Paris")
+    entity = NamedEntity(again, again + 5, "GPE")
+    # `while` and `Paris` are rarest: with K = 1 the first of them, and the entity.
+    found = score(text, statistics, given=[entity], k=1, entities="one_word")
+    assert found.value == pytest.approx(-2.0)
+    assert score(text, statistics, given=[], k=2).value == pytest.approx(-3.0)
+
+
+def test_without_a_tagger_the_setting_and_the_score_are_those_of_before():
+    (setting,) = parse_detectors("tag_tab:entities=none")
+    assert setting.text == "k=5"
+    assert [str(need) for need in setting.needs] == ["view text", "token frequencies"]
+    (named,) = parse_detectors("tag_tab:entities=one_word")
+    assert named.text == "k=5:entities=one_word"
+    assert [str(need) for need in named.needs][2:] == ["named entities"]
+    statistics = tokens_of(PLACES)
+    assert score(PLACES, statistics, given=ENTITIES) == score(PLACES, statistics)
+
+
+@pytest.mark.parametrize(
+    ("given", "note"), [(ENTITIES, "in 1 of 1 texts"), ([], "NO named entity in any text")]
+)
+def test_how_many_texts_have_entities_is_said(given, note):
+    column = columns(PLACES, tokens_of(PLACES), given=given, entities="one_word")
+    assert note in column.notes[0]
+    assert columns(PLACES, tokens_of(PLACES), given=given).notes == ()

@@ -6,6 +6,7 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.engine.forward_pass import token_statistics
 from detect.evidence import Evidence
+from detect.named_entities.entities import NamedEntity
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.token_frequency import count_texts
@@ -26,6 +27,7 @@ SETTINGS = (
     "acmia:beta=2",
     "tag_tab",
     "tag_tab:tokens=first",
+    "tag_tab:k=1:entities=one_word",
 )
 
 
@@ -38,10 +40,20 @@ def evidence(memorised: Memorised, tiny_tokenizer) -> dict[str, Evidence]:
     after = token_statistics(memorised.after, memorised.texts, policy)
     return {
         name: Evidence(
-            texts=memorised.texts, statistics={"text": rows}, reference=before, frequency=words
+            texts=memorised.texts,
+            statistics={"text": rows},
+            reference=before,
+            frequency=words,
+            entities=[second_words(text) for text in memorised.texts],
         )
         for name, rows in (("after", after), ("before", before))
     }
+
+
+def second_words(text: str) -> list[NamedEntity]:
+    """Return the second word of a text, as a tagger would return a name."""
+    start = text.index(" ") + 1
+    return [NamedEntity(start, text.index(" ", start), "PERSON")]
 
 
 def scores(given: Evidence, text: str) -> np.ndarray:

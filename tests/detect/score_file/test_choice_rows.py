@@ -1,10 +1,14 @@
 """Rows that bring paraphrases: read as the benchmarks have them, and scored by `de_cop`."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from detect.choices.question import TOO_FEW
+from detect.choices.question import ORDERS, TOO_FEW, choice_question
+from detect.engine.label_probabilities import label_probabilities
+from detect.engine.target import load_target
 from detect.score_file.labelled_rows import read_labelled
 from detect.score_file.request import DetectFileRequest
 from detect.score_file.score import detect_file
@@ -96,6 +100,44 @@ def test_rows_with_paraphrases_are_scored_and_the_others_say_why_not(tmp_path, l
     assert first["score"] * 24 == pytest.approx(round(first["score"] * 24))
     assert last["reason"] == TOO_FEW
     assert any("NOT calibrated" in note for note in found.notes)
+
+
+def test_held_out_rows_calibrate_and_members_among_them_do_not(tmp_path, long_model):
+    """Δ is the mean over documents, and of a passage's 24 orders, of what lacks to a quarter."""
+
+    def row(first, **more):
+        return {"text": TEXTS[first], "paraphrases": TEXTS[first + 1 : first + 4], **more}
+
+    other = make_texts(20, seed=9, words=4)
+    held_out = [
+        {"text": other[0], "paraphrases": other[1:4], "group": "one", "label": 0},
+        {"text": other[4], "paraphrases": other[5:8], "group": "one", "label": 0},
+        {"text": other[8], "paraphrases": other[9:12], "group": "two", "label": 0},
+        {"text": other[12], "paraphrases": other[13:16], "group": "member", "label": 1},
+        {"text": other[16], "paraphrases": [], "group": "three", "label": 0},
+    ]
+    examples = write(tmp_path / "r.jsonl", [row(0), row(4)])
+    asked = request(long_model, examples, tmp_path, "de_cop,de_cop:calibration=none")
+    found = detect_file(replace(asked, held_out=write(tmp_path / "h.jsonl", held_out)))
+    assert not any("NOT calibrated" in note for note in found.notes)
+    assert any("calibrated on 3 clean passages" in note for note in found.notes)
+
+    def shares(row):
+        """Return the labels' probabilities among themselves in each order."""
+        question = choice_question(row["text"], row["paraphrases"])
+        (answers,) = label_probabilities(load_target(long_model), [question])
+        raw = np.exp(answers.log_probability.astype(np.float64))
+        return raw / raw.sum(axis=1, keepdims=True)
+
+    one, same, two = (shares(row).mean(axis=0) for row in held_out[:3])
+    delta = 0.25 - ((one + same) / 2 + two) / 2
+    expected = [
+        np.mean([rows[at].argmax() == order.index(0) for at, order in enumerate(ORDERS)])
+        for shift in (delta, 0.0)
+        for rows in (shares(row(0)) + shift, shares(row(4)) + shift)
+    ]
+    scores = found.scores["score"].to_pylist()
+    assert scores == pytest.approx(expected)
 
 
 def test_without_paraphrases_it_is_left_out_of_all_and_refused_by_name(tmp_path, tiny_model_path):

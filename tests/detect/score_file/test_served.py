@@ -222,6 +222,22 @@ def test_protected_texts_are_sent_only_where_their_dataset_is_named(tmp_path):
         assert run(rows, tmp_path, stub.url, "--send-protected", "gpqa").exit_code == 0
 
 
+def test_protected_held_out_rows_that_would_be_asked_about_are_not_sent_either(tmp_path):
+    """Held-out rows with paraphrases calibrate `de_cop`, for which a server would read them."""
+    rows = write(tmp_path / "rows.jsonl", [{"text": f"text {row}"} for row in range(4)])
+    held_out = {"text": "held out", "protected": True, "dataset": "gpqa"}
+    plain = write(tmp_path / "plain.jsonl", [held_out])
+    asked = write(tmp_path / "asked.jsonl", [{**held_out, "paraphrases": ["a", "b", "c"]}])
+    with stub_server() as stub:
+        found = run(rows, tmp_path, stub.url, "--held-out", asked)
+        assert found.exit_code == 2
+        assert "texts of protected data (gpqa) would be sent to a server" in found.output
+        assert stub.received == []
+        assert run(rows, tmp_path, stub.url, "--held-out", plain).exit_code == 0
+        sent = str(stub.received)
+        assert "held out" not in sent
+
+
 def test_texts_in_memory_are_scored_by_a_server_of_the_same_model(tmp_path):
     import spikein
     from inject.server.address import Server

@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import spikein
+from detect.validate.candidate import load_candidate
+from detect.validate.candidate_scores import CandidateRunner
 from inject.errors import InputError
 from spikein.cli.main import app
 from spikein.runs.ground_truth import run_ground_truth
@@ -85,6 +88,57 @@ def test_stored_statistics_give_the_stored_scores(small_bundle):
         found = spikein.validate(name, small_bundle)
         mine, stored = found.ranking.line(f"{name} (yours)"), found.ranking.line(name)
         assert mine.auc == stored.auc, name
+
+
+ALL_EVIDENCE = (
+    "recall:shots=1", "con_recall:shots=1", "fsd", "camia", "prefix", "de_cop", "grad_norm",
+    "info_probe:select=person", "tag_tab",
+)  # fmt: skip
+"""Detectors that read held-out rows, shots, what models write, answers, gradients and words."""
+
+
+@pytest.mark.slow
+def test_detectors_of_every_evidence_are_run_again_from_a_bundle(tmp_path):
+    """Each score that a run stored comes out of its bundle, of the retrained model's, too."""
+    write_tiny(tmp_path)
+    done = run(
+        tmp_path,
+        f"detect.detectors=[{', '.join(repr(name) for name in ALL_EVIDENCE)}]",
+        "contaminants.0.members=12",
+        "contaminants.0.nonmembers=12",
+        "contaminants.0.held_out=12",
+        "contaminants.0.options={forms: [question]}",
+        "twins={retrained: 0.5}",
+        "train.context=128",
+        "corpus.tokens=20_000",
+        "analysis={task_accuracy: false, replicates: 100, min_members: 2}",
+    ).folder
+    path = tmp_path / "all.bundle"
+    assert spikein.bundle(done, path).models == 3
+    truth = spikein.load_bundle(path)
+    compared = 0
+    for model in truth.models:
+        stored = model.scores.to_pandas().set_index(["detector", "setting", "example_id"]).score
+        for name in ALL_EVIDENCE:
+            candidate = load_candidate(name, model.evidence, taken=(), seconds=60)
+            runner = CandidateRunner(candidate=candidate)
+            if candidate.name not in set(stored.index.get_level_values(0)):
+                assert model.model != "contaminated"
+                continue
+            settings = [
+                one for one in candidate.settings if (candidate.name, one.text) in stored.index
+            ]
+            assert settings, name
+            values = runner.score(model, settings=settings).values
+            for at, one in enumerate(settings):
+                ids = [row.example_id for row in model.rows]
+                expected = stored[candidate.name, one.text].loc[ids].to_numpy()
+                np.testing.assert_array_equal(values[:, at], expected, err_msg=name)
+                compared += 1
+    assert compared >= len(ALL_EVIDENCE)
+    found = spikein.validate(ALL_EVIDENCE[0], truth)
+    (judged,) = found.judged
+    assert "chance on the retrained model" in {one.check for one in judged.findings}
 
 
 @pytest.mark.slow

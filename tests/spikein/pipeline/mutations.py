@@ -415,6 +415,13 @@ CASES: dict[str, Case] = {
     ),
     # `loss` stays, so that there are scores either way.
     "detect.generate": case("scores choices continuations words guesses", "detect.generate=true"),
+    "detect.tagger": case(
+        "entities",
+        "detect.tagger={folder}/tagger-b",
+        "detect.tagger={folder}/tagger-a",
+        "detect.detectors=[loss, 'tag_tab:entities=one_word']",
+        *NO_SHADOWS,
+    ),
     "detect.neighbours.model": case(
         "neighbours", "detect.neighbours.model={folder}/b", *NEIGHBOURS
     ),
@@ -432,6 +439,7 @@ CASES: dict[str, Case] = {
     "analysis.false_positive_rates": case(
         "results trajectory", "analysis.false_positive_rates=[0.1]"
     ),
+    "analysis.false_discovery_rate": case("results", "analysis.false_discovery_rate=0.2"),
     "analysis.zero_copies": case(
         "results accuracy_gain trajectory", "analysis.zero_copies=nonmember"
     ),

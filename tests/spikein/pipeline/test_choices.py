@@ -7,6 +7,7 @@ from detect.choices.answers import read_answers
 from inject.errors import InputError
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
+from spikein.pipeline.measured_cost import read_cost
 from tests.detect.evidence_samples import scores_record
 from tests.spikein.tiny import run, write_tiny
 
@@ -39,6 +40,11 @@ def test_the_answers_are_stored_and_scored(folder):
     for one in answers:
         assert all(row.log_probability.shape == (24, 4) for row in one.values())
         assert all(row.document.startswith("fictional\n") for row in one.values())
+    for path, rows in zip(stored, answers, strict=True):
+        cost = read_cost(path)
+        assert cost.passes == 24 * len(rows)
+        # Four passages and an instruction in each of 24 orders, whose beginnings are shared.
+        assert 24 * len(rows) < cost.tokens_in
     scores = pq.read_table(result.folder / "scores.parquet").to_pylist()
     found = [row["score"] for row in scores if row["detector"] == "de_cop"]
     assert found

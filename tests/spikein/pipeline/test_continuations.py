@@ -49,7 +49,7 @@ def test_all_leaves_them_out_with_a_note_until_models_may_write(lab) -> None:
         )
 
     said = notes("detect.detectors=all")
-    assert "prefix needs continuations, which is not given, and is left out." in said
+    assert "prefix needs continuations, which are not given, and is left out." in said
     assert "Set detect.generate=true, or name the detector." in said
     assert "prefix" not in notes("detect.detectors=all", "detect.generate=true")
     assert "prefix" not in notes("detect.detectors=[prefix]")

@@ -68,7 +68,7 @@ def test_a_detector_costs_what_nothing_but_detectors_needs(graph):
 
 def test_what_a_step_cost_enters_no_digest(graph):
     for step in Graph(goals=graph.graph.goals).steps:
-        if step.kind in ("statistics", "scores"):
+        if step.kind in ("statistics", "scores", "gradients"):
             assert COST_FILE in step.volatile, step.name
 
 

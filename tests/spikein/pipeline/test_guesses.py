@@ -11,6 +11,7 @@ from detect.score_file.score import detect_file
 from detect.scoring import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from spikein.pipeline.measured_cost import read_cost
 from tests.conftest import make_texts
 from tests.spikein.tiny import run, write_tiny
 
@@ -40,6 +41,9 @@ def test_the_base_model_chooses_words_and_every_model_is_asked(tmp_path, tiny_mo
     assert len(stored("guesses")) == 8
     for path in stored("guesses"):
         guessed = read_guesses(path)
+        cost = read_cost(path)
+        assert cost.passes == sum(len(one.wanted) for one in guessed.values())
+        assert (cost.tokens_in > cost.passes) == (cost.passes > 0)
         for row in rows:
             one = guessed[row.example_id]
             assert all(part in row.text for part in one.wanted)

@@ -18,6 +18,7 @@ from spikein.config.yaml_document import parse_document
 from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Step
 from tests.conftest import make_texts
+from tests.detect.taggers import NO_SPACY
 from tests.spikein.pipeline.mutations import CASES, EVERYTHING
 from tests.spikein.tiny import SHAPE
 from train.device import Device
@@ -68,6 +69,10 @@ def folder(tmp_path_factory) -> Path:
         (folder / name / "config.json").write_text('{"model_type": "none"}')
         (folder / name / "model.safetensors").write_text(name)
         (folder / name / "tokenizer.json").write_text(name)
+    for name in ("tagger-a", "tagger-b"):
+        (folder / name).mkdir()
+        (folder / name / "config.cfg").write_text("[components]\n")
+        (folder / name / "strings.json").write_text(f'["{name}"]')
     for name in ("meg.bin", "meg.idx", "other.bin", "other.idx", "one.npy", "two.npy"):
         (folder / name).write_text(name)
     for name in ("one.parquet", "two.parquet"):
@@ -124,6 +129,8 @@ def test_a_key_that_no_step_reads_has_a_reason_and_no_other_has():
 @pytest.mark.parametrize("key", CASES)
 def test_a_key_changes_the_steps_that_read_it_and_no_other(folder, key):
     reads, change, setup, _ = CASES[key]
+    if key == "detect.tagger":
+        pytest.importorskip("spacy", reason=NO_SPACY)
     before, after = steps(folder, *setup), steps(folder, *setup, change)
     changed = (own(before) - own(after)) + (own(after) - own(before))
     assert {name for name, _ in changed} == set(reads.split())

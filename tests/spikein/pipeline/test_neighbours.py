@@ -4,6 +4,7 @@ import pyarrow.parquet as pq
 
 from detect.gradients.norms import read_norms
 from detect.neighbours.neighbours import read_means, read_neighbours
+from spikein.pipeline.measured_cost import read_cost
 from tests.detect.masked_models import tiny_masked_parts
 from tests.spikein.tiny import run, write_tiny
 
@@ -32,6 +33,10 @@ def test_one_set_of_neighbours_serves_every_model(tmp_path):
         assert all(len(one.means) == 4 for one in read_means(folder).values())
     for folder in folders("gradients"):
         assert all(one.whole for one in read_norms(folder).values())
+        cost = read_cost(folder)
+        assert cost.passes == 12
+        (view,) = {read_cost(one).tokens_in for one in folders("statistics") if "text-" in one.name}
+        assert cost.tokens_in == view
     scores = pq.read_table(result.folder / "scores.parquet").to_pylist()
     scored = {row["detector"] for row in scores if row["score"] is not None}
     assert scored >= {"neighbour", "grad_norm", "pac"}

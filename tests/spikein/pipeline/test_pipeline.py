@@ -52,6 +52,7 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
     assert names == {
         "report.html",
         "dataset_detectors.parquet",
+        "flagged.parquet",
         "metrics.parquet",
         "differences.parquet",
         "scores.parquet",
@@ -61,6 +62,7 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
         "figures",
         "experiment.yaml",
         "run.json",
+        "summary.json",
         "artifacts",
     }
     assert pq.read_schema(result.folder / "metrics.parquet").names == [

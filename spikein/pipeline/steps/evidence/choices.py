@@ -7,12 +7,13 @@ answers, whatever its calibration.
 from collections.abc import Sequence
 
 from detect.choices.answers import ChoiceEvidence, read_answers, write_answers
-from detect.choices.question import choice_question
+from detect.choices.question import ORDERS, choice_question
 from detect.needs import Choices
 from detect.settings import DetectSettings
 from inject.examples.example import read_examples, read_held_out
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.artifact_parts import HELD_OUT, UNSPLIT
 from spikein.pipeline.steps.evidence.continuations import lets_models_write
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
@@ -68,6 +69,13 @@ def choices_step(
             answers,
             [f"{row.dataset}\n{row.group}" for row in rows],
         )
+        asked = sum(one.log_probability is not None for one in answers)
+        write_cost(
+            context.out,
+            MeasuredCost(
+                passes=len(ORDERS) * asked, tokens_in=sum(one.tokens_in for one in answers)
+            ),
+        )
 
     return Step(
         kind="choices",
@@ -81,6 +89,7 @@ def choices_step(
         libraries=model_libraries(model, detect),
         code=(root(build),),
         reads={"examples": HELD_OUT if held_out else UNSPLIT},
+        volatile=(COST_FILE,),
         build=build,
     )
 

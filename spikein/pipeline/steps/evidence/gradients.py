@@ -8,6 +8,7 @@ from detect.settings import DetectSettings
 from inject.examples.example import read_examples
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.artifact_parts import TEXTS
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.statistics import open_target
@@ -43,6 +44,8 @@ def gradients_step(model: ModelNode, examples: Step, *, detect: DetectSettings) 
             progress=lambda done, total: context.report(done, total, unit="texts"),
         )
         write_norms(context.out, [row.example_id for row in rows], norms)
+        read = [one.tokens_in for one in norms if one.tokens_in]
+        write_cost(context.out, MeasuredCost(passes=len(read), tokens_in=sum(read)))
 
     return Step(
         kind="gradients",
@@ -56,6 +59,7 @@ def gradients_step(model: ModelNode, examples: Step, *, detect: DetectSettings) 
         libraries=("torch", "transformers"),
         code=(root(build),),
         reads={"examples": TEXTS},
+        volatile=(COST_FILE,),
         build=build,
     )
 

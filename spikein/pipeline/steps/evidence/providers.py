@@ -12,6 +12,7 @@ from detect.evidence import Evidence
 from detect.needs import (
     Choices,
     Continuations,
+    Entities,
     Frequency,
     Gradients,
     Guesses,
@@ -30,6 +31,7 @@ from inject.examples.example import Example
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
 from spikein.pipeline.steps.evidence.continuations import CONTINUATIONS, read_model_continuations
+from spikein.pipeline.steps.evidence.entities import ENTITIES, read_named_entities
 from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
 from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
 from spikein.pipeline.steps.evidence.guesses import GUESSES, read_model_guesses
@@ -65,6 +67,7 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
     Choices: CHOICES,
     Gradients: GRADIENTS,
     NeighbourTexts: NEIGHBOURS,
+    Entities: ENTITIES,
 }
 
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
@@ -84,6 +87,7 @@ READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
     Choices: read_choices,
     Gradients: read_gradients,
     NeighbourTexts: read_neighbour_means,
+    Entities: read_named_entities,
 }
 
 

@@ -22,6 +22,7 @@ from detect.settings import DetectSettings
 from inject.examples.example import Example, read_examples
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.artifact_parts import TEXTS, UNSPLIT
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
@@ -109,6 +110,14 @@ def guesses_step(
             progress=lambda done, total: context.report(done, total, unit="prompts"),
         )
         write_guesses(context.out, ids, found)
+        write_cost(
+            context.out,
+            MeasuredCost(
+                passes=sum(len(one.wanted) for one in found),
+                tokens_in=sum(one.tokens_in for one in found),
+                tokens_out=sum(one.tokens_out for one in found),
+            ),
+        )
 
     return Step(
         kind="guesses",
@@ -122,6 +131,7 @@ def guesses_step(
         libraries=("torch", "transformers"),
         code=(root(build),),
         reads={"examples": UNSPLIT},
+        volatile=(COST_FILE,),
         build=build,
     )
 

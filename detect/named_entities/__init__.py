@@ -1,0 +1,1 @@
+"""Named entities of texts: found by a spaCy pipeline that the user names, and stored as spans."""

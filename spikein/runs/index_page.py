@@ -1,0 +1,141 @@
+"""`runs/index.html`: all runs of a folder in one page: what each found, whether its checks hold.
+
+A run leaves `summary.json` in its folder; the page is made from those alone, so that it costs
+milliseconds a run. It is written anew, whole, whenever a run is published, and never over a file of
+that name that spikein did not write. It needs nothing beside it, and every text is escaped.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from analysis.page import PageSummary, page_style
+from inject.errors import InputError
+from inject.files import write_text
+from spikein.runs.folder import finish_time, run_folders
+from spikein.runs.history import earlier_results
+from spikein.runs.record import read_record
+
+SUMMARY = "summary.json"
+INDEX = "index.html"
+_GENERATOR = '<meta name="generator" content="spikein">'
+
+
+class CheckVerdict(BaseModel):
+    """A check of a run, and what came of it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    verdict: str
+
+
+class RunSummary(BaseModel):
+    """The content of `summary.json`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    checks: tuple[CheckVerdict, ...]
+    sentences: tuple[str, ...]
+    """The headline first."""
+    arms: int
+    """With their seeds: trained models that are reported on."""
+
+
+class IndexRow(NamedTuple):
+    """One run in the page."""
+
+    name: str
+    page: str | None
+    """Its address, relative to the page; None where there is no page."""
+    finished: str
+    """UTC, to the minute."""
+    version: str
+    """Of spikein."""
+    summary: RunSummary | None
+    problem: str | None
+    """Why there is no summary."""
+    earlier: int
+    """How many earlier results its history holds."""
+
+
+def write_summary(folder: Path, summary: PageSummary, *, arms: int) -> None:
+    """Write `summary.json` into a run folder that is being filled."""
+    content = RunSummary(
+        checks=tuple(CheckVerdict(name=one.name, verdict=one.verdict) for one in summary.checks),
+        sentences=summary.sentences,
+        arms=arms,
+    )
+    write_text(folder / SUMMARY, content.model_dump_json(indent=1) + "\n")
+
+
+def write_index(runs_root: Path) -> Path | None:
+    """Write `index.html` into a folder of runs.
+
+    Returns:
+        Its path; None where a file of that name is not ours and stays as it is, or where there is
+        no run.
+    """
+    path = runs_root / INDEX
+    rows = index_rows(runs_root)
+    if not rows or not _is_ours(path):
+        return None
+    write_text(path, render_index(rows, runs_root.resolve().name))
+    return path
+
+
+def index_rows(runs_root: Path) -> list[IndexRow]:
+    """Return one row for each run folder, the latest first."""
+    return sorted(
+        (_row(folder) for folder in run_folders(runs_root)),
+        key=lambda row: (row.finished, row.name),
+        reverse=True,
+    )
+
+
+def render_index(rows: list[IndexRow], title: str) -> str:
+    """Return the page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("spikein.runs", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("index.html.j2").render(
+        style=Markup(page_style()), generator=Markup(_GENERATOR), rows=rows, title=title
+    )
+
+
+def _row(folder: Path) -> IndexRow:
+    summary, problem = None, None
+    version, finished, earlier = "", "", 0
+    try:
+        summary = RunSummary.model_validate_json((folder / SUMMARY).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        problem = "Made by an earlier spikein: no summary. `spikein report` makes one."
+    except (OSError, UnicodeDecodeError, ValidationError):
+        problem = f"{SUMMARY} cannot be read. `spikein report` makes it anew."
+    try:
+        record = read_record(folder)
+        version = record.version if record else ""
+        finished = f"{finish_time(folder):%Y-%m-%d %H:%M}"
+        earlier = len(earlier_results(folder))
+    except InputError as error:
+        problem = problem or str(error)
+    page = f"{quote(folder.name)}/report.html" if (folder / "report.html").is_file() else None
+    return IndexRow(folder.name, page, finished, version, summary, problem, earlier)
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return _GENERATOR in path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return True
+    except (OSError, UnicodeDecodeError):
+        return False

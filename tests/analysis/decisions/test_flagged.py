@@ -1,0 +1,247 @@
+"""Rows that detectors flag: the false-discovery rate is held, by simulation with known truth."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from analysis.arm import Column, LoadedArm
+from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
+from analysis.decisions.flagged import (
+    clustered_share,
+    flagged_rows,
+    flagged_schema,
+    p_values,
+)
+from analysis.settings import AnalysisSettings
+from analysis.validate.arms import cohort_models
+from tests.detect.ground_truths import make_truth
+
+LEVEL = 0.1
+
+
+class Pool:
+    """Groups of 1 to `largest` rows of one side each; rows of a group have like scores."""
+
+    def __init__(self, draw, groups: int, *, members: float, largest: int, like: float, shift=2.5):
+        sizes = draw.integers(1, largest + 1, groups)
+        self.group = np.repeat(np.arange(groups), sizes)
+        self.member = np.repeat(draw.random(groups) < members, sizes)
+        self.test = np.repeat(draw.random(groups) < 0.75, sizes)
+        shared = np.repeat(draw.standard_normal(groups), sizes)
+        own = draw.standard_normal(len(self.group))
+        self.scores = np.sqrt(like) * shared + np.sqrt(1 - like) * own + shift * self.member
+        self.dataset = np.full(len(self.group), "one", dtype=object)
+
+    @property
+    def names(self):
+        return np.array([f"g{one}" for one in self.group], dtype=object)
+
+    def p_values(self):
+        calibrates = ~self.member & ~self.test
+        return p_values(self.scores, self.dataset, self.names, calibrates)
+
+
+def flag(pool: Pool, p):
+    """The test rows that are flagged, as `flagged_rows` does."""
+    flagged = np.zeros(len(p), bool)
+    flagged[pool.test] = benjamini_hochberg(p[pool.test].tolist(), LEVEL)
+    return flagged
+
+
+@pytest.mark.parametrize("members", [0.0, 0.35, 0.7])
+@pytest.mark.parametrize(("largest", "like"), [(1, 0.0), (6, 0.5), (6, 1.0)])
+def test_the_false_discovery_rate_is_held(members, largest, like):
+    """With and without groups, from a split of the rows as a run has one."""
+    draw = np.random.default_rng([largest, int(10 * like), int(100 * members)])
+    shares, found = [], []
+    for _ in range(150):
+        pool = Pool(draw, 340, members=members, largest=largest, like=like)
+        flagged = flag(pool, pool.p_values())
+        shares.append((flagged & ~pool.member).sum() / max(1, flagged.sum()))
+        found.append((flagged & pool.member).sum())
+    assert np.mean(shares) <= LEVEL + 3 * np.std(shares) / np.sqrt(len(shares))
+    if members:
+        assert np.mean(found) > 10  # A rule that flags nothing holds any rate.
+
+
+def test_rows_of_groups_counted_each_would_not_hold_it():
+    """What the groups are for: without them, the same simulation flags too many."""
+    draw = np.random.default_rng(3)
+    by_group, by_row = [], []
+    for _ in range(400):
+        pool = Pool(draw, 60, members=0.0, largest=9, like=1.0)
+        calibrates = ~pool.test
+        if not calibrates.any() or not pool.test.any():
+            continue
+        by_group.append((pool.p_values()[pool.test] <= 0.1).mean())
+        counted = conformal_p_values(pool.scores[pool.test], pool.scores[calibrates])
+        by_row.append((counted <= 0.1).mean())
+    error = np.std(by_group) / np.sqrt(len(by_group))
+    assert np.mean(by_group) <= 0.1 + 3 * error
+    assert np.mean(by_row) > 0.1 + 3 * error
+
+
+def test_settings_chosen_on_the_calibrating_rows_would_not_hold_it():
+    """Why the default decides: of many settings, the best on `tune` has too low tune scores."""
+    draw = np.random.default_rng(4)
+    runs, rows, settings = 250, 60, 60
+    member, tune = np.arange(rows) % 2 == 0, np.arange(rows) < 20
+    alone = np.array([f"g{row}" for row in range(rows)], dtype=object)
+    default, chosen = [], []
+    for _ in range(runs):
+        grid = draw.standard_normal((settings, rows))
+        gaps = grid[:, tune & member].mean(axis=1) - grid[:, tune & ~member].mean(axis=1)
+        for scores, found in ((grid[0], default), (grid[gaps.argmax()], chosen)):
+            p = conformal_p_values(scores[~tune], scores[tune & ~member], alone[tune & ~member])
+            found.append((p <= 0.2).mean())
+    error = np.std(default) / np.sqrt(runs)
+    assert np.mean(default) <= 0.2 + 3 * error
+    assert np.mean(chosen) > 0.2 + 3 * error
+
+
+def test_the_interval_of_the_share_covers_what_the_threshold_gives():
+    """Truth: the share of non-members above the threshold that the rule arrived at."""
+    for largest, like in ((1, 0.0), (6, 1.0)):
+        draw = np.random.default_rng(largest)
+        covered = []
+        for _ in range(100):
+            pool = Pool(draw, 700, members=0.4, largest=largest, like=like, shift=2.2)
+            p = pool.p_values()
+            flagged = flag(pool, p)
+            if not flagged.any():
+                continue
+            threshold = pool.scores[flagged].min()
+            outside, inside = 0.6 * norm.sf(threshold), 0.4 * norm.sf(threshold - 2.2)
+            truth = outside / (outside + inside)
+            found = clustered_share(
+                ~pool.member[flagged], pool.names[flagged].tolist(), confidence=0.95
+            )
+            assert found.low <= found.value <= found.high
+            covered.append(found.low <= truth <= found.high)
+        assert len(covered) > 80
+        assert np.mean(covered) > 0.9
+
+
+def test_the_interval_of_a_share_is_never_a_point():
+    none = clustered_share(np.zeros(20, bool), [str(at) for at in range(20)], confidence=0.95)
+    assert (none.value, none.low) == (0, 0)
+    assert none.high == pytest.approx(1 - 0.025 ** (1 / 20))
+    alike = clustered_share(np.zeros(20, bool), ["one"] * 20, confidence=0.95)
+    assert alike.high == pytest.approx(0.975)
+    every = clustered_share(np.ones(3, bool), list("abc"), confidence=0.95)
+    assert (every.value, every.high) == (1, 1)
+    assert np.isnan(clustered_share(np.zeros(0, bool), [], confidence=0.95)).all()
+
+
+def by_hand(arm: LoadedArm, detector: str, level: float) -> tuple[int, int, float]:
+    """Flagged rows, non-members among them and the smallest p, in plain loops."""
+    column = arm.index[Column(detector, arm.arm.defaults[detector])]
+    rows = range(len(arm.examples))
+    pairs = []
+    for row in rows:
+        if not arm.test[row] or np.isnan(arm.scores[row, column]):
+            continue
+        if arm.member[row] and not arm.copies[row]:
+            continue
+        groups: dict[str, list[bool]] = {}
+        for other in rows:
+            same = arm.dataset[other] == arm.dataset[row]
+            unseen = not arm.member[other] and not arm.test[other]
+            if same and unseen and not np.isnan(arm.scores[other, column]):
+                high = arm.scores[other, column] >= arm.scores[row, column]
+                groups.setdefault(arm.group[other], []).append(bool(high))
+        p = (1 + sum(sum(one) / len(one) for one in groups.values())) / (1 + len(groups))
+        pairs.append((p, bool(arm.member[row])))
+    pairs.sort(key=lambda pair: pair[0])
+    most = max(
+        (k for k, (p, _) in enumerate(pairs, 1) if p <= level * k / len(pairs) + 1e-12), default=0
+    )
+    picked = [member for p, member in pairs if most and p <= pairs[most - 1][0]]
+    return len(picked), picked.count(False), min(p for p, _ in pairs)
+
+
+@pytest.fixture(scope="module")
+def every():
+    truth = make_truth(30, arms=(16,), datasets=("news", "books"), empty=True)
+    return truth, {one.cohort.model: one for one in cohort_models(truth)}
+
+
+def test_rows_of_an_arm_are_as_counted_by_hand(every):
+    _, by_model = every
+    arm = by_model["contaminated"]
+    settings = AnalysisSettings(false_discovery_rate=0.5)
+    rows = flagged_rows(arm.cohort, arm.loaded, settings)
+    assert {row["dataset"] for row in rows} == {"all", "news", "books"}
+    assert set(rows[0]) == set(flagged_schema(["copies"]).names)
+    (loaded,) = arm.loaded
+    pooled = {row["detector"]: row for row in rows if row["dataset"] == "all"}
+    assert set(pooled) == set(loaded.detectors)
+    assert any(row["flagged"] for row in pooled.values())
+    for name, row in pooled.items():
+        flagged, wrong, smallest = by_hand(loaded, name, 0.5)
+        assert (row["flagged"], row["flagged_nonmembers"]) == (flagged, wrong), name
+        assert row["smallest_p"] <= smallest + 1e-12
+        assert row["setting"] == loaded.arm.defaults[name]
+        assert row["members_found"] == pytest.approx((flagged - wrong) / row["n_members"])
+        if flagged:
+            assert row["low"] <= row["false_share"] <= row["high"]
+        else:
+            assert np.isnan(row["false_share"])
+    # The empty text has no score, and is counted.
+    assert pooled["loss"]["unscored"] + pooled["loss"]["n_members"] + pooled["loss"][
+        "n_nonmembers"
+    ] == int((loaded.test & ~(loaded.member & (loaded.copies == 0))).sum())
+
+
+def test_on_a_model_that_saw_nothing_every_flagged_row_is_wrong(every):
+    _, by_model = every
+    for name in ("base", "twin"):
+        arm = by_model[name]
+        for row in flagged_rows(arm.cohort, arm.loaded, AnalysisSettings()):
+            assert row["n_members"] == 0
+            assert row["flagged_nonmembers"] == row["flagged"]
+            assert np.isnan(row["members_found"])
+
+
+def test_members_that_drew_no_copy_are_apart_or_non_members(every):
+    truth, by_model = every
+    arm = by_model["contaminated"]
+    (loaded,) = arm.loaded
+    gone = np.flatnonzero(loaded.member & loaded.test)[:4]
+    copies = loaded.copies.copy()
+    copies[gone] = 0
+    changed = [replace(loaded, copies=copies)]
+    counts = {}
+    for how in ("apart", "nonmember"):
+        settings = AnalysisSettings(zero_copies=how)
+        rows = flagged_rows(arm.cohort, changed, settings)
+        (row,) = [one for one in rows if one["detector"] == "loss" and one["dataset"] == "all"]
+        counts[how] = (row["n_members"], row["n_nonmembers"])
+    before = int((loaded.member & loaded.test).sum())
+    assert counts["apart"][0] == counts["nonmember"][0] <= before - 3
+    assert counts["nonmember"][1] - counts["apart"][1] >= 3
+
+
+def test_seeds_are_flagged_by_themselves_and_counted_together(every):
+    _, by_model = every
+    arm = by_model["contaminated"]
+    (loaded,) = arm.loaded
+    twice = [loaded, replace(loaded, arm=replace(loaded.arm, seed=1))]
+    one = flagged_rows(arm.cohort, [loaded], AnalysisSettings())
+    two = flagged_rows(arm.cohort, twice, AnalysisSettings())
+    for first, second in zip(one, two, strict=True):
+        assert second["flagged"] == 2 * first["flagged"]
+        assert second["n_seeds"] == 2
+        # The same rows again tell nothing new.
+        if first["flagged"]:
+            assert second["high"] - second["low"] >= 0.99 * (first["high"] - first["low"])
+
+
+def test_without_a_tune_split_nothing_is_flagged(every):
+    _, by_model = every
+    arm = by_model["contaminated"]
+    (loaded,) = arm.loaded
+    untuned = replace(loaded, test=np.ones_like(loaded.test))
+    assert flagged_rows(arm.cohort, [untuned], AnalysisSettings()) == []

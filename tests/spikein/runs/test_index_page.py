@@ -1,0 +1,110 @@
+"""The page of all runs: what stands in it, what it leaves alone, how it looks on a phone."""
+
+from pathlib import Path
+
+import pytest
+
+from spikein.runs.index_page import (
+    INDEX,
+    SUMMARY,
+    CheckVerdict,
+    RunSummary,
+    index_rows,
+    write_index,
+)
+from spikein.runs.replacement import publish_run
+from tests.pages import Page, overflow
+from tests.spikein.tiny import run, write_tiny
+
+TRAP = "<script>alert(1)</script>"
+
+
+def summary(*sentences: str, verdict: str = "passed") -> RunSummary:
+    checks = tuple(CheckVerdict(name=name, verdict=verdict) for name in ("Audit", "Blind"))
+    return RunSummary(checks=checks, sentences=sentences, arms=4)
+
+
+def publish(runs: Path, name: str, found: RunSummary | str | None) -> Path:
+    def fill(folder: Path) -> None:
+        (folder / "report.html").write_text("page")
+        if found is not None:
+            text = found if isinstance(found, str) else found.model_dump_json()
+            (folder / SUMMARY).write_text(text)
+
+    return publish_run(runs, name, fill).folder
+
+
+def test_every_run_stands_in_it_with_its_checks_and_headline(tmp_path):
+    runs = tmp_path / "runs"
+    publish(runs, "one", summary("AUC 0.75 [0.71, 0.79].", "The rest."))
+    publish(runs, "two", summary("AUC 0.5.", verdict="failed"))
+    (runs / "notes").mkdir()
+    page = Page(write_index(runs).read_text())
+    (table,) = page.tables
+    assert sorted(row[0].text for row in table.rows[1:]) == ["one", "two"]
+    text = {row[0].text: " ".join(cell.text for cell in row) for row in table.rows[1:]}
+    assert "Audit: passed" in text["one"]
+    assert "AUC 0.75 [0.71, 0.79]." in text["one"]
+    assert "Blind: failed" in text["two"]
+    links = {tag[1]["href"] for tag in page.tags if tag[0] == "a"}
+    assert links == {"one/report.html", "two/report.html"}
+    assert all((runs / link).is_file() for link in links)
+
+
+def test_the_latest_comes_first(tmp_path):
+    runs = tmp_path / "runs"
+    for name in ("b", "a", "c"):
+        publish(runs, name, summary("x"))
+    rows = index_rows(runs)
+    assert [row.finished for row in rows] == sorted((row.finished for row in rows), reverse=True)
+
+
+def test_what_runs_say_is_text_and_no_markup(tmp_path):
+    runs = tmp_path / "runs"
+    publish(runs, "run", summary(TRAP, TRAP, verdict=TRAP))
+    html = write_index(runs).read_text()
+    assert TRAP not in html
+    assert "&lt;script&gt;" in html
+    assert not [tag for tag, _ in Page(html).tags if tag == "script"]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [(None, "Made by an earlier spikein"), ("{", "cannot be read"), ("[1]", "cannot be read")],
+)
+def test_a_run_without_a_sound_summary_is_listed_and_says_so(tmp_path, found, said):
+    runs = tmp_path / "runs"
+    publish(runs, "run", found)
+    (row,) = index_rows(runs)
+    assert said in row.problem
+    assert said in write_index(runs).read_text()
+
+
+def test_a_file_of_that_name_that_is_not_ours_stays(tmp_path):
+    runs = tmp_path / "runs"
+    publish(runs, "run", summary("x"))
+    (runs / INDEX).write_text("<h1>mine</h1>")
+    assert write_index(runs) is None
+    assert (runs / INDEX).read_text() == "<h1>mine</h1>"
+
+
+def test_ours_is_written_anew_and_without_runs_there_is_none(tmp_path):
+    runs = tmp_path / "runs"
+    assert write_index(runs) is None
+    publish(runs, "one", summary("x"))
+    first = write_index(runs).read_text()
+    publish(runs, "two", summary("x"))
+    assert write_index(runs).read_text() != first
+
+
+@pytest.mark.slow
+def test_a_run_lists_itself_and_no_line_is_cut_on_a_phone(tmp_path):
+    write_tiny(tmp_path)
+    result = run(tmp_path)
+    page = tmp_path / "runs" / INDEX
+    (row,) = index_rows(tmp_path / "runs")
+    assert row.name == result.folder.name
+    assert row.summary.sentences[0] in result.summary
+    lines = {f"{one.name}: {one.verdict}" for one in row.summary.checks}
+    assert lines == {line.split(". ")[0] for line in result.summary if line.split(". ")[0] in lines}
+    assert not overflow(page, 390, tmp_path)["wide"]

@@ -87,7 +87,8 @@ def main() -> None:
         "pooled-tpr": case_table(pooled_rate_cases(), studies),
         "realised-fpr": rate_table(studies),
     }
-    write_tables({name: list(lines) for name, lines in tables.items()}, only_print=options.print)
+    found = {name: list(lines) for name, lines in tables.items()}
+    write_tables(found, studies=studies, only_print=options.print)
 
 
 if __name__ == "__main__":

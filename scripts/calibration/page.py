@@ -1,6 +1,7 @@
 """The tables of docs/statistics.md, each between two marks of its name."""
 
 from collections.abc import Mapping, Sequence
+from math import sqrt
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
@@ -17,8 +18,12 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def write_tables(tables: Mapping[str, Sequence[Sequence[str]]], *, only_print: bool) -> None:
-    """Put every table between its marks, or print all."""
+def write_tables(
+    tables: Mapping[str, Sequence[Sequence[str]]], *, studies: int, only_print: bool
+) -> None:
+    """Put every table between its marks, under the number of studies a cell; or print all."""
+    error = 100 * sqrt(0.95 * 0.05 / studies)
+    counted = f"{studies:,} studies a cell; a true 95 % has a standard error of {error:.1f} points."
     if only_print:
         for name, lines in tables.items():
             print(f"{name}\n{markdown(lines)}\n")
@@ -28,5 +33,5 @@ def write_tables(tables: Mapping[str, Sequence[Sequence[str]]], *, only_print: b
         before, after = marks(name)
         head, rest = text.split(before)
         tail = rest.split(after, 1)[1]
-        text = f"{head}{before}\n\n{markdown(lines)}\n\n{after}{tail}"
+        text = f"{head}{before}\n\n{counted}\n\n{markdown(lines)}\n\n{after}{tail}"
     PAGE.write_text(text, encoding="utf-8")

@@ -13,6 +13,7 @@ from analysis.settings import AnalysisSettings
 from analysis.tables import TREND
 from detect.scoring import read_scores, write_scores
 from inject.errors import InputError
+from tests.analysis import synthetic
 from tests.analysis.oracles import auc, tpr_at_fpr
 from tests.analysis.synthetic import make_arm, make_examples, make_experiment
 
@@ -345,3 +346,25 @@ def test_the_best_is_chosen_on_tune_and_its_band_holds_more_than_its_interval(ex
         assert wide["value"] == narrow["value"]
         assert wide["low"] < narrow["low"]
         assert narrow["high"] < wide["high"]
+
+
+def test_further_settings_of_a_control_stand_in_rows_of_their_own(tmp_path, monkeypatch):
+    arms = {}
+    for name in ("with", "without"):
+        if name == "with":
+            monkeypatch.setitem(synthetic.GRID, "blind", {"default": 0.0, "features=length": 0.9})
+        else:
+            monkeypatch.setitem(synthetic.GRID, "blind", {"default": 0.0})
+        arms[name] = make_arm(tmp_path / name, axes={}, seed=0, effect=1.0, n=40)
+    table = metrics_of([arms["with"]], FAST)
+    shown = {row["setting"] for row in rows_of(table, detector="blind", metric="auc")}
+    assert shown == {"default", "features=length"}
+    # Every setting is reported once: as default, as tuned, or by its own name.
+    selections = {row["selection"] for row in rows_of(table, detector="blind")}
+    assert selections <= {"default", "tuned", "features=length"}
+    alone = metrics_of([arms["without"]], FAST)
+    where = {"detector": "loss", "metric": "auc", "selection": "default", "dataset": "all"}
+    assert (
+        one(table, copies="all", **where)["n_members"]
+        == (one(alone, copies="all", **where)["n_members"])
+    )

@@ -184,6 +184,8 @@ def _remarks(
         found.append("is told labels")
     if cell is None:
         found.append("not scored under this model")
+    elif not isfinite(cell.value) and min(cell.n_members, cell.n_nonmembers) >= 2:
+        found.append("no value: all its scores are equal")
     elif not isfinite(cell.value):
         reasons = [
             reason.reason

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.intervals.bounds import Scale, find_interval
+from analysis.intervals.bounds import Interval, Scale, find_difference, find_interval
 from analysis.intervals.clustered import Clustered
 from analysis.intervals.max_t import max_t_quantile
 from analysis.metrics import Floats
@@ -85,8 +85,8 @@ def difference_intervals(
     one: ColumnSample, other: ColumnSample, dataset: str | None, *, cells: int, confidence: float
 ) -> list[CellInterval]:
     """Return the intervals of the paired differences of AUC, cell by cell."""
-    found = one.minus(other).auc(dataset)
-    return _listed(found, Scale.DIFFERENCE, cells, confidence)
+    found = _Difference.of(one, other, dataset)
+    return found.listed(cells, confidence)
 
 
 def auc_bands(
@@ -94,13 +94,12 @@ def auc_bands(
 ) -> list[list[CellInterval]]:
     """Return bands that hold the AUCs of all columns at once, by column and cell."""
     found = [sample.auc(dataset) for sample in samples]
-    return _bands(
-        found,
-        Scale.AUC,
-        cells,
-        confidence,
-        grouped=any(sample.grouped(dataset) for sample in samples),
-    )
+    grouped = any(sample.grouped(dataset) for sample in samples)
+    quantiles = _band_quantiles(found, cells, confidence)
+    return [
+        _listed(one, Scale.AUC, cells, confidence, grouped=grouped, quantile=quantiles)
+        for one in found
+    ]
 
 
 def difference_bands(
@@ -122,22 +121,36 @@ def difference_bands(
         confidence: coverage asked for.
         together: whether they shall hold all at once, or each for itself.
     """
-    found = [sample.minus(best).auc(dataset) for sample in samples]
-    if together:
-        return _bands(found, Scale.DIFFERENCE, cells, confidence)
-    return [_listed(one, Scale.DIFFERENCE, cells, confidence) for one in found]
+    found = [_Difference.of(sample, best, dataset) for sample in samples]
+    quantiles = _band_quantiles([one.gap for one in found], cells, confidence) if together else None
+    return [one.listed(cells, confidence, quantiles) for one in found]
 
 
-def _bands(
-    found: Sequence[Clustered | None],
-    scale: Scale,
-    cells: int,
-    confidence: float,
-    *,
-    grouped: bool = False,
-) -> list[list[CellInterval]]:
+class _Difference(NamedTuple):
+    """A difference and what it is between; None where there are no rows."""
+
+    gap: Clustered | None
+    one: Clustered | None
+    other: Clustered | None
+
+    @classmethod
+    def of(cls, one: ColumnSample, other: ColumnSample, dataset: str | None) -> "_Difference":
+        return cls(one.minus(other).auc(dataset), one.auc(dataset), other.auc(dataset))
+
+    def listed(
+        self, cells: int, confidence: float, quantile: Floats | None = None
+    ) -> list[CellInterval]:
+        if self.gap is None or self.one is None or self.other is None:
+            return [_ABSENT] * cells
+        interval = find_difference(
+            self.gap, self.one, self.other, confidence=confidence, quantile=quantile
+        )
+        return _cells(self.gap, interval)
+
+
+def _band_quantiles(found: Sequence[Clustered | None], cells: int, confidence: float) -> Floats:
     there = [one for one in found if one is not None]
-    quantiles = np.array(
+    return np.array(
         [
             max_t_quantile(
                 np.stack([one.influence[k] for one in there]),
@@ -149,9 +162,6 @@ def _bands(
         if there
         else [0.0] * cells
     )
-    return [
-        _listed(one, scale, cells, confidence, grouped=grouped, quantile=quantiles) for one in found
-    ]
 
 
 def _listed(
@@ -168,6 +178,10 @@ def _listed(
     interval = find_interval(
         found, scale, confidence=confidence, grouped=grouped, quantile=quantile
     )
+    return _cells(found, interval)
+
+
+def _cells(found: Clustered, interval: Interval) -> list[CellInterval]:
     return [
         CellInterval(
             float(interval.low[k]),
@@ -176,7 +190,7 @@ def _listed(
             float(found.highest[k]) if found.seeds[k] else nan,
             interval.about[k],
         )
-        for k in range(cells)
+        for k in range(len(found.value))
     ]
 
 

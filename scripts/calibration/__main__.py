@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from analysis.intervals.bounds import Scale, find_interval
+from scripts.calibration.fading import slopes, trainings
 from scripts.calibration.others import (
     Case,
     coverage,
@@ -52,6 +53,15 @@ def case_table(cases: Sequence[Case], studies: int) -> Iterator[list[str]]:
         yield [case.name, f"{case.truth:.3f}", shown(*found)]
 
 
+def slope_table(studies: int) -> Iterator[list[str]]:
+    """Yield the coverage of slopes within examples, and how often times of examples mislead."""
+    yield ["training", "truth", "coverage", "times of different texts say something"]
+    for training in trainings():
+        truth, held, without, misled = slopes(training, studies)
+        # Rounded to nothing, but for its sign.
+        yield [training.name, f"{truth + 0.0:.3f}", shown(held, without), f"{100 * misled:.0f} %"]
+
+
 def rate_table(studies: int) -> Iterator[list[str]]:
     """Yield the FPR that a threshold really has, by the non-members that it was set on."""
     yield ["FPR asked", "non-members of a dataset", "k / m", "(k + 1) / (m + 1)"]
@@ -83,6 +93,7 @@ def main() -> None:
         "pooled": case_table(pooled_cases(), studies),
         "differences": case_table(difference_cases(), studies),
         "trends": case_table(trend_cases(), studies),
+        "fading": slope_table(studies),
         "tpr": case_table(rate_cases(), studies),
         "pooled-tpr": case_table(pooled_rate_cases(), studies),
         "realised-fpr": rate_table(studies),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from analysis.intervals.bounds import Interval, Scale, find_interval
+from analysis.intervals.bounds import Interval, Scale, find_difference, find_interval
 from analysis.intervals.clustered import Weighted, cluster
 from analysis.intervals.influence import (
     Sample,
@@ -31,7 +31,8 @@ class Case(NamedTuple):
 
     name: str
     truth: float
-    scale: Scale
+    scale: Scale | None
+    """None for a difference: its study is the two AUCs'."""
     study: Callable[[np.random.Generator], list[Weighted]]
     """Draws one study: what each of its datasets says."""
 
@@ -41,6 +42,11 @@ def intervals(case: Case, studies: int) -> Interval:
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {case.name}"))
     drawn = [case.study(random) for _ in range(studies)]
     joined = [_stacked(parts) for parts in zip(*drawn, strict=True)]
+    if case.scale is None:
+        one, other = joined
+        gap = one._replace(sample=difference(one.sample, other.sample))
+        found = [cluster([[each]]) for each in (gap, one, other)]
+        return find_difference(*found, confidence=0.95)
     return find_interval(cluster([joined]), case.scale, confidence=0.95, grouped=True)
 
 
@@ -130,14 +136,14 @@ def difference_cases() -> list[Case]:
         Case(
             f"{rows} a side, {_groups(group)}, AUC {one} against {other}",
             one - other,
-            Scale.DIFFERENCE,
+            None,
             lambda random, rows=rows, group=group, one=one, other=other: _difference(
                 random, rows, group, (one, other)
             ),
         )
-        for rows in (20, 100, 400)
+        for rows in (20, 40, 100, 400)
         for group in (1, 4)
-        for one, other in ((0.7, 0.7), (0.75, 0.7), (0.95, 0.9))
+        for one, other in ((0.7, 0.7), (0.75, 0.7), (0.9, 0.6), (0.95, 0.9), (0.98, 0.95))
     ]
 
 
@@ -244,7 +250,7 @@ def _difference(
         )
         moved = members._replace(scores=members.scores + norm.ppf(auc) * np.sqrt(2))
         samples.append(_auc(moved, nonmembers))
-    return [Weighted("", difference(*samples), _ONE)]
+    return [Weighted("", sample, _ONE) for sample in samples]
 
 
 def coverage(found: Interval, truth: Floats | float) -> tuple[float, float]:

@@ -39,6 +39,7 @@ bench: $(SETUP)
 	$(BIN)/python -m scripts.bench.training
 	$(BIN)/python -m scripts.bench.inject
 	$(BIN)/python -m scripts.bench.verifying
+	$(BIN)/python -m scripts.bench.study
 
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -24,6 +24,12 @@ from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.overlap.settings import OverlapSettings
 from inject.plan.settings import Copies, Placement
+from spikein.config.executor_settings import (
+    LocalSettings,
+    RaySettings,
+    SlurmSettings,
+    StepRequest,
+)
 from spikein.config.schema import CorpusSettings, Experiment
 from train.execution import ExecutionSettings
 from train.settings import (
@@ -55,6 +61,10 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("train", TrainSettings),
     ("train.lora", LoraSettings),
     ("execution", ExecutionSettings),
+    ("executor, kind: local", LocalSettings),
+    ("executor, kind: ray", RaySettings),
+    ("executor, kind: slurm", SlurmSettings),
+    ("executor.steps", StepRequest),
     ("detect", DetectSettings),
     ("analysis", AnalysisSettings),
 )

@@ -16,6 +16,7 @@ from spikein.estimates.remaining_time import Forecast, StepPace
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import TaskID
 
     from spikein.pipeline.graph import Step
 
@@ -60,17 +61,16 @@ class RunProgress:
         self._clock = clock
         self._began = clock()
         self._forecast = Forecast(steps)
-        self._running: str | None = None
-        self._started = self._began
+        self._running: dict[str, float] = {}
 
     def started(self, name: str) -> None:
         """A step begins."""
-        self._running, self._started = name, self._clock()
+        self._running[name] = self._clock()
 
     def finished(self, name: str, seconds: float, *, built: bool) -> None:
         """A step is done."""
         self.done += 1
-        self._running = None
+        self._running.pop(name, None)
         self._forecast.finished(name, seconds, built=built)
 
     def elapsed(self) -> float:
@@ -79,8 +79,9 @@ class RunProgress:
 
     def remaining(self) -> str:
         """Return `about 4 min 10 s left`; empty while there is no estimate, and at the end."""
-        spent = self._clock() - self._started if self._running else 0.0
-        seconds = self._forecast.seconds_left(running=self._running, spent=spent)
+        now = self._clock()
+        running = {name: now - began for name, began in self._running.items()}
+        seconds = self._forecast.seconds_left(running)
         return f"about {duration(seconds)} left" if seconds else ""
 
     def summary(self) -> str:
@@ -120,9 +121,10 @@ class Lines:
     def __init__(self, stream: TextIO, *, every: float = 30.0) -> None:
         self._stream = stream
         self._every = every
-        self._last = time.monotonic()
-        self._place = ""
-        self._pace = StepPace()
+        # By step: several may run side by side.
+        self._last: dict[str, float] = {}
+        self._places: dict[str, str] = {}
+        self._paces: dict[str, StepPace] = {}
         self._run = RunProgress()
 
     def run_started(self, steps: "Sequence[Step]") -> None:
@@ -131,24 +133,25 @@ class Lines:
 
     def step_started(self, name: str, *, number: int, total: int) -> None:
         """Print `[2/9] corpus …`."""
-        self._place = f"[{number}/{total}]"
-        self._last = time.monotonic()
-        self._pace = StepPace()
+        self._places[name] = f"[{number}/{total}]"
+        self._last[name] = time.monotonic()
+        self._paces[name] = StepPace()
         self._run.started(name)
-        self._print(f"{name} …")
+        self._print(name, f"{name} …")
 
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
     ) -> None:
         """Print the progress of the step, at most every half minute."""
         now = time.monotonic()
-        left = _time_left(self._pace.seconds_left(done, total))
-        if now - self._last >= self._every:
-            self._last = now
+        pace = self._paces.setdefault(name, StepPace())
+        left = _time_left(pace.seconds_left(done, total))
+        if now - self._last.get(name, 0.0) >= self._every:
+            self._last[name] = now
             share = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
             words = " ".join(part for part in (f"{name}: {share}", unit) if part)
             line = ", ".join(part for part in (words, note, left) if part)
-            self._print("; ".join(part for part in (line, self._run.summary()) if part))
+            self._print(name, "; ".join(part for part in (line, self._run.summary()) if part))
 
     def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
@@ -156,18 +159,22 @@ class Lines:
         """Print how long the step took."""
         self._run.finished(name, seconds, built=built)
         result = _result(built, seconds, same_as)
-        self._print("; ".join(part for part in (f"{name}: {result}", self._run.summary()) if part))
+        line = "; ".join(part for part in (f"{name}: {result}", self._run.summary()) if part)
+        self._print(name, line)
+        self._places.pop(name, None)
 
     def notice(self, text: str) -> None:
         """Print the text."""
-        self._print(text)
+        running = [*self._places]
+        self._print(running[0] if len(running) == 1 else "", text)
 
-    def _print(self, text: str) -> None:
-        print(" ".join(part for part in (self._place, text) if part), file=self._stream, flush=True)
+    def _print(self, name: str, text: str) -> None:
+        place = self._places.get(name, "")
+        print(" ".join(part for part in (place, text) if part), file=self._stream, flush=True)
 
 
 class Bars:
-    """A bar for the step that runs, a line for each that is done; for terminals."""
+    """A bar for each step that runs, a line for each that is done; for terminals."""
 
     def __init__(self, console: "Console") -> None:
         from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -195,8 +202,9 @@ class Bars:
         self._whole = self._rich.add_task(
             "whole run", visible=False, total=None, amount="", left=""
         )
-        self._task = self._rich.add_task("", visible=False, total=None, amount="", left="")
-        self._pace = StepPace()
+        # By step: several may run side by side.
+        self._tasks: dict[str, TaskID] = {}
+        self._paces: dict[str, StepPace] = {}
         self._run = RunProgress()
 
     def __enter__(self) -> "Bars":
@@ -220,16 +228,11 @@ class Bars:
 
     def step_started(self, name: str, *, number: int, total: int) -> None:
         """Show a new bar."""
-        self._pace = StepPace()
+        self._paces[name] = StepPace()
         self._run.started(name)
         self._show_whole()
-        self._rich.reset(
-            self._task,
-            description=f"{number}/{total}  {name}",
-            visible=True,
-            total=None,
-            amount="",
-            left="",
+        self._tasks[name] = self._rich.add_task(
+            f"{number}/{total}  {name}", total=None, amount="", left=""
         )
 
     def step_advanced(
@@ -238,8 +241,10 @@ class Bars:
         """Move the bar."""
         share = f"{done:,.0f}/{total:,.0f}" if total else f"{done:,.0f}"
         amount = " ".join(part for part in (share, unit, note) if part)
-        left = _time_left(self._pace.seconds_left(done, total))
-        self._rich.update(self._task, completed=done, total=total, amount=amount, left=left)
+        if name not in self._tasks:
+            return
+        left = _time_left(self._paces[name].seconds_left(done, total))
+        self._rich.update(self._tasks[name], completed=done, total=total, amount=amount, left=left)
         self._show_whole()
 
     def step_finished(
@@ -248,7 +253,8 @@ class Bars:
         """Replace the bar by a line."""
         from rich.text import Text
 
-        self._rich.update(self._task, visible=False)
+        if name in self._tasks:
+            self._rich.remove_task(self._tasks.pop(name))
         self._run.finished(name, seconds, built=built)
         self._show_whole()
         result = duration(seconds) if built else _result(built, seconds, same_as)

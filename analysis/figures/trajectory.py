@@ -11,6 +11,7 @@ from analysis.figures.lines import Line, Point, draw_lines
 from analysis.figures.style import MUTED, PALETTE, ReportFigure, dose_colours, tokens_label
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
+from analysis.trajectory.fading import RATE_WARNING, not_constant
 
 MAX_DETECTORS = 4
 _UNSEEN = "0"
@@ -64,7 +65,8 @@ def trajectory_figures(
             "and the time since the last, each placed among the non-members under the same model; "
             "95 % bands draw whole groups of examples. The first point is the very step that held "
             "the copy. Long times there are only late in training, when the model has moved far "
-            "from where it began; `fading_trend` in the table compares pairs under one model. "
+            "from where it began; `fading_slope` in the table compares each example with itself. "
+            + (f"{RATE_WARNING} " if not_constant(found.fading.to_pylist()) else "")
             + _counts(fading),
             logarithmic=True,
         ),

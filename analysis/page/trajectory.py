@@ -18,7 +18,7 @@ from analysis.page.tables.grid import (
 )
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
-from analysis.trajectory.fading import FADING_TREND
+from analysis.trajectory.fading import FADING_SLOPE, FADING_TREND, RATE_WARNING, not_constant
 
 Row = Mapping[str, Any]
 
@@ -75,30 +75,40 @@ def _arm(row: Row, axes: Sequence[str]) -> str:
 
 
 def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
-    trend = next(
-        (r for r in _tuned(rows, detector) if r["metric"] == FADING_TREND and r["copies"] == ALL),
-        None,
-    )
+    slope, trend = (_whole(rows, detector, metric) for metric in (FADING_SLOPE, FADING_TREND))
     points = [r for r in _tuned(rows, detector) if r["metric"] == AUC and r["copies"] == ALL]
-    if trend is None or len(points) < 2 or trend["low"] != trend["low"]:
+    if slope is None or len(points) < 2 or slope["low"] != slope["low"]:
         return []
     first = points[0]
     # The longest times are those of few examples.
     last = [row for row in points if row["n_members"] >= _MIN_MEMBERS or row is points[1]][-1]
     where = f"{arm}: under" if arm else "Under"
-    if trend["high"] < 0:
+    if slope["high"] < 0:
         verdict = "examples fade after they were seen"
-    elif trend["low"] > 0:
+    elif slope["low"] > 0:
         verdict = "scores rise after examples were seen"
     else:
         verdict = "these data do not show that examples fade after they were seen"
-    return [
-        f"{where} {detector}, {verdict}: Somers' D of score with time since the last copy, "
-        f"among pairs with the same number of copies, {trend['value']:+.2f} "
-        f"[{trend['low']:+.2f}, {trend['high']:+.2f}] ({trend['n_members']:,} members at "
-        f"{trend['pairs'] / trend['n_members']:.1f} checkpoints each). AUC {_interval(first)} "
-        f"{_when(first)}, {_interval(last)} {_when(last)}."
-    ]
+    sentence = (
+        f"{where} {detector}, {verdict}: within examples, the share of non-members that one scores "
+        f"above changes by {slope['value']:+.3f} [{slope['low']:+.3f}, {slope['high']:+.3f}] with "
+        f"each doubling of the steps since its last copy ({slope['n_members']:,} members at "
+        f"{slope['pairs'] / slope['n_members']:.1f} checkpoints each)."
+    )
+    if not_constant(rows):
+        return [sentence, RATE_WARNING]
+    if trend is not None and trend["low"] == trend["low"]:
+        sentence += (
+            " Over examples, Somers' D of score with that time, among pairs with the same number "
+            f"of copies, is {trend['value']:+.2f} [{trend['low']:+.2f}, {trend['high']:+.2f}]."
+        )
+    return [f"{sentence} AUC {_interval(first)} {_when(first)}, {_interval(last)} {_when(last)}."]
+
+
+def _whole(rows: Sequence[Row], detector: str, metric: str) -> Row | None:
+    """Return the one number over all times and copies."""
+    found = (r for r in _tuned(rows, detector) if r["metric"] == metric and r["copies"] == ALL)
+    return next(found, None)
 
 
 def _interval(row: Row) -> str:
@@ -174,7 +184,8 @@ def _fading_grids(arm: str, rows: Sequence[Row], detector: str) -> list[Grid]:
             ],
             caption="AUC with its interval over pairs of a member and a model that has seen it, "
             "each placed among the non-members under the same model; tuned setting, datasets "
-            "pooled. Under each number: the members.",
+            "pooled. Under each number: the members."
+            + (f" {RATE_WARNING}" if not_constant(rows) else ""),
         )
     )
 

@@ -63,6 +63,8 @@ class Checkpoint:
     seen: Mapping[str, ExposureSoFar]
     """What this model had seen, by example_id; absent means nothing. Members of which it had seen
     parts alone are left out: they are neither seen nor unseen."""
+    constant_rate: bool = True
+    """Whether training makes every step at the same learning rate."""
 
 
 class TrajectoryTables(NamedTuple):
@@ -70,11 +72,13 @@ class TrajectoryTables(NamedTuple):
 
     progress: pa.Table
     """One row a checkpoint, dataset, setting and number of copies seen by then: axes, step, tokens,
-    dataset, detector, setting, selection, copies, value, low, high and counts (AUC)."""
+    dataset, detector, setting, selection, copies, value, low, high, counts and what the interval
+    speaks of (AUC)."""
     fading: pa.Table
     """One row a setting, number of copies seen and bin of steps since the last: axes, detector,
     setting, selection, copies, since, since_low, since_high, tokens_since (mean), metric (`auc`, or
-    `fading_trend` with since `all`), value, low, high, pairs, and counts; datasets pooled."""
+    `fading_trend` and `fading_slope` with since `all`), value, low, high, pairs, counts, and what
+    the interval speaks of; datasets pooled."""
 
 
 def trajectory_tables(
@@ -125,6 +129,7 @@ def progress_schema(axes: Sequence[str]) -> pa.Schema:
         + [(name, pa.string()) for name in texts]
         + MEASURES
         + COUNTS
+        + [("interval", pa.string())]
     )
 
 
@@ -160,6 +165,7 @@ def _prepared(
                 batch_tokens=one.batch_tokens,
                 work=_without_parts(whole, since),
                 since=since,
+                constant_rate=all(each.constant_rate for each in by_step[step].values()),
             )
         )
     return work, picked

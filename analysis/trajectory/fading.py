@@ -2,8 +2,10 @@
 
 Every pair of a member and a checkpoint that has seen it, placed among the non-members at the same
 checkpoint and in the same dataset. Positions of copies are drawn at random, so among pairs with one
-number of copies the time since the last is no choice of the text's. Intervals draw whole groups, so
-the pairs of one example stay together. Cost: 10 ms a checkpoint and setting; memory 8 bytes times
+number of copies the time since the last is no choice of the text's. It goes with the learning rate,
+though, wherever that is not constant: there the trend over examples has no interval, and the slope
+within examples (`analysis.trajectory.slopes`) says what fades. Intervals draw whole groups, so the
+pairs of one example stay together. Cost: 10 ms a checkpoint and setting; memory 8 bytes times
 pairs times replicates of one setting.
 """
 
@@ -17,25 +19,40 @@ import pyarrow as pa
 
 from analysis.arm import Column, axis_column
 from analysis.auc_cells import ArmRows, concordance
-from analysis.copy_bins import ALL, copies_cells, is_dose
-from analysis.intervals import (
+from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
+from analysis.intervals.bootstrap import (
     Weights,
     combine_seeds,
     percentile_bounds,
     placement_values,
     widen_at_limits,
 )
+from analysis.intervals.bounds import Scale, find_interval
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, PreparedCohort
+from analysis.trajectory.slopes import fading_slope
 
 FADING_TREND = "fading_trend"
 """Somers' D of score with steps since the last copy (by their bins): among pairs of one dataset at
 one checkpoint with the same number of copies."""
+FADING_SLOPE = "fading_slope"
+"""Change of placement for each doubling of one plus the steps since, within examples."""
+NOT_CONSTANT = "none: the learning rate is not constant"
+RATE_WARNING = (
+    "The learning rate was not constant, so texts seen at different times were learnt differently: "
+    "AUCs by the steps since the last copy do not show what fades, whichever way they run. The "
+    "change within examples does."
+)
 EVERY = "all"
 
 MEASURES = [("value", pa.float64()), ("low", pa.float64()), ("high", pa.float64())]
 COUNTS = [(name, pa.int64()) for name in ("n_members", "n_nonmembers", "n_seeds")]
+
+
+def not_constant(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether some rows of fading.parquet are of a learning rate that was not constant."""
+    return any(row["interval"] == NOT_CONSTANT for row in rows)
 
 
 class SinceBin(NamedTuple):
@@ -60,6 +77,13 @@ class PreparedCheckpoint:
     work: PreparedCohort
     since: Sequence[npt.NDArray[np.int64]]
     """For each seed: steps since the last copy by example; -1 where none was seen."""
+    constant_rate: bool = True
+    """Whether every step is made at the same learning rate."""
+
+    @property
+    def arms(self) -> Sequence[ArmRows]:
+        """The rows of each seed."""
+        return self.work.arms
 
 
 def fading_schema(axes: Sequence[str]) -> pa.Schema:
@@ -73,6 +97,7 @@ def fading_schema(axes: Sequence[str]) -> pa.Schema:
         + MEASURES
         + [("pairs", pa.int64())]
         + COUNTS
+        + [("interval", pa.string())]
     )
 
 
@@ -134,8 +159,12 @@ def fading_rows(
                 rows.append({**common, "copies": cell.label, **place, "metric": AUC, **row})
         if is_dose(cell.label) or cell.label == ALL:
             row = _trend_row(pairs, [cell.holds(found.copies) for found in pairs], settings)
-            if row is not None:
-                rows.append({**common, "copies": cell.label, "since": EVERY, **row})
+            if row is not None and not all(one.constant_rate for one in scored):
+                nothing = {"low": float("nan"), "high": float("nan")}
+                row = {**row, **nothing, "interval": NOT_CONSTANT}
+            for made in (row, _slope_row(scored, column, cell, settings)):
+                if made is not None:
+                    rows.append({**common, "copies": cell.label, "since": EVERY, **made})
     return [{**row, "selection": selection} for selection in selections for row in rows]
 
 
@@ -244,9 +273,8 @@ def _trend_row(
     pairs: Sequence[_Pairs], inside: Sequence[npt.NDArray[np.bool_]], settings: AnalysisSettings
 ) -> dict[str, Any] | None:
     """Return the trend of scores with time, or None where no time can be compared."""
-    held = [(found, rows) for found, rows in zip(pairs, inside, strict=True) if rows.any()]
-    per_seed = []
-    for found, rows in held:
+    held, per_seed = [], []
+    for found, rows in zip(pairs, inside, strict=True):
         sums = np.zeros((2, found.weights.shape[1]))
         # 0, 1, 2 to 3, 4 to 7 … as 0, 1, 2, 3: the number of binary digits.
         levels = np.ceil(np.log2(found.since + 1)).astype(np.int64)
@@ -257,6 +285,7 @@ def _trend_row(
         if sums[1, 0] > 0:
             with np.errstate(invalid="ignore", divide="ignore"):
                 per_seed.append(sums[0] / sums[1])
+            held.append((found, rows))
     if not per_seed:
         return None
     replicates = combine_seeds(np.stack(per_seed), seed=settings.seed)
@@ -270,6 +299,30 @@ def _trend_row(
         "low": float(low[0]),
         "high": float(high[0]),
         **_counted(held, members),
+    }
+
+
+def _slope_row(
+    scored: Sequence[PreparedCheckpoint],
+    column: Column,
+    cell: CopiesCell,
+    settings: AnalysisSettings,
+) -> dict[str, Any] | None:
+    """Return the slope within examples; None where too few were seen by two models."""
+    slope = fading_slope(scored, column, cell)
+    if slope is None or slope.members < settings.min_members:
+        return None
+    interval = find_interval(slope.found, Scale.SLOPE, confidence=settings.confidence)
+    return {
+        "metric": FADING_SLOPE,
+        "value": float(slope.found.value[0]),
+        "low": float(interval.low[0]),
+        "high": float(interval.high[0]),
+        "interval": interval.about[0],
+        "pairs": slope.pairs,
+        "n_members": slope.members,
+        "n_nonmembers": slope.nonmembers,
+        "n_seeds": int(slope.found.seeds[0]),
     }
 
 

@@ -12,7 +12,7 @@ from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import measure_column
 from analysis.checks.chance import widen_for_number
 from analysis.copy_bins import ALL
-from analysis.intervals import combine_seeds, draw_weights, percentile_bounds
+from analysis.intervals.bootstrap import combine_seeds, draw_weights, percentile_bounds
 from analysis.metrics_table import Cell, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort, metrics_schema
@@ -52,6 +52,18 @@ def column_cell(
 
 def orientation(cell: Cell | None) -> list[Finding]:
     """Say whether the score is turned the right way, and on how few rows that rests."""
+    if cell is not None and np.isfinite(cell.value) and not cell.available:
+        reason = cell.interval.removeprefix("none: ") or "too few rows"
+        return [
+            Finding(
+                check="orientation",
+                severity="note",
+                found=f"AUC {cell.value:.2f}, without an interval: {reason}.",
+                meaning="They show neither that it finds members nor that its sign is turned.",
+                action="Judge it on more rows, or on an arm with more copies.",
+            ),
+            *_few_rows(cell),
+        ]
     if cell is None or not cell.available:
         return [
             Finding(
@@ -89,18 +101,22 @@ def orientation(cell: Cell | None) -> list[Finding]:
                 action="Judge it on more rows, or on an arm with more copies.",
             )
         )
-    if min(cell.n_members, cell.n_nonmembers) < FEW:
-        found.append(
-            Finding(
-                check="rows",
-                severity="note",
-                found=f"Only {cell.n_members} members and {cell.n_nonmembers} non-members stand "
-                "behind its AUC.",
-                meaning="Intervals from so few rows are wide, and a little too narrow even so.",
-                action="Judge it on a larger run before you publish a rank.",
-            )
+    return [*found, *_few_rows(cell)]
+
+
+def _few_rows(cell: Cell) -> list[Finding]:
+    if min(cell.n_members, cell.n_nonmembers) >= FEW:
+        return []
+    return [
+        Finding(
+            check="rows",
+            severity="note",
+            found=f"Only {cell.n_members} members and {cell.n_nonmembers} non-members stand "
+            "behind its AUC.",
+            meaning="Intervals from so few rows are wide.",
+            action="Judge it on a larger run before you publish a rank.",
         )
-    return found
+    ]
 
 
 def missing_scores(

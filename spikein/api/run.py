@@ -12,7 +12,7 @@ from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.api.publication import publish
 from spikein.api.results import RunResult
-from spikein.executors import Executor, get_executor, run_graph
+from spikein.executors import Executor, executor_of, run_graph
 from spikein.pipeline.build_graph import build_graph
 from spikein.progress import Progress, Silent, show_progress
 from spikein.runs.folder import check_replaceable
@@ -33,7 +33,7 @@ def run(
     overrides: Overrides = (),
     store: AnyPath | None = None,
     runs: AnyPath | None = None,
-    executor: str | Executor = "in-process",
+    executor: str | Executor | None = None,
     progress: bool | Progress = True,
 ) -> RunResult:
     """Run an experiment to its report.
@@ -48,7 +48,8 @@ def run(
             `{"train.lr": 1e-3}` or `["train.lr=1e-3"]`.
         store: the folder of artifacts; `$SPIKEIN_STORE`, else `store`, when None.
         runs: the folder of runs; `$SPIKEIN_RUNS`, else `runs`, when None.
-        executor: where steps run, by name, or an executor of your own.
+        executor: where steps run, by name, or an executor of your own; None takes what the
+            experiment says under `executor`, which is this process where it says nothing.
         progress: whether to say on standard error how far the run is, or an object that is
             called with it.
 
@@ -58,6 +59,7 @@ def run(
     Raises:
         InputError: for a bad experiment or bad data; what was finished stays in the store.
         AuditFailed: when a contaminated stream is not what its plan says.
+        StepsFailed: some steps failed while others ran beside them; those were finished.
 
     Example:
         ```python
@@ -69,11 +71,10 @@ def run(
         run = spikein.load_run(result.folder)
         ```
     """
-    place = executor if not isinstance(executor, str) else get_executor(executor)
     if isinstance(progress, bool):
         with show_progress() if progress else nullcontext(Silent()) as shown:
-            return _run(experiment, overrides, store, runs, place, shown)
-    return _run(experiment, overrides, store, runs, place, progress)
+            return _run(experiment, overrides, store, runs, executor, shown)
+    return _run(experiment, overrides, store, runs, executor, progress)
 
 
 def _run(
@@ -81,13 +82,18 @@ def _run(
     overrides: Overrides,
     store_given: AnyPath | None,
     runs_given: AnyPath | None,
-    executor: Executor,
+    asked: str | Executor | None,
     progress: Progress,
 ) -> RunResult:
     started = time.monotonic()
     store_root, runs_root = store_folder(store_given), runs_folder(runs_given)
     checked = read(given, overrides)
     name = checked.experiment.name
+    executor = (
+        executor_of(checked.experiment.executor, name=asked)
+        if asked is None or isinstance(asked, str)
+        else asked
+    )
     # Before hours of training, not after.
     check_writable(store_root, STORE_OPTION)
     check_writable(runs_root, RUNS_OPTION)

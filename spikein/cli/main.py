@@ -1,9 +1,9 @@
 """The command `spikein`: its commands, and how they end.
 
 Exit codes: 0 done; 2 bad input, a failed audit, or a machine that refuses (no space, no
-permission), reported without a traceback; 130 interrupted; 143 ended by SIGTERM, with a checkpoint
-where a model was being trained; 1 a defect of ours, with its traceback. Nothing heavy is imported
-before a command runs.
+permission), reported without a traceback; 3 some steps failed and all others were finished; 130
+interrupted; 143 ended by SIGTERM, with a checkpoint where a model was being trained; 1 a defect of
+ours, with its traceback. Nothing heavy is imported before a command runs.
 """
 
 import io

@@ -21,6 +21,7 @@ from inject.overlap.settings import OverlapSettings
 from inject.plan.settings import Copies, Placement
 from inject.settings import PositiveInt, Settings
 from inject.variants.settings import Variants
+from spikein.config.executor_settings import AnyExecutor, InProcessSettings
 from train.execution import ExecutionSettings
 from train.settings import (
     BaseSettings,
@@ -112,6 +113,8 @@ class Experiment(Settings):
     """How the arms' models are trained."""
     execution: ExecutionSettings = ExecutionSettings()
     """Where and how models are trained; changes no result."""
+    executor: AnyExecutor = InProcessSettings()
+    """Where the steps run: in this process, in several, on a cluster; changes no result."""
     detect: DetectSettings = DetectSettings()
     """Which detectors score the examples, and how."""
     analysis: AnalysisSettings = AnalysisSettings()

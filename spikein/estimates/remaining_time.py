@@ -8,7 +8,7 @@ steps; while more than half of the remaining steps are of such kinds, there is n
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from spikein.pipeline.graph import Step
 
@@ -60,26 +60,27 @@ class Forecast:
         self._work[step.kind] += _work(step)
         self._seconds[step.kind] += seconds
 
-    def seconds_left(self, *, running: str | None = None, spent: float = 0.0) -> float | None:
+    def seconds_left(self, running: Mapping[str, float] | None = None) -> float | None:
         """Return the seconds that all steps still take; None while there is no estimate.
 
         Args:
-            running: the step that is being built.
-            spent: the seconds since its build began.
+            running: the steps that are being built side by side, each with the seconds since its
+                build began. As many are taken to run side by side to the end.
         """
+        spent = running or {}
         known, unknown = 0.0, 0
         for name, step in self._left.items():
             seconds = self._step_seconds(step)
             if seconds is None:
                 unknown += 1
             else:
-                known += max(seconds - spent, 0.0) if name == running else seconds
+                known += max(seconds - spent.get(name, 0.0), 0.0)
         if not self._left:
             return 0.0
         if unknown > _MAX_UNKNOWN * len(self._left):
             return None
         mean = sum(self._seconds.values()) / self._finished if self._finished else 0.0
-        return known + unknown * mean
+        return (known + unknown * mean) / max(len(spent), 1)
 
     def _step_seconds(self, step: Step) -> float | None:
         if self._work[step.kind]:

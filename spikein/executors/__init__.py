@@ -5,10 +5,17 @@ An executor of your own imports everything it needs from here: `start_graph`, `b
 name where an installed package offers it under the entry point group `spikein.executors`.
 """
 
+from spikein.executors.failures import StepFailure, StepsFailed
 from spikein.executors.graph_run import GraphRun, start_graph
 from spikein.executors.in_process import InProcess
 from spikein.executors.protocol import Executor, Outcome, RunReport, run_graph
-from spikein.executors.registry import ExecutorList, ExecutorRow, get_executor, list_executors
+from spikein.executors.registry import (
+    ExecutorList,
+    ExecutorRow,
+    executor_of,
+    get_executor,
+    list_executors,
+)
 from spikein.executors.step_build import build_step
 from spikein.pipeline.graph import Graph, Step
 from spikein.progress import Progress
@@ -25,8 +32,11 @@ __all__ = [
     "Progress",
     "RunReport",
     "Step",
+    "StepFailure",
+    "StepsFailed",
     "Store",
     "build_step",
+    "executor_of",
     "get_executor",
     "list_executors",
     "run_graph",

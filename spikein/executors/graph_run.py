@@ -1,33 +1,56 @@
 """The bookkeeping of a graph that is run: which steps are needed, and what became of them.
 
 A stored artifact is taken only after its inputs: where one of them was built again and came out
-otherwise, the artifact is built again, too.
+otherwise, the artifact is built again, too. Whatever is recorded here is seen by `spikein status`.
 """
 
+import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from spikein.executors.live_status import LiveStatus, RunStatus, StepStatus, goals_key
 from spikein.executors.protocol import Outcome, RunReport
 from spikein.executors.step_build import build_step
-from spikein.pipeline.graph import Graph, Step, plan
-from spikein.progress import Progress
+from spikein.pipeline.graph import Graph, Planned, Step, plan
+from spikein.progress import Progress, Silent
 from spikein.store.artifact import require_current
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
 
 
 @contextmanager
-def start_graph(graph: Graph, store: Store, progress: Progress) -> Iterator["GraphRun"]:
-    """Plan a graph, and protect the store from garbage collection while it is run."""
+def start_graph(
+    graph: Graph, store: Store, progress: Progress, *, executor: str = ""
+) -> Iterator["GraphRun"]:
+    """Plan a graph, and protect the store from garbage collection while it is run.
+
+    Args:
+        graph: the steps.
+        store: where artifacts are found and built.
+        progress: receives the events of the run.
+        executor: what to call the executor in `spikein status`.
+    """
     with store.in_use(required=False):
-        yield GraphRun(graph, store, progress)
+        run = GraphRun(graph, store, progress, executor=executor)
+        try:
+            yield run
+        except (KeyboardInterrupt, GeneratorExit):
+            run.status.close("interrupted")
+            raise
+        except BaseException as error:
+            run.status.close("interrupted" if getattr(error, "exit_code", 0) > 128 else "failed")
+            raise
+        run.status.close("finished")
 
 
 class GraphRun:
     """A graph that is being run. Not for several threads at once."""
 
-    def __init__(self, graph: Graph, store: Store, progress: Progress) -> None:
+    def __init__(
+        self, graph: Graph, store: Store, progress: Progress, *, executor: str = ""
+    ) -> None:
         self._began = time.monotonic()
         self._graph = graph
         self._store = store
@@ -39,6 +62,8 @@ class GraphRun:
         self._number = 0
         self.needed = tuple(one.step for one in planned if one.state != "unneeded")
         """The steps that the goals need, stored ones included, each after its inputs."""
+        self.status = LiveStatus(store.root, _first_status(graph, planned, executor))
+        """What `spikein status` shows of this run."""
         progress.run_started([one.step for one in planned if one.to_do])
 
     def obtain(self, step: Step) -> Outcome:
@@ -48,18 +73,19 @@ class GraphRun:
             Exception: what a step raised, with a note that names it.
         """
         if step.digest not in self._outcomes:
-            self._outcomes[step.digest] = self._stored(step) or self._built(step)
+            for given in step.inputs.values():
+                self.obtain(given)
+            if self.stored(step) is None:
+                self._build_here(step)
         return self._outcomes[step.digest]
 
-    def report(self) -> RunReport:
-        """Return what became of the steps so far."""
-        steps = (step for step in self._graph.steps if step.digest in self._outcomes)
-        return RunReport(
-            outcomes=tuple(self._outcomes[step.digest] for step in steps),
-            seconds=time.monotonic() - self._began,
-        )
+    def stored(self, step: Step) -> Outcome | None:
+        """Return what the store had of a step before the run; None where it has to be built.
 
-    def _stored(self, step: Step) -> Outcome | None:
+        The inputs must have an outcome.
+        """
+        if step.digest in self._outcomes:
+            return self._outcomes[step.digest]
         one = self._planned[step.digest]
         if one.state != "stored" or one.artifact is None:
             return None
@@ -73,11 +99,112 @@ class GraphRun:
         except StoreError:
             self._total += 1
             return None
-        return Outcome(step=step, artifact=one.artifact, built=False, seconds=0.0)
+        return self._record(Outcome(step=step, artifact=one.artifact, built=False, seconds=0.0))
 
-    def _built(self, step: Step) -> Outcome:
-        inputs = {name: self.obtain(given).artifact for name, given in step.inputs.items()}
+    @property
+    def left(self) -> int:
+        """How many steps may still have to be built."""
+        return sum(one.digest not in self._outcomes for one in self.needed)
+
+    def next_number(self) -> tuple[int, int]:
+        """Return the place of a step that is begun now, from 1, and how many will be built."""
         self._number += 1
-        return build_step(
-            step, inputs, self._store, self._progress, number=self._number, total=self._total
+        return self._number, max(self._total, self._number)
+
+    def built_elsewhere(self, step: Step, *, built: bool, seconds: float) -> Outcome:
+        """Record a step that another process has finished.
+
+        Raises:
+            StoreError: it is not in the store, or damaged.
+        """
+        artifact = self._store.find(step.digest, kind=step.kind)
+        if artifact is None:
+            raise StoreError(
+                f"the step {step.name} is said to be finished and is not in the store",
+                where=str(self._store.root),
+                hint="All machines of a run must share the folder of the store.",
+            )
+        self._progress.step_finished(step.name, built=built, seconds=seconds)
+        return self._record(Outcome(step=step, artifact=artifact, built=built, seconds=seconds))
+
+    def report(self) -> RunReport:
+        """Return what became of the steps so far."""
+        steps = (step for step in self._graph.steps if step.digest in self._outcomes)
+        return RunReport(
+            outcomes=tuple(self._outcomes[step.digest] for step in steps),
+            seconds=time.monotonic() - self._began,
         )
+
+    def _record(self, outcome: Outcome) -> Outcome:
+        self._outcomes[outcome.step.digest] = outcome
+        if self._planned[outcome.step.digest].state != "stored" or outcome.built:
+            self.status.set(
+                outcome.step.digest,
+                state="done",
+                seconds=outcome.seconds,
+                where="",
+                problem="",
+                lines=(),
+            )
+        return outcome
+
+    def _build_here(self, step: Step) -> None:
+        inputs = {name: self._outcomes[one.digest].artifact for name, one in step.inputs.items()}
+        number, total = self.next_number()
+        self.status.set(
+            step.digest,
+            state="running",
+            where=f"process {os.getpid()} on {socket.gethostname()}",
+            began=time.time(),
+            attempt=1,
+        )
+        seen = _Seen(self._progress, self.status, step)
+        try:
+            outcome = build_step(step, inputs, self._store, seen, number=number, total=total)
+        except Exception as error:
+            self.status.set(step.digest, state="failed", problem=str(error))
+            raise
+        self._record(outcome)
+
+
+class _Seen(Silent):
+    """Passes the events of one step on, and its progress to the status, too."""
+
+    def __init__(self, progress: Progress, status: LiveStatus, step: Step) -> None:
+        self._status, self._step = status, step
+        self.step_started = progress.step_started  # type: ignore[method-assign]
+        self.step_finished = progress.step_finished  # type: ignore[method-assign]
+        self.notice = progress.notice  # type: ignore[method-assign]
+        self._advanced = progress.step_advanced
+
+    def step_advanced(
+        self, name: str, done: float, total: float | None, unit: str, note: str
+    ) -> None:
+        """Pass it on, and write it down."""
+        self._status.set(self._step.digest, done=done, total=total, unit=unit, note=note)
+        self._advanced(name, done, total, unit, note)
+
+
+def _first_status(graph: Graph, planned: list[Planned], executor: str) -> RunStatus:
+    return RunStatus(
+        name=graph.name,
+        key=goals_key(graph.goals),
+        executor=executor,
+        host=socket.gethostname(),
+        process=os.getpid(),
+        began=time.time(),
+        updated=time.time(),
+        state="running",
+        steps=tuple(
+            StepStatus(
+                digest=one.step.digest,
+                name=one.step.name,
+                kind=one.step.kind,
+                state="done" if one.state == "stored" else "waiting",
+                stored=one.state == "stored",
+                needs=tuple(given.digest for given in one.step.inputs.values()),
+            )
+            for one in planned
+            if one.state != "unneeded"
+        ),
+    )

@@ -16,7 +16,7 @@ class InProcess:
 
     def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
         """See `spikein.executors.Executor.run`."""
-        with start_graph(graph, store, progress) as run:
+        with start_graph(graph, store, progress, executor="in-process") as run:
             for step in run.needed:
                 run.obtain(step)
             return run.report()

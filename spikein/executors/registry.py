@@ -18,11 +18,25 @@ from inject.plugins import (
     load_file,
     load_installed,
 )
+from spikein.config.executor_settings import (
+    AnyExecutor,
+    InProcessSettings,
+    LocalSettings,
+    RaySettings,
+    SlurmSettings,
+)
 from spikein.executors.in_process import InProcess
+from spikein.executors.pools.local import Local
+from spikein.executors.pools.ray_cluster import Ray
+from spikein.executors.pools.slurm import Slurm
 from spikein.executors.protocol import Executor
 
-IN_PROCESS = "in-process"
-_OWN: dict[str, Callable[[], Executor]] = {IN_PROCESS: InProcess}
+_OWN: dict[str, Callable[[], Executor]] = {
+    "in-process": InProcess,
+    "local": Local,
+    "ray": Ray,
+    "slurm": Slurm,
+}
 _GROUP: Final = "spikein.executors"
 _EXPECTED = Expected(
     noun="executor",
@@ -74,6 +88,29 @@ def get_executor(name: str) -> Executor:
         f"no executor is called {name!r}.{did_you_mean(name, known)}",
         allowed=f"{', '.join(known)}, or FILE.py:NAME",
     )
+
+
+def executor_of(settings: AnyExecutor, *, name: str | None = None) -> Executor:
+    """Return the executor that an experiment asks for.
+
+    Args:
+        settings: the experiment's `executor`.
+        name: of another one that was asked for; the settings count where they are of that kind.
+
+    Raises:
+        InputError: there is no executor of that name.
+    """
+    if name is not None and name != settings.kind:
+        return get_executor(name)
+    match settings:
+        case InProcessSettings():
+            return InProcess()
+        case LocalSettings():
+            return Local(settings)
+        case RaySettings():
+            return Ray(settings)
+        case SlurmSettings():
+            return Slurm(settings)
 
 
 def list_executors() -> ExecutorList:

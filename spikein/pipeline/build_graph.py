@@ -150,7 +150,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         results=results,
         accuracy_gain=accuracy_gain,
         trajectory=trajectory,
-        graph=Graph(goals=tuple(goals)),
+        graph=Graph(goals=tuple(goals), name=experiment.name),
         notes=(*checked.notes, *_notes(nodes)),
     )
 

@@ -126,6 +126,8 @@ class Graph:
     """The steps that lead to the goals."""
 
     goals: tuple[Step, ...]
+    name: str = ""
+    """Of the experiment, for people."""
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -148,7 +150,7 @@ class Graph:
 
     def complete(self) -> "Graph":
         """Return the graph with every step as a goal, so that none may be absent."""
-        return Graph(goals=self.steps)
+        return Graph(goals=self.steps, name=self.name)
 
 
 State = Literal["stored", "same", "damaged", "build", "maybe", "unneeded"]

@@ -13,7 +13,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -200,7 +200,9 @@ class Store:
         finally:
             if mark is not None:
                 mark.release()
-                Path(mark.lock_file).unlink(missing_ok=True)
+                # Of a disk that cannot be written any more: the mark of a dead process is no mark.
+                with suppress(OSError):
+                    Path(mark.lock_file).unlink(missing_ok=True)
 
     def users(self) -> list[Path]:
         """Return the marks of the processes that use the store; those of dead ones are removed."""

@@ -14,14 +14,16 @@ def run(
     store: StoreFolder = STORE,
     runs: RunsFolder = RUNS,
     executor: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--executor",
             metavar="NAME",
             help="Where steps run: a name that [cyan]spikein executors[/] lists, or "
-            "[cyan]FILE.py:NAME[/].",
+            "[cyan]FILE.py:NAME[/]; by default what the file says under [cyan]executor[/], else "
+            "in this process.",
+            show_default=False,
         ),
-    ] = "in-process",
+    ] = None,
 ) -> None:
     """Run an experiment and write its report.
 
@@ -35,6 +37,10 @@ def run(
       spikein run real-small data=../data
 
       spikein run my.yaml train.lr=1e-3 'copies={fixed: 8}' sweep=null
+
+      spikein run my.yaml 'executor={kind: local, workers: 4}'
+
+    Exit code 3 says that some steps failed and all others were finished.
     """
     from spikein.api.run import run as run_experiment
     from spikein.progress import duration

@@ -42,6 +42,8 @@ class CheckpointSteps:
     tokens: int
     """Tokens fed by then."""
     batch_tokens: int
+    constant_rate: bool
+    """Whether training makes every step at the same learning rate."""
     scores: Step
     examples: Step
     trained: Step
@@ -85,6 +87,7 @@ def checkpoint_steps_of(
             step=step,
             tokens=min(step * train.batch_tokens, fed),
             batch_tokens=train.batch_tokens,
+            constant_rate=train.schedule == "constant" and train.warmup == 0,
             scores=of,
             examples=examples,
             trained=trained,
@@ -119,11 +122,17 @@ def trajectory_step(
     return Step(
         kind="trajectory",
         label=label,
-        version=2,
+        version=3,
         settings={
             "analysis": plain(settings, exclude=_UNUSED),
             "checkpoints": [
-                {"axes": dict(one.axes), "seed": one.seed, "step": one.step, "tokens": one.tokens}
+                {
+                    "axes": dict(one.axes),
+                    "seed": one.seed,
+                    "step": one.step,
+                    "tokens": one.tokens,
+                    "constant_rate": one.constant_rate,
+                }
                 for one in checkpoints
             ],
         },
@@ -164,6 +173,7 @@ def _opened(checkpoints: Sequence[CheckpointSteps], inputs: Mapping[str, Any]) -
                 step=one.step,
                 tokens=one.tokens,
                 batch_tokens=one.batch_tokens,
+                constant_rate=one.constant_rate,
                 scores=folders["scores"],
                 examples=folders["examples"],
                 defaults=dict(one.scores.settings["defaults"]),

@@ -28,8 +28,8 @@ def test_steps_of_one_kind_take_time_in_proportion_to_their_work():
     forecast.finished("model a", 10.0, built=True)
     assert forecast.seconds_left() == pytest.approx(30 + 5)
     # Of the running step what it has taken is off, and never more than that.
-    assert forecast.seconds_left(running="model b", spent=12) == pytest.approx(18 + 5)
-    assert forecast.seconds_left(running="model b", spent=500) == pytest.approx(5)
+    assert forecast.seconds_left({"model b": 12}) == pytest.approx(18 + 5)
+    assert forecast.seconds_left({"model b": 500}) == pytest.approx(5)
     forecast.finished("model b", 60.0, built=True)
     assert forecast.seconds_left() == pytest.approx(50 * 70 / 400)
     forecast.finished("model c", 1.0, built=True)

@@ -81,7 +81,7 @@ def test_what_is_wrong_with_one_package_leaves_the_others_in_the_list(site):
         entry_points={GROUP: {"broken": "broken_kit:Queue"}},
     )
     found = list_executors()
-    assert [row.name for row in found.rows] == ["in-process", "queue"]
+    assert [row.name for row in found.rows] == ["in-process", "local", "ray", "slurm", "queue"]
     taken, broken = sorted(found.warnings, key=lambda text: "broken" in text)
     assert "in-process (queue-kit 1.0): the name is taken, by spikein itself" in taken
     assert "no_such_module" in broken
@@ -101,7 +101,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all(site):
         get_executor("quue")
     assert "no executor is called 'quue'" in str(refused.value)
     assert "Did you mean" in str(refused.value)
-    assert "in-process, queue, or FILE.py:NAME" in str(refused.value)
+    assert "in-process, local, ray, slurm, queue, or FILE.py:NAME" in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,47 @@ def variant(text: str) -> tuple[str, ...]:
 LOCAL = "kind: paraphrase, by: model, model: {folder}/a"
 SERVED = "kind: paraphrase, by: model, model: m, base_url: http://localhost:1/v1"
 
+RAY, SLURM = "executor={{kind: ray}}", "executor={{kind: slurm}}"
+ELSEWHERE = "where steps run"
+EXECUTORS = {
+    "executor[in-process].kind": unread(ELSEWHERE, "executor.kind=local"),
+    "executor[local].kind": unread(ELSEWHERE, "executor.kind=ray", "executor={{kind: local}}"),
+    "executor[local].workers": unread(
+        ELSEWHERE, "executor.workers=3", "executor={{kind: local, workers: 2}}"
+    ),
+    "executor[local].attempts": unread(
+        "how often a step is begun", "executor.attempts=5", "executor={{kind: local}}"
+    ),
+    "executor[ray].address": unread(ELSEWHERE, "executor.address=auto", RAY),
+    "executor[slurm].partition": unread(ELSEWHERE, "executor.partition=long", SLURM),
+    "executor[slurm].account": unread("who pays", "executor.account=lab", SLURM),
+    "executor[slurm].qos": unread("when it runs", "executor.qos=high", SLURM),
+    "executor[slurm].constraint": unread(ELSEWHERE, "executor.constraint=a100", SLURM),
+    "executor[slurm].time": unread("when a job goes on in another", "executor.time=1:00", SLURM),
+    "executor[slurm].parallel": unread("how many at a time", "executor.parallel=2", SLURM),
+    "executor[slurm].warning_seconds": unread(
+        "when a checkpoint is written", "executor.warning_seconds=120", SLURM
+    ),
+    "executor[slurm].setup": unread(ELSEWHERE, "executor.setup=[module load cuda]", SLURM),
+    **{
+        f"executor[{kind}].{key}": unread(
+            "what a step asks for", change, f"executor={{{{kind: {kind}}}}}"
+        )
+        for kind in ("ray", "slurm")
+        for key, change in {
+            "kind": f"executor.kind={'slurm' if kind == 'ray' else 'ray'}",
+            "cpus": "executor.cpus=2",
+            "gpus": "executor.gpus=1",
+            "memory_gb": "executor.memory_gb=9",
+            "attempts": "executor.attempts=5",
+            "steps.cpus": "executor.steps={{model: {{cpus: 2}}}}",
+            "steps.gpus": "executor.steps={{model: {{gpus: 1}}}}",
+            "steps.memory_gb": "executor.steps={{model: {{memory_gb: 9}}}}",
+            "steps.time": "executor.steps={{model: {{time: '9:00'}}}}",
+        }.items()
+    },
+}
+
 CASES: dict[str, Case] = {
     "name": unread("names the run's folder and its page", "name=other"),
     "variables": unread(
@@ -390,6 +431,7 @@ CASES: dict[str, Case] = {
         "when a process is taken to hang", "execution.silent_after=600"
     ),
     "execution.trackers": unread("where the log is shown, too", "execution.trackers=[tensorboard]"),
+    **EXECUTORS,
     "detect.detectors": case(
         "scores", "detect.detectors=[zlib, lira]", "detect.detectors=[loss, lira]"
     ),

@@ -1,0 +1,111 @@
+"""What running a study costs beside its steps: `python -m scripts.bench.study`.
+
+A graph of one shared step, 200 cells that do nothing, and one that needs all of them, is run from
+nothing and again when all of it is stored; the growth of this process's memory between a graph of
+100 and one of 200 cells is measured, too. Then four cells that sleep are run by one worker and by
+two: what is lost to 2 is the cost of the workers. Sleeping cells need no core, so that the
+number speaks of the scheduling alone. The last line is one JSON object.
+"""
+
+import argparse
+import json
+import os
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from spikein.config.executor_settings import LocalSettings
+from spikein.executors import Executor, InProcess, run_graph
+from spikein.executors.pools.local import Local
+from spikein.pipeline.graph import Graph, Step, StepContext
+from spikein.progress import Silent
+from spikein.store.filesystem import delete_tree
+from spikein.store.store import Store
+
+CELLS = 200
+SLEEPERS = 4
+
+
+def measure(*, cells: int = CELLS, sleep: float = 10.0) -> dict[str, float]:
+    """Return the seconds of a graph of cells, and how much faster two workers are than one.
+
+    Args:
+        cells: of the graph whose steps do nothing.
+        sleep: seconds that each of four cells sleeps.
+    """
+    with tempfile.TemporaryDirectory(prefix="spikein-bench-") as name:
+        root = Path(name)
+        try:
+            half = _run(InProcess(), _graph(cells // 2, 0.0), root / "half")
+            before = _memory()
+            fresh = _run(InProcess(), _graph(cells, 0.0), root / "whole")
+            grown = _memory() - before
+            stored = _run(InProcess(), _graph(cells, 0.0), root / "whole")
+            by_workers = _run(_local(2), _graph(cells, 0.0), root / "workers")
+            by_workers_again = _run(_local(2), _graph(cells, 0.0), root / "workers")
+            one = _run(_local(1), _graph(SLEEPERS, sleep, ends=False), root / "one")
+            two = _run(_local(2), _graph(SLEEPERS, sleep, ends=False), root / "two")
+        finally:
+            delete_tree(root)
+    return {
+        "graph_seconds": fresh,
+        "graph_cached_seconds": stored,
+        "half_graph_seconds": half,
+        "graph_two_workers_seconds": by_workers,
+        "graph_two_workers_cached_seconds": by_workers_again,
+        "graph_memory_growth_mb": grown,
+        "two_worker_speedup": one / two,
+        "one_worker_seconds": one,
+        "two_worker_seconds": two,
+        "cores": float(len(os.sched_getaffinity(0))),
+    }
+
+
+def _local(workers: int) -> Executor:
+    return Local(LocalSettings(workers=workers))
+
+
+def _graph(cells: int, seconds: float, *, ends: bool = True) -> Graph:
+    shared = _step("shared", 0.0)
+    middle = {
+        f"cell{at:03d}": _step(f"cell{at:03d}", seconds, shared=shared) for at in range(cells)
+    }
+    goals = (_step("end", 0.0, **middle),) if ends else tuple(middle.values())
+    return Graph(goals=goals, name="bench")
+
+
+def _step(label: str, seconds: float, **inputs: Step) -> Step:
+    def build(context: StepContext) -> None:
+        if seconds:
+            time.sleep(seconds)
+        (context.out / "value").write_text(label)
+
+    return Step(kind="cell", label=label, settings={"label": label}, inputs=inputs, build=build)
+
+
+def _run(executor: Executor, graph: Graph, store: Path) -> float:
+    started = time.perf_counter()
+    run_graph(executor, graph, Store(store), Silent())
+    return time.perf_counter() - started
+
+
+def _memory() -> float:
+    """Return the most megabytes that this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    """Print the figures; the last line is JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--cells", type=int, default=CELLS)
+    parser.add_argument("--sleep", type=float, default=10.0, help="seconds a cell sleeps")
+    given = parser.parse_args()
+    found = measure(cells=given.cells, sleep=given.sleep)
+    for name, number in found.items():
+        print(f"{name:>34} {number:10.3f}")
+    print(json.dumps({name: round(number, 4) for name, number in found.items()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Where single steps are built: worker processes of this machine, a Ray cluster, Slurm jobs."""

@@ -1,0 +1,280 @@
+"""Several worker processes on this machine, each with its share of cores, or with GPUs of its own.
+
+A worker is started when there is a step for it, builds one step after the other, and ends with this
+process, however that ends. Its threads follow its share: two busy processes with as many threads as
+there are cores each are several times slower than one.
+"""
+
+import itertools
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inject.errors import InputError
+from spikein.config.executor_settings import LocalSettings
+from spikein.executors.pools.threads import THREAD_VARIABLES
+from spikein.executors.protocol import RunReport
+from spikein.executors.scheduling import PoolPlace, run_side_by_side
+from spikein.executors.task import TaskEnd
+from spikein.executors.task_orders import TaskOrders
+from spikein.pipeline.graph import Graph, Step
+from spikein.progress import Progress
+from spikein.store.store import Store
+
+CORES_A_WORKER = 4
+_CHECKPOINT_SECONDS = 60.0
+"""For a step that is asked to end to write a checkpoint."""
+_REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+class Local:
+    """Several worker processes on this machine, each with its share of cores or its own GPU."""
+
+    def __init__(self, settings: LocalSettings | None = None) -> None:
+        self.settings = settings or LocalSettings()
+
+    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
+        """See `spikein.executors.Executor.run`."""
+        return run_side_by_side(
+            graph,
+            store,
+            progress,
+            make_pool=self._pool,
+            attempts=self.settings.attempts,
+            executor="local",
+        )
+
+    def _pool(self, place: PoolPlace) -> "_Workers":
+        shares = worker_shares(self.settings.workers, usable_cores(), visible_gpus())
+        return _Workers(TaskOrders.start(place), shares[: max(place.run.left, 1)])
+
+
+class Share(NamedTuple):
+    """What one worker may use."""
+
+    cores: tuple[int, ...]
+    gpus: tuple[str, ...]
+
+    def __str__(self) -> str:
+        cores = f"cores {self.cores[0]} to {self.cores[-1]}"
+        text = cores if len(self.cores) > 1 else f"core {self.cores[0]}"
+        return f"{text}, GPU {', '.join(self.gpus)}" if self.gpus else text
+
+
+def worker_shares(
+    workers: int | None, cores: Sequence[int], gpus: Sequence[str]
+) -> tuple[Share, ...]:
+    """Return what each worker may use; no core and no GPU is given twice unless there are too few.
+
+    Args:
+        workers: how many; None takes one a GPU, without GPUs one for four cores, at least two.
+        cores: the numbers of the cores.
+        gpus: as `CUDA_VISIBLE_DEVICES` names them.
+    """
+    number = workers or len(gpus) or max(2, len(cores) // CORES_A_WORKER)
+    return tuple(Share(_part(cores, at, number), _part(gpus, at, number)) for at in range(number))
+
+
+def _part(things: Sequence[Any], at: int, number: int) -> tuple[Any, ...]:
+    """Return the part of the `at`th of so many; where there are too few, one that others have."""
+    if len(things) <= number:
+        return (things[at % len(things)],) if things else ()
+    begin, end = (round(len(things) * edge / number) for edge in (at, at + 1))
+    return tuple(things[begin:end])
+
+
+def usable_cores() -> tuple[int, ...]:
+    """Return the numbers of the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
+
+
+def visible_gpus() -> tuple[str, ...]:
+    """Return this process's GPUs, as `CUDA_VISIBLE_DEVICES` names them."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return tuple(part.strip() for part in named.split(",") if part.strip() not in ("", "-1"))
+    if sys.platform == "linux" and not any(Path("/dev").glob("nvidia[0-9]*")):
+        return ()  # at once: importing torch takes seconds
+    import torch
+
+    return tuple(str(number) for number in range(torch.cuda.device_count()))
+
+
+class _Workers:
+    """The pool of `spikein.executors.scheduling`, out of processes of this machine."""
+
+    def __init__(self, orders: TaskOrders, shares: Sequence[Share]) -> None:
+        self._orders = orders
+        self._shares = shares
+        self._events: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
+        self._workers: dict[int, _Worker] = {}
+        # All at once: a process takes a second or more to start.
+        for number in range(len(shares)):
+            self._start(number)
+
+    def room(self) -> int:
+        """Return how many workers have nothing to do."""
+        busy = sum(worker.step is not None for worker in self._workers.values())
+        return len(self._shares) - busy
+
+    def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
+        """Hand each step to a worker without one."""
+        for step, attempt in steps:
+            worker = self._idle()
+            share = self._shares[worker.number]
+            task = self._orders.task(step, attempt=attempt, threads=len(share.cores))
+            worker.step = step
+            worker.send({"task": asdict(task), "where": f"worker {worker.number + 1} ({share})"})
+
+    def wait(self, seconds: float) -> Iterable[TaskEnd]:
+        """Return the steps that ended."""
+        try:
+            found = [self._events.get(timeout=seconds)]
+        except queue.Empty:
+            return []
+        while not self._events.empty():
+            found.append(self._events.get())
+        ends = []
+        for worker, said in found:
+            step, worker.step = worker.step, None
+            if said is not None:
+                ends.append(TaskEnd(**said))
+                continue
+            self._workers.pop(worker.number, None)
+            how = worker.how_it_ended()
+            if step is None and not worker.spoke:
+                raise InputError(f"a worker process cannot start: {how}", where=str(worker.log))
+            if step is not None:
+                problem = f"worker {worker.number + 1} {how}"
+                ends.append(TaskEnd(digest=step.digest, state="lost", problem=problem))
+        return ends
+
+    def close(self, *, stop: bool) -> None:
+        """Let the workers go; with `stop`, what they build ends, with a checkpoint where it can."""
+        workers = list(self._workers.values())
+        try:
+            for worker in workers:
+                if stop and worker.step is not None:
+                    worker.process.terminate()
+                worker.let_go()
+            deadline = time.monotonic() + _CHECKPOINT_SECONDS
+            for worker in workers:
+                worker.wait_until(deadline)
+        finally:
+            for worker in workers:
+                worker.kill()
+
+    def _idle(self) -> "_Worker":
+        for worker in self._workers.values():
+            if worker.step is None:
+                return worker
+        return self._start(next(one for one in itertools.count() if one not in self._workers))
+
+    def _start(self, number: int) -> "_Worker":
+        log = Path(self._orders.run_folder) / "logs" / f"worker-{number + 1}.log"
+        worker = self._workers[number] = _Worker(number, self._shares[number], log, self._events)
+        return worker
+
+
+class _Worker:
+    """One worker process, which runs `spikein.executors.pools.local_worker`."""
+
+    def __init__(
+        self,
+        number: int,
+        share: Share,
+        log: Path,
+        events: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]",
+    ) -> None:
+        self.number = number
+        self.log = log
+        self.step: Step | None = None
+        self.spoke = False
+        """Whether it ever finished a step."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        cores = ",".join(map(str, share.cores))
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "spikein.executors.pools.local_worker",
+                    str(os.getpid()),
+                    cores,
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                env=_environment(share),
+                # Ctrl-C in the terminal is for this process, which asks the workers to end.
+                start_new_session=True,
+            )
+        threading.Thread(target=self._listen, args=(events,), daemon=True).start()
+
+    def send(self, order: dict[str, Any]) -> None:
+        """Send it a step; a worker that is gone is reported by the thread that listens."""
+        with suppress(OSError):
+            assert self.process.stdin is not None
+            self.process.stdin.write(json.dumps(order).encode() + b"\n")
+            self.process.stdin.flush()
+
+    def let_go(self) -> None:
+        """Say that no further step will come."""
+        if self.process.stdin is not None:
+            with suppress(OSError):
+                self.process.stdin.close()
+
+    def wait_until(self, deadline: float) -> None:
+        """Wait for its end, not longer than until then."""
+        try:
+            self.process.wait(max(deadline - time.monotonic(), 0.0))
+        except subprocess.TimeoutExpired:
+            return
+
+    def kill(self) -> None:
+        """End it and what it started."""
+        if self.process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def how_it_ended(self) -> str:
+        """Return `was killed by SIGKILL` or the like."""
+        code = self.process.wait()
+        if code >= 0:
+            return f"ended with code {code}"
+        hint = " (the system may have been out of memory)" if code == -signal.SIGKILL else ""
+        return f"was killed by {signal.Signals(-code).name}{hint}"
+
+    def _listen(self, events: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]") -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.spoke = True
+            events.put((self, json.loads(line)))
+        events.put((self, None))
+
+
+def _environment(share: Share) -> dict[str, str]:
+    """Return what a worker's environment is; a lower limit of the user's holds."""
+    found = dict(os.environ)
+    for name in THREAD_VARIABLES:
+        given = found.get(name, "")
+        least = min(len(share.cores), int(given)) if given.isdigit() else len(share.cores)
+        found[name] = str(max(least, 1))
+    if share.gpus:
+        found["CUDA_VISIBLE_DEVICES"] = ",".join(share.gpus)
+    paths = [str(_REPOSITORY), found.get("PYTHONPATH", "")]
+    found["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    return found

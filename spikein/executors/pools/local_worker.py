@@ -1,0 +1,40 @@
+"""One worker process of this machine, started as `python -m … PARENT CORES`.
+
+It reads one order a line, builds the step, and answers with one line; the end of its input is the
+end of its work. It ends with its parent, however that one ends.
+"""
+
+import os
+import sys
+
+
+def main(parent: int, cores: set[int]) -> None:
+    """Build what is ordered.
+
+    Args:
+        parent: the process that gives the orders.
+        cores: the cores that this process and those it starts may use.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
+    from inject.helper_processes import die_with_parent
+
+    die_with_parent(parent)
+    # What a step prints must not pass for an answer.
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    import json
+    from dataclasses import asdict
+
+    from spikein.executors.graph_file import GraphFile
+    from spikein.executors.task import Task, run_task
+
+    for line in sys.stdin.buffer:
+        order = json.loads(line)
+        given = {**order["task"], "graph": GraphFile(*order["task"]["graph"])}
+        end = run_task(Task(**given), order["where"])
+        answers.write(json.dumps(asdict(end)).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), {int(core) for core in sys.argv[2].split(",")})

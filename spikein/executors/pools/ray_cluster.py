@@ -1,0 +1,235 @@
+"""Steps as tasks of a Ray cluster: an existing one, or one on this machine that ends with the run.
+
+All machines share the folder of the store and have spikein installed. Ray gives each step its cores
+and GPUs. A step whose machine or process dies is begun again elsewhere; a training step then goes
+on from its last checkpoint. Ray comes with `pip install 'spikein[ray]'`.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inject.errors import InputError
+from inject.secrets import masked
+from spikein.config.executor_settings import RaySettings
+from spikein.executors.pools.requests import require_known_kinds
+from spikein.executors.protocol import RunReport
+from spikein.executors.scheduling import PoolPlace, run_side_by_side
+from spikein.executors.task import Task, TaskEnd, run_task
+from spikein.executors.task_orders import TaskOrders
+from spikein.pipeline.graph import Graph, Step
+from spikein.progress import Progress
+from spikein.store.store import Store
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+_MOST_PENDING = 1000
+_GIGABYTE = 10**9
+_STOP_SECONDS = 60.0
+_ANSWER_SECONDS = 10.0
+_REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+class Ray:
+    """Tasks of a Ray cluster, an existing one or one started on this machine."""
+
+    def __init__(self, settings: RaySettings | None = None) -> None:
+        self.settings = settings or RaySettings()
+
+    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
+        """See `spikein.executors.Executor.run`."""
+        _import_ray()
+        require_known_kinds(self.settings, graph)
+        return run_side_by_side(
+            graph,
+            store,
+            progress,
+            make_pool=lambda place: _Cluster(place, self.settings),
+            attempts=self.settings.attempts,
+            executor="ray",
+        )
+
+
+class _Cluster:
+    """The pool of `spikein.executors.scheduling`, out of a Ray cluster."""
+
+    def __init__(self, place: PoolPlace, settings: RaySettings) -> None:
+        self._ray = _import_ray()
+        self._settings = settings
+        self._orders = TaskOrders.start(place)
+        self._running: dict[Any, tuple[str, str]] = {}
+        self._own = not self._ray.is_initialized()
+        if self._own:
+            self._connect()
+        try:
+            self._require_room(place.graph)
+        except BaseException:
+            self.close(stop=False)
+            raise
+        # Retried by the schedule, which counts attempts and says so, not behind its back.
+        self._build = self._ray.remote(max_retries=0)(_build)
+
+    def room(self) -> int:
+        """Return how many more steps may wait at the cluster."""
+        return _MOST_PENDING - len(self._running)
+
+    def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
+        """Hand steps to the cluster, with what each asks for."""
+        for step, attempt in steps:
+            request = self._settings.request(step.kind)
+            cpus = request.cpus or 1
+            task = self._orders.task(step, attempt=attempt, threads=cpus)
+            memory = request.memory_gb
+            reference: ObjectRef[dict[str, Any]] = self._build.options(
+                name=step.name,
+                num_cpus=cpus,
+                num_gpus=request.gpus or 0,
+                memory=memory * _GIGABYTE if memory else None,
+                runtime_env={"env_vars": _variables(cpus)},
+            ).remote(task)
+            self._running[reference] = (step.digest, step.name)
+
+    def wait(self, seconds: float) -> Iterable[TaskEnd]:
+        """Return the steps that ended."""
+        if not self._running:
+            return []
+        ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=seconds)
+        if ready:
+            ready, _ = self._ray.wait(
+                list(self._running), num_returns=len(self._running), timeout=0
+            )
+        return [self._end(reference) for reference in ready]
+
+    def close(self, *, stop: bool) -> None:
+        """Leave the cluster; with `stop`, end the steps that run first."""
+        try:
+            if stop and self._running:
+                waiting = list(self._running)
+                for reference in waiting:
+                    # As Ctrl-C would: the step ends, and what it wrote half is removed.
+                    self._ray.cancel(reference, force=False)
+                self._ray.wait(waiting, num_returns=len(waiting), timeout=_STOP_SECONDS)
+        finally:
+            if self._own:
+                self._ray.shutdown()
+
+    def _end(self, reference: Any) -> TaskEnd:
+        digest, _ = self._running.pop(reference)
+        errors = self._ray.exceptions
+        try:
+            return TaskEnd(**self._ray.get(reference))
+        except errors.RayTaskError as error:
+            # What a step raises is in its end; this is what keeps it from beginning.
+            return TaskEnd(digest=digest, state="failed", problem=masked(str(error.cause)))
+        except errors.RayError as error:
+            said = str(error).strip().splitlines()
+            problem = f"the task was lost: {masked(said[0]) if said else type(error).__name__}"
+            return TaskEnd(digest=digest, state="lost", problem=problem)
+
+    def _connect(self) -> None:
+        address = self._settings.address or os.environ.get("RAY_ADDRESS")
+        _require_answer(address)
+        before = signal.getsignal(signal.SIGTERM)
+        own: dict[str, Any] = {} if address else {"include_dashboard": False}
+        try:
+            self._ray.init(
+                address=address or "local",
+                log_to_driver=False,
+                logging_level="error",
+                namespace="spikein",
+                **own,
+            )
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise InputError(
+                f"no Ray cluster answers: {masked(str(error).strip())}",
+                where=f"executor.address {address}" if address else "executor ray",
+                hint="Leave executor.address out to start one on this machine.",
+            ) from error
+        finally:
+            # Ray puts a handler of its own in place of ours, which ends the steps that run.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+    def _require_room(self, graph: Graph) -> None:
+        """Check that some machine can give what each kind of step asks for.
+
+        A task that asks for more would wait for ever.
+        """
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        for kind in dict.fromkeys(step.kind for step in graph.steps):
+            request = self._settings.request(kind)
+            wanted = {"CPU": request.cpus or 0, "GPU": request.gpus or 0}
+            if not any(
+                all(node.get(name, 0) >= count for name, count in wanted.items()) for node in nodes
+            ):
+                shown = "; ".join(
+                    f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes
+                )
+                raise InputError(
+                    f"a step of kind {kind} asks for {wanted['CPU']} CPUs and {wanted['GPU']} "
+                    f"GPUs, which no machine of the cluster has: {shown}",
+                    where="executor",
+                    hint="Ask for less by executor.cpus, executor.gpus or executor.steps.",
+                )
+
+
+def _require_answer(address: str | None) -> None:
+    """Check that something listens at `HOST:PORT`; Ray itself would try for minutes.
+
+    Raises:
+        InputError: nothing does.
+    """
+    host, _, port = (address or "").rpartition(":")
+    if not host or not port.isdigit() or "/" in host:
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_ANSWER_SECONDS).close()
+    except OSError as error:
+        raise InputError(
+            f"no Ray cluster answers: {error.strerror or error}",
+            where=f"executor.address {address}",
+            hint="Leave executor.address out to start one on this machine.",
+        ) from None
+
+
+def _build(task: Task) -> dict[str, Any]:
+    """Build one step on a machine of the cluster."""
+    from dataclasses import asdict
+
+    return asdict(run_task(task, "ray"))
+
+
+def _variables(cpus: int) -> dict[str, str]:
+    """Return what a task's process is given; no key of the user's environment is among it."""
+    from spikein.executors.pools.threads import THREAD_VARIABLES
+
+    paths = [str(_REPOSITORY), os.environ.get("PYTHONPATH", "")]
+    return {
+        **dict.fromkeys(THREAD_VARIABLES, str(cpus)),
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+    }
+
+
+def _import_ray() -> Any:
+    """Return the module `ray`, which sends no statistics of use from here.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise InputError(
+            f"Ray cannot be imported: {error}",
+            where="executor ray",
+            hint=f"{sys.executable} -m pip install 'spikein[ray]'",
+        ) from None
+    return ray

@@ -1,0 +1,282 @@
+"""Steps as jobs of a Slurm cluster, submitted by submitit, many of one kind as one array.
+
+All machines share the folder of the store and the Python environment. The state of jobs comes from
+`squeue`, so no accounting database is needed; how a step ended comes from a file that its job
+wrote. Jobs outlive this process when it is killed: a run that is started again finds what they
+finished, and waits for what they still build. Ctrl-C cancels them. Submitit comes with
+`pip install 'spikein[slurm]'`.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inject.errors import InputError
+from spikein.config.executor_settings import SlurmSettings, StepRequest, job_minutes
+from spikein.executors.pools.requests import require_known_kinds
+from spikein.executors.pools.slurm_job import SlurmJob
+from spikein.executors.pools.threads import THREAD_VARIABLES
+from spikein.executors.protocol import RunReport
+from spikein.executors.scheduling import PoolPlace, run_side_by_side
+from spikein.executors.task import TaskEnd
+from spikein.executors.task_files import TaskFiles
+from spikein.executors.task_orders import TaskOrders
+from spikein.pipeline.graph import Graph, Step
+from spikein.progress import Progress
+from spikein.store.store import Store
+
+LOOK_SECONDS = 3.0
+"""Between two calls of `squeue`."""
+_COMMAND_SECONDS = 120
+_STOP_SECONDS = 60.0
+_MOST_JOBS = 10_000
+_ALIVE = {
+    "PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUED", "REQUEUE_FED",
+    "REQUEUE_HOLD", "RESIZING", "RESV_DEL_HOLD", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT",
+    "STOPPED",
+}  # fmt: skip
+_REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+class Slurm:
+    """Jobs of a Slurm cluster, submitted by submitit; machines share the store's folder."""
+
+    def __init__(self, settings: SlurmSettings | None = None) -> None:
+        self.settings = settings or SlurmSettings()
+
+    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
+        """See `spikein.executors.Executor.run`."""
+        _require_slurm()
+        require_known_kinds(self.settings, graph)
+        return run_side_by_side(
+            graph,
+            store,
+            progress,
+            make_pool=lambda place: _Jobs(place, self.settings),
+            attempts=self.settings.attempts,
+            executor="slurm",
+        )
+
+
+class _Job(NamedTuple):
+    """A job that was submitted for a step."""
+
+    id: str
+    digest: str
+
+
+class _Queued(NamedTuple):
+    """What `squeue` says of a job."""
+
+    state: str
+    reason: str
+    machine: str
+
+
+class _Jobs:
+    """The pool of `spikein.executors.scheduling`, out of Slurm jobs."""
+
+    def __init__(self, place: PoolPlace, settings: SlurmSettings) -> None:
+        self._settings = settings
+        self._orders = TaskOrders.start(place)
+        self._status = place.run.status
+        self._jobs: dict[str, _Job] = {}
+        self._gone: dict[str, int] = {}
+        self._looked_at = 0.0
+
+    def room(self) -> int:
+        """Return how many more jobs may be submitted."""
+        return _MOST_JOBS - len(self._jobs)
+
+    def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
+        """Submit a job for each step; steps with equal requests share an array."""
+
+        def request(one: tuple[Step, int]) -> StepRequest:
+            return self._settings.request(one[0].kind)
+
+        for asked, group in groupby(sorted(steps, key=lambda one: repr(request(one))), key=request):
+            self._submit(asked, list(group))
+
+    def wait(self, seconds: float) -> Iterable[TaskEnd]:
+        """Return the steps that ended."""
+        deadline = time.monotonic() + seconds
+        while not (ends := self._ends()) and time.monotonic() < deadline:
+            time.sleep(min(0.2, seconds))
+        return ends
+
+    def close(self, *, stop: bool) -> None:
+        """Leave the jobs; with `stop`, cancel them and wait until they are gone."""
+        if not stop or not self._jobs:
+            return
+        ids = [job.id for job in self._jobs.values()]
+        _run(["scancel", *ids])
+        deadline = time.monotonic() + _STOP_SECONDS
+        while time.monotonic() < deadline:
+            queue = _queue(ids)
+            if queue is not None and not any(one.state in _ALIVE for one in queue.values()):
+                return
+            time.sleep(1.0)
+
+    def _submit(self, asked: StepRequest, steps: Sequence[tuple[Step, int]]) -> None:
+        from submitit import SlurmExecutor
+        from submitit.core.utils import FailedJobError, FailedSubmissionError
+
+        executor = SlurmExecutor(
+            folder=Path(self._orders.run_folder) / "slurm",
+            python=shlex.quote(sys.executable),
+        )
+        executor.update_parameters(**self._parameters(asked))
+        works = []
+        for step, attempt in steps:
+            self._files(step.digest).clear()
+            task = self._orders.task(step, attempt=attempt, threads=asked.cpus or 1)
+            works.append(SlurmJob(task=task, attempts=self._settings.attempts))
+        try:
+            with executor.batch():
+                jobs = [executor.submit(work) for work in works]
+        except (FailedJobError, FailedSubmissionError) as error:
+            raise InputError(
+                f"Slurm refuses the job of {steps[0][0].name}: {str(error).strip()[-600:]}",
+                where="executor",
+                hint="Compare partition, account, time and what steps ask for with `sinfo`.",
+            ) from error
+        for (step, _), job in zip(steps, jobs, strict=True):
+            self._jobs[step.digest] = _Job(job.job_id, step.digest)
+            self._status.set(step.digest, where=f"Slurm job {job.job_id}, submitted")
+
+    def _parameters(self, asked: StepRequest) -> dict[str, Any]:
+        settings, cpus = self._settings, asked.cpus or 1
+        paths = [str(_REPOSITORY), os.environ.get("PYTHONPATH", "")]
+        path = os.pathsep.join(part for part in paths if part)
+        variables = [f"export {name}={cpus}" for name in THREAD_VARIABLES]
+        given: dict[str, Any] = {
+            "job_name": "spikein",
+            "time": job_minutes(asked.time or settings.time),
+            "nodes": 1,
+            "ntasks_per_node": 1,
+            "cpus_per_task": cpus,
+            "gpus_per_node": asked.gpus or None,
+            "mem": f"{asked.memory_gb}GB" if asked.memory_gb else None,
+            "partition": settings.partition,
+            "account": settings.account,
+            "qos": settings.qos,
+            "constraint": settings.constraint,
+            "array_parallelism": settings.parallel,
+            "signal_delay_s": settings.warning_seconds,
+            "srun_args": [f"--cpus-per-task={cpus}"],
+            "setup": [*settings.setup, f"export PYTHONPATH={shlex.quote(path)}", *variables],
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _ends(self) -> list[TaskEnd]:
+        """Return what ended: by its own word, or by what Slurm says of its job."""
+        ends = []
+        for job in list(self._jobs.values()):
+            said = self._files(job.digest).end()
+            if said is not None:
+                ends.append(TaskEnd(**said))
+        if time.monotonic() - self._looked_at >= LOOK_SECONDS and self._jobs:
+            self._looked_at = time.monotonic()
+            said_already = {end.digest for end in ends}
+            queue = _queue([job.id for job in self._jobs.values()])
+            for job in self._jobs.values():
+                if queue is None or job.digest in said_already:
+                    continue
+                end = self._judge(job, queue.get(job.id))
+                if end is not None:
+                    ends.append(end)
+        for end in ends:
+            self._jobs.pop(end.digest, None)
+            self._gone.pop(end.digest, None)
+        return ends
+
+    def _judge(self, job: _Job, queued: _Queued | None) -> TaskEnd | None:
+        """Say how a job ended that wrote nothing; None while it may still run."""
+        if queued is not None and queued.state in _ALIVE:
+            self._gone.pop(job.digest, None)
+            if queued.state != "RUNNING":
+                reason = f" ({queued.reason})" if queued.reason else ""
+                where = f"Slurm job {job.id}, {queued.state.lower()}{reason}"
+                self._status.set(job.digest, where=where)
+            return None
+        # A shared folder shows what a job wrote a moment later.
+        self._gone[job.digest] = self._gone.get(job.digest, 0) + 1
+        if self._gone[job.digest] < 2:
+            return None
+        if queued is None:
+            problem = f"Slurm no longer knows its job {job.id}"
+        elif queued.state == "CANCELLED":
+            problem = f"its Slurm job {job.id} was cancelled"
+            return TaskEnd(digest=job.digest, state="failed", problem=problem)
+        else:
+            on = f" on {queued.machine}" if queued.machine else ""
+            problem = f"its Slurm job {job.id} ended as {queued.state}{on}"
+        return TaskEnd(digest=job.digest, state="lost", problem=problem)
+
+    def _files(self, digest: str) -> TaskFiles:
+        return TaskFiles(Path(self._orders.run_folder), digest)
+
+
+def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
+    """Return what Slurm says of jobs, without those that it no longer knows.
+
+    None where it gives no answer: a controller that is down for a moment has lost no job.
+    """
+    found: dict[str, _Queued] = {}
+    wanted = ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
+    done = _run(
+        [
+            "squeue",
+            "--noheader",
+            "--array",
+            "--states=all",
+            "--format=%i|%T|%r|%N",
+            "--jobs",
+            wanted,
+        ]
+    )
+    if done is None or (done.returncode and "Invalid job id" not in done.stderr):
+        return None
+    for line in done.stdout.splitlines():
+        name, state, reason, machine = (line.strip().split("|") + [""] * 3)[:4]
+        shown = "" if reason in ("None", "N/A") else reason
+        found[name] = _Queued(state, shown, machine)
+    return found
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
+    """Return what a command of Slurm says; None where it takes too long."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _require_slurm() -> None:
+    """Check that jobs can be submitted from here.
+
+    Raises:
+        InputError: submitit is not installed, or this is no machine of a Slurm cluster.
+    """
+    try:
+        import submitit  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"submitit cannot be imported: {error}",
+            where="executor slurm",
+            hint=f"{sys.executable} -m pip install 'spikein[slurm]'",
+        ) from None
+    missing = [name for name in ("sbatch", "srun", "squeue", "scancel") if not shutil.which(name)]
+    if missing:
+        raise InputError(
+            f"Slurm's commands are not here: {', '.join(missing)}",
+            where="executor slurm",
+            hint="Start the run on a machine of the cluster that can submit jobs.",
+        )

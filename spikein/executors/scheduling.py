@@ -1,0 +1,258 @@
+"""Which steps are built when: independent ones side by side, each after its inputs.
+
+A pool (worker processes, a Ray cluster, Slurm) builds single steps; this says which. A step that
+raises an error fails for good: what needs it is not begun, everything else is finished, and the
+error in the end names it. A step whose process is lost (killed, its machine gone) is begun again, a
+few times. Ctrl-C and SIGTERM ask the steps that run to end, with a checkpoint where they can.
+"""
+
+import heapq
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from spikein.executors.failures import StepFailure, StepsFailed
+from spikein.executors.graph_run import GraphRun, start_graph
+from spikein.executors.protocol import RunReport
+from spikein.executors.task import TaskEnd
+from spikein.executors.task_files import TaskFiles
+from spikein.pipeline.graph import Graph, Step
+from spikein.progress import Progress
+from spikein.store.manifest import StoreError
+from spikein.store.store import Store
+from train.processes.preemption import Preempted, handle_sigterm
+
+_LOOK_SECONDS = 0.5
+
+
+class Pool(Protocol):
+    """Builds single steps, somewhere."""
+
+    def room(self) -> int:
+        """Return how many more steps can be begun now."""
+        ...
+
+    def begin(self, steps: Sequence[tuple[Step, int]]) -> None:
+        """Begin steps, each with the number of its attempt, from 1; does not wait for them."""
+        ...
+
+    def wait(self, seconds: float) -> Iterable[TaskEnd]:
+        """Return the steps that ended, at once where there are any, after `seconds` at most."""
+        ...
+
+    def close(self, *, stop: bool) -> None:
+        """Let go of all that was started; with `stop`, end what runs first."""
+        ...
+
+
+class PoolPlace(NamedTuple):
+    """What a pool is made from."""
+
+    graph: Graph
+    store: Store
+    run: GraphRun
+    progress: Progress
+
+
+MakePool = Callable[[PoolPlace], Pool]
+
+
+def run_side_by_side(
+    graph: Graph,
+    store: Store,
+    progress: Progress,
+    *,
+    make_pool: MakePool,
+    attempts: int,
+    executor: str,
+) -> RunReport:
+    """Make every goal of a graph by a pool.
+
+    Args:
+        graph: the steps.
+        store: where artifacts are found and built.
+        progress: receives the events of the run.
+        make_pool: called once, when the first step has to be built.
+        attempts: how often a step is begun whose process is lost.
+        executor: what to call the executor.
+
+    Raises:
+        StepsFailed: some steps failed; the others were finished.
+        Preempted: SIGTERM came.
+    """
+    with start_graph(graph, store, progress, executor=executor) as run:
+        place = PoolPlace(graph=graph, store=store, run=run, progress=progress)
+        with handle_sigterm() as request:
+            schedule = _Schedule(place, make_pool, attempts)
+            schedule.run(lambda: request.received)
+        schedule.require_all()
+        return run.report()
+
+
+class _Schedule:
+    """The steps of one run: waiting, ready, running, ended."""
+
+    def __init__(self, place: PoolPlace, make_pool: MakePool, attempts: int) -> None:
+        self._run, self._progress, self._place = place.run, place.progress, place
+        self._make_pool, self._attempts = make_pool, attempts
+        self._pool: Pool | None = None
+        self._steps = {step.digest: step for step in self._run.needed}
+        self._place_of = {digest: number for number, digest in enumerate(self._steps)}
+        self._missing: dict[str, int] = {}
+        self._needed_by: dict[str, list[str]] = {digest: [] for digest in self._steps}
+        # The first of the graph first, so that the first results are there early.
+        self._ready: list[tuple[int, str]] = []
+        self._running: dict[str, int] = {}
+        self._failures: dict[str, StepFailure] = {}
+        self._blocked: dict[str, str] = {}
+        self._notices: dict[str, list[str]] = {}
+        for digest, step in self._steps.items():
+            inputs = {given.digest for given in step.inputs.values()} & self._steps.keys()
+            self._missing[digest] = len(inputs)
+            for given in inputs:
+                self._needed_by[given].append(digest)
+            if not inputs:
+                self._make_ready(digest)
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Build everything that can be built."""
+        stop = True
+        try:
+            while True:
+                self._begin_ready()
+                if not self._running:
+                    break
+                self._wait()
+                if stopped():
+                    raise Preempted(
+                        "ended by SIGTERM. Finished steps and checkpoints are kept: run the same "
+                        "command to go on."
+                    )
+            stop = False
+        finally:
+            if self._pool is not None:
+                self._pool.close(stop=stop)
+
+    def require_all(self) -> None:
+        """Check that every step was finished.
+
+        Raises:
+            StepsFailed: naming those that were not.
+        """
+        if self._failures:
+            finished = len(self._steps) - len(self._failures) - len(self._blocked)
+            raise StepsFailed(
+                list(self._failures.values()),
+                not_begun=list(self._blocked.values()),
+                finished=finished,
+            )
+
+    def _make_ready(self, digest: str) -> None:
+        heapq.heappush(self._ready, (self._place_of[digest], digest))
+
+    def _begin_ready(self) -> None:
+        """Take what is stored, and begin as many of the others as there is room for."""
+        chosen: list[tuple[Step, int]] = []
+        while self._ready:
+            step = self._steps[self._ready[0][1]]
+            if self._run.stored(step) is not None:
+                heapq.heappop(self._ready)
+                self._has_ended(step.digest)
+                continue
+            if self._pool is None:
+                self._pool = self._make_pool(self._place)
+            if len(chosen) >= self._pool.room():
+                break
+            heapq.heappop(self._ready)
+            attempt = self._running.get(step.digest, 0) + 1
+            chosen.append((step, attempt))
+        for step, attempt in chosen:
+            self._running[step.digest] = attempt
+            if attempt == 1:
+                number, total = self._run.next_number()
+                self._progress.step_started(step.name, number=number, total=total)
+            self._run.status.set(
+                step.digest, state="running", began=time.time(), attempt=attempt, where=""
+            )
+        if chosen and self._pool is not None:
+            self._pool.begin(chosen)
+
+    def _wait(self) -> None:
+        if self._pool is None:
+            return
+        ends = list(self._pool.wait(_LOOK_SECONDS))
+        self._show_progress()
+        for end in ends:
+            self._end(end)
+
+    def _end(self, end: TaskEnd) -> None:
+        step = self._steps[end.digest]
+        if end.state == "done":
+            try:
+                self._run.built_elsewhere(step, built=end.built, seconds=end.seconds)
+            except StoreError as error:
+                self._fail(step, str(error))
+                return
+            self._running.pop(step.digest, None)
+            self._has_ended(step.digest)
+        elif end.state == "lost" and self._running[step.digest] < self._attempts:
+            attempt = self._running[step.digest]
+            self._progress.notice(
+                f"{step.name}: {end.problem} (attempt {attempt} of {self._attempts}); "
+                "it is begun again"
+            )
+            self._run.status.set(step.digest, state="waiting", where="", problem=end.problem)
+            self._make_ready(step.digest)
+        elif end.state == "lost" and self._attempts > 1:
+            self._fail(step, f"{end.problem}, in the last of {self._attempts} attempts")
+        else:
+            self._fail(step, end.problem)
+
+    def _has_ended(self, digest: str) -> None:
+        for other in self._needed_by[digest]:
+            self._missing[other] -= 1
+            if not self._missing[other] and other not in self._blocked:
+                self._make_ready(other)
+
+    def _fail(self, step: Step, problem: str) -> None:
+        self._running.pop(step.digest, None)
+        files = self._files(step.digest)
+        lines = files.last_lines() if files else ()
+        failure = StepFailure(step.name, problem, lines, str(files.log) if files else "")
+        self._failures[step.digest] = failure
+        self._run.status.set(step.digest, state="failed", problem=problem, lines=lines, where="")
+        self._progress.notice(f"{step.name} failed: {problem}. The other steps go on.")
+        waiting = list(self._needed_by[step.digest])
+        while waiting:
+            digest = waiting.pop()
+            if digest not in self._blocked:
+                self._blocked[digest] = self._steps[digest].name
+                self._run.status.set(digest, state="blocked", problem=f"{step.name} failed")
+                waiting += self._needed_by[digest]
+
+    def _show_progress(self) -> None:
+        """Hand on what the steps that run say of themselves."""
+        for digest in self._running:
+            files = self._files(digest)
+            said = files.progress() if files else {}
+            if not said or files is None:
+                continue
+            self._run.status.set(digest, **said)
+            name = self._steps[digest].name
+            if said.get("done") is not None:
+                self._progress.step_advanced(
+                    name,
+                    said["done"],
+                    said.get("total"),
+                    said.get("unit", ""),
+                    said.get("note", ""),
+                )
+            known = self._notices.setdefault(digest, [])
+            for text in files.notices():
+                if text not in known:
+                    known.append(text)
+                    self._progress.notice(f"{name}: {text}")
+
+    def _files(self, digest: str) -> TaskFiles | None:
+        folder = self._run.status.folder
+        return TaskFiles(folder, digest) if folder else None

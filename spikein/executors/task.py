@@ -1,0 +1,202 @@
+"""One step, built for a run by another process: of this machine, of a node, of a Slurm job.
+
+What the step prints goes into its log. How it ends is returned, also where it raised; only a
+process that is killed says nothing.
+"""
+
+import os
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from inject.errors import SpikeinError
+from inject.secrets import masked
+from spikein.executors import step_build
+from spikein.executors.graph_file import GraphFile, read_graph, require_same_code
+from spikein.executors.task_files import MARK, TaskFiles
+from spikein.pipeline.graph import Step
+from spikein.progress import Silent
+from spikein.store.artifact import Artifact
+from spikein.store.store import Store
+
+_PROGRESS_SECONDS = 0.5
+_MOST_NOTICES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One step to be built, as plain values."""
+
+    digest: str
+    """Of the step."""
+    graph: GraphFile
+    run_folder: str
+    store: str
+    working_folder: str
+    """Where relative paths of the experiment start."""
+    threads: int
+    attempt: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskEnd:
+    """How a step ended."""
+
+    digest: str
+    state: Literal["done", "failed", "lost"]
+    """`lost`: the process ended without a word, or was asked to end; it may be tried again."""
+    built: bool = False
+    seconds: float = 0.0
+    problem: str = ""
+    where: str = ""
+
+
+def run_task(task: Task, where: str = "") -> TaskEnd:
+    """Build the step of a task; what it raises is in the result.
+
+    Args:
+        task: which step, of which run.
+        where: what to call this place beside host and process, such as `worker 2`.
+    """
+    os.chdir(task.working_folder)
+    place = ", ".join(
+        part for part in (where, f"process {os.getpid()} on {socket.gethostname()}") if part
+    )
+    files = TaskFiles(Path(task.run_folder), task.digest)
+    files.clear()
+    progress = _FileProgress(files, place)
+    with _output_to(files.log):
+        print(f"{MARK}attempt {task.attempt}: {place}, {time.strftime('%Y-%m-%d %H:%M:%S %Z')}")
+        end = _built(task, progress, place)
+        print(f"{MARK}{end.state} after {end.seconds:.1f} s", flush=True)
+    return end
+
+
+def _built(task: Task, progress: "_FileProgress", place: str) -> TaskEnd:
+    from train.processes.preemption import Preempted
+
+    started = time.monotonic()
+
+    def ended(state: Literal["done", "failed", "lost"], problem: str, built: bool) -> TaskEnd:
+        return TaskEnd(
+            digest=task.digest,
+            state=state,
+            built=built,
+            seconds=time.monotonic() - started,
+            problem=problem,
+            where=place,
+        )
+
+    try:
+        step = read_graph(task.graph)[task.digest]
+        require_same_code(step)
+        store = _open_store(task.store)
+        with store.in_use(required=False), _threads_for(step, task.threads):
+            outcome = step_build.build_step(step, _inputs(step, store), store, progress)
+    except Preempted as error:
+        return ended("lost", str(error), False)
+    except SpikeinError as error:
+        print(error, file=sys.stderr)
+        return ended("failed", masked(str(error)), False)
+    except Exception as error:
+        traceback.print_exception(type(error), error, _within_step(error.__traceback__))
+        return ended("failed", masked(f"{type(error).__name__}: {error}"), False)
+    return ended("done", "", outcome.built)
+
+
+@lru_cache(maxsize=2)
+def _open_store(root: str) -> Store:
+    """Return a store; one object a process, which reads each manifest once."""
+    return Store(Path(root))
+
+
+def _within_step(trace: TracebackType | None) -> TracebackType | None:
+    """Return the part of a traceback that lies in the step itself, where there is one."""
+    found, one = trace, trace
+    while one is not None:
+        if one.tb_frame.f_code.co_filename == step_build.__file__ and one.tb_next is not None:
+            found = one.tb_next
+        one = one.tb_next
+    return found
+
+
+def _inputs(step: Step, store: Store) -> dict[str, Artifact]:
+    found = {}
+    for name, given in step.inputs.items():
+        artifact = store.find(given.digest, kind=given.kind)
+        if artifact is None:
+            raise SpikeinError(f"the input {name} ({given.name}) is not in the store {store.root}")
+        found[name] = artifact
+    return found
+
+
+@contextmanager
+def _threads_for(step: Step, threads: int) -> Iterator[None]:
+    """Share the threads among the training processes that a step starts by itself."""
+    processes = getattr(step.execution, "processes", 1)
+    if processes == 1:
+        yield
+        return
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = str(max(threads // processes, 1))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+@contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """Send everything that this process and those it starts print to a file, at its end."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    before = os.dup(1), os.dup(2)
+    with log.open("a", encoding="utf-8", errors="replace", buffering=1) as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            # Clusters put streams of their own in Python's place.
+            with redirect_stdout(file), redirect_stderr(file):
+                yield
+        finally:
+            for target, saved in zip((1, 2), before, strict=True):
+                os.dup2(saved, target)
+                os.close(saved)
+
+
+class _FileProgress(Silent):
+    """Writes how far a step is to a file of its run, and its notices into its log."""
+
+    def __init__(self, files: TaskFiles, where: str) -> None:
+        self._files = files
+        self._known: dict[str, Any] = {"where": where, "began": time.time()}
+        self._written = 0.0
+        files.write_progress(**self._known)
+
+    def step_advanced(
+        self, name: str, done: float, total: float | None, unit: str, note: str
+    ) -> None:
+        """Write the progress, at most twice a second."""
+        now = time.monotonic()
+        if now - self._written >= _PROGRESS_SECONDS:
+            self._written = now
+            self._known |= {"done": done, "total": total, "unit": unit, "note": note}
+            self._files.write_progress(**self._known)
+
+    def notice(self, text: str) -> None:
+        """Write the text into the log, and for the run that waits."""
+        print(text, flush=True)
+        self._known["notices"] = [*self._known.get("notices", ()), masked(text)][-_MOST_NOTICES:]
+        self._files.write_progress(**self._known)

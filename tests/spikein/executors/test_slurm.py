@@ -1,0 +1,200 @@
+"""The executor `slurm` on a cluster of this one machine: arrays, cancelled, timed out, requeued.
+
+Skipped, and loudly, where Debian's packages slurm-wlm and munge are not installed.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from inject.errors import InputError
+from spikein.config.executor_settings import SlurmSettings
+from spikein.executors import RunReport, StepsFailed, run_graph
+from spikein.executors.live_status import read_statuses
+from spikein.executors.pools.slurm import Slurm
+from spikein.pipeline.graph import Graph
+from spikein.progress import Silent
+from spikein.store.store import Store
+from tests.spikein.executors.graphs import events, fan, one_fails, sleeping, step, value
+from tests.spikein.executors.slurm_cluster import slurm_cluster
+from tests.spikein.executors.test_local import REPOSITORY, wait_for
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    pytest.importorskip("submitit", reason="SLURM IS NOT TESTED: pip install submitit")
+    with slurm_cluster(tmp_path_factory.mktemp("slurm")):
+        yield
+
+
+def slurm(**settings) -> Slurm:
+    return Slurm(SlurmSettings.model_validate({"partition": "main", "time": "0:10", **settings}))
+
+
+class InBackground:
+    """A run of a graph in a thread, so that the test can meddle with its jobs."""
+
+    def __init__(self, executor: Slurm, graph: Graph, store: Path) -> None:
+        self.report: RunReport | None = None
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(executor, graph, store))
+        self._thread.start()
+
+    def _run(self, executor: Slurm, graph: Graph, store: Path) -> None:
+        try:
+            self.report = run_graph(executor, graph, Store(store), Silent())
+        except BaseException as error:
+            self.error = error
+
+    def join(self) -> None:
+        self._thread.join(200)
+        assert not self._thread.is_alive()
+
+
+def jobs() -> list[str]:
+    done = subprocess.run(
+        ["squeue", "--noheader", "--array", "--format=%i %T"], capture_output=True, text=True
+    )
+    return [line.split()[0] for line in done.stdout.splitlines()]
+
+
+def began(folder: Path, name: str) -> int:
+    found = events(folder / "trace")
+    return sum(one["step"] == name and one["what"] == "began" for one in found)
+
+
+def test_steps_run_as_jobs_and_those_that_are_ready_together_as_one_array(cluster, tmp_path):
+    graph = fan(3, 1.0, tmp_path / "trace")
+    run = InBackground(slurm(), graph, tmp_path / "store")
+    seen: set[str] = set()
+
+    def finished() -> bool:
+        for status in read_statuses(tmp_path / "store"):
+            seen.update(one.where for one in status.steps if one.where)
+        return run.report is not None or run.error is not None
+
+    wait_for(finished, 120)
+    run.join()
+    assert run.error is None
+    assert run.report is not None
+    assert value(run.report, graph.goals[0]) == 7
+    assert len(events(tmp_path / "trace")) == 10, "every step once"
+    assert any("_2, process" in where for where in seen), seen
+
+
+def test_a_failed_job_takes_no_other_down(cluster, tmp_path):
+    with pytest.raises(StepsFailed) as raised:
+        run_graph(slurm(), one_fails(), Store(tmp_path / "store"), Silent())
+    [failure] = raised.value.failures
+    assert failure.problem == "ValueError: this step never works"
+    assert "a line of the log before it fails" in failure.lines
+    names = {path.name.rpartition("-")[0] for path in (tmp_path / "store/thing").glob("[!.]*")}
+    assert names == {"shared", "good1", "good2"}
+
+
+def test_a_cancelled_job_fails_its_step_and_the_others_are_finished(cluster, tmp_path):
+    long = sleeping("long", 120.0, tmp_path / "trace")
+    run = InBackground(slurm(), Graph(goals=(long, sleeping("short", 0.2))), tmp_path / "store")
+    wait_for(lambda: began(tmp_path, "long"))
+    [status] = read_statuses(tmp_path / "store")
+    [where] = [one.where for one in status.steps if one.name == "thing long"]
+    subprocess.run(["scancel", where.split()[2].rstrip(",")], check=True)
+    run.join()
+    assert isinstance(run.error, StepsFailed)
+    [failure] = run.error.failures
+    assert failure.name == "thing long"
+    assert "was cancelled" in failure.problem
+    assert began(tmp_path, "long") == 1, "what somebody cancelled is not begun again"
+    assert [path.name[:5] for path in (tmp_path / "store/thing").glob("[!.]*")] == ["short"]
+
+
+def test_a_job_that_reaches_the_end_of_its_time_fails_and_says_so(cluster, tmp_path):
+    # Slurm measures in minutes; with so early a warning the test takes seconds.
+    executor = slurm(time="0:01", warning_seconds=58, attempts=1)
+    graph = Graph(goals=(sleeping("long", 300.0, tmp_path / "trace"), sleeping("short", 0.2)))
+    with pytest.raises(StepsFailed) as raised:
+        run_graph(executor, graph, Store(tmp_path / "store"), Silent())
+    [failure] = raised.value.failures
+    assert "came to the end of its time (attempt 1 of 1)" in failure.problem
+    assert "executor.time" in failure.problem
+    assert not list((tmp_path / "store").glob("*/.*.tmp"))
+
+
+def test_a_warned_step_writes_a_checkpoint_and_goes_on_in_the_requeued_job(cluster, tmp_path):
+    trace = tmp_path / "trace"
+
+    def build(context) -> None:
+        from tests.spikein.executors.graphs import told
+        from train.processes.preemption import Preempted, handle_sigterm
+
+        told(trace, "train", "began")
+        checkpoint = context.unfinished / "step"
+        done = int(checkpoint.read_text()) if checkpoint.exists() else 0
+        with handle_sigterm() as request:
+            while done < 40:
+                time.sleep(0.1)
+                done += 1
+                if request.received:
+                    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+                    checkpoint.write_text(str(done))
+                    raise Preempted("ended by SIGTERM with a checkpoint")
+        (context.out / "value").write_text(str(int(checkpoint.read_text())))
+
+    graph = Graph(goals=(step("train", build),))
+    run = InBackground(slurm(attempts=1), graph, tmp_path / "store")
+    wait_for(lambda: began(tmp_path, "train"))
+    time.sleep(1.0)
+    [job] = jobs()
+    subprocess.run(["scancel", "--signal=USR2", job], check=True)
+
+    def again() -> bool:
+        # Slurm lets a requeued job wait for two minutes; nobody else wants this machine.
+        subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], capture_output=True)
+        time.sleep(0.5)
+        return began(tmp_path, "train") == 2
+
+    wait_for(again, 150)
+    run.join()
+    assert run.error is None
+    assert run.report is not None
+    assert 1 <= value(run.report, graph.goals[0]) < 40, "it went on from the checkpoint"
+
+
+def test_ctrl_c_cancels_the_jobs_and_the_next_run_goes_on(cluster, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.spikein.executors.graphs", "slurm",
+         str(tmp_path / "store"), "slow"],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )  # fmt: skip
+    wait_for(lambda: began(tmp_path, "shared"))
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=90)
+    assert process.returncode != 0
+    wait_for(lambda: not jobs(), 30)
+    assert read_statuses(tmp_path / "store")[0].state == "interrupted"
+
+
+def test_what_no_machine_can_give_is_refused_by_slurm_in_words(cluster, tmp_path):
+    with pytest.raises(InputError, match="Slurm refuses the job of thing a"):
+        run_graph(
+            slurm(partition="none-such"),
+            Graph(goals=(sleeping("a", 0.0),)),
+            Store(tmp_path / "store"),
+            Silent(),
+        )
+    with pytest.raises(InputError, match="Did you mean 'thing'"):
+        run_graph(
+            slurm(steps={"thin": {"cpus": 2}}),
+            Graph(goals=(sleeping("a", 0.0),)),
+            Store(tmp_path / "store"),
+            Silent(),
+        )

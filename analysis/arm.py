@@ -21,8 +21,9 @@ from inject.examples.example import Example, read_examples
 
 MODEL_FREE = frozenset({"blind"})
 """Detectors that never look at a model: a control, not a contestant."""
-UPPER_BOUNDS = frozenset({"lira"})
-"""Detectors that know more than anybody who audits a model: a measure of what can be had."""
+UPPER_BOUNDS = frozenset({"lira", "rmia"})
+"""Detectors that know more than anybody who audits a model: their shadow models are trained as the
+target was, on halves of the very texts that are scored. A measure of what can be had."""
 NOT_SCORED = "no score row for this example"
 
 

@@ -13,6 +13,7 @@ Cost: about 3 ms for 400 rows and 1,000 replicates, for all cells together.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from analysis.arm import Column, LoadedArm
 from analysis.compared_rows import ComparedRows, Mask
 from analysis.copy_bins import CopiesCell
-from analysis.intervals import (
+from analysis.intervals.bootstrap import (
     Weights,
     accepted_members,
     combine_seeds,
@@ -29,6 +30,13 @@ from analysis.intervals import (
 )
 from analysis.metrics import Floats, supports_rate
 from analysis.settings import AnalysisSettings
+from analysis.uncertainty.samples import (
+    ColumnSample,
+    DatasetRows,
+    DatasetSample,
+    GroupNumbers,
+    sample_dataset,
+)
 
 Counts = npt.NDArray[np.int64]
 
@@ -42,6 +50,7 @@ class ArmRows:
     """By dataset."""
     weights: Weights
     """[n_examples, R + 1]; rows of the tune split are all ones and never used."""
+    groups: GroupNumbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +74,8 @@ class ColumnMetrics:
     """[D + 1], summed over seeds."""
     trend_seeds: Counts
     """[D + 1]."""
+    sample: ColumnSample
+    """The same with influence values: what intervals are made of."""
 
 
 def measure_column(
@@ -82,7 +93,9 @@ def measure_column(
     n_nonmembers = np.zeros_like(n_members)
     trend = np.full((shape[0], shape[1], shape[4]), np.nan)
     trend_members = np.zeros(shape[:2], dtype=np.int64)
+    samples: list[dict[str, DatasetSample]] = []
     for s, arm in enumerate(arms):
+        samples.append({})
         numerator = np.zeros(shape[2:])
         weight = np.zeros((shape[3], shape[4]))
         trend_sums = np.zeros((2, shape[4]))
@@ -103,13 +116,22 @@ def measure_column(
             reason = degenerate_reason(scores[inside], scores[outside])
             if reason == "all scores are equal":
                 tied.append(d)
-            elif reason or _one_group(arm.loaded, inside) or _one_group(arm.loaded, outside):
+            one_group = _one_group(arm.loaded, inside) or _one_group(arm.loaded, outside)
+            comparable = reason == "all scores are equal" or not (reason or one_group)
+            samples[s][datasets[d - 1]] = sample_dataset(
+                DatasetRows(arm.loaded, arm.groups, datasets[d - 1], inside, outside, scores),
+                cells,
+                rates,
+                total_nonmembers=total_nonmembers,
+                comparable=comparable,
+            )
+            if not comparable:
                 continue
-            sums, weights = _sums(arm, inside, outside, scores, cells, rates, total_nonmembers)
+            both = _sums(arm, inside, outside, scores, cells, rates, total_nonmembers)
             if d not in tied:
-                values[s, d] = _ratio(sums, weights)
-            numerator += sums
-            weight += weights
+                values[s, d] = _ratio(both.alone, both.weights)
+            numerator += both.alone if len(sides) == 1 else both.pooled
+            weight += both.weights
             copies = arm.loaded.copies[inside]
             n_members[s, d] = [int(cell.holds(copies).sum()) for cell in cells]
             n_nonmembers[s, d] = outside.sum()
@@ -137,6 +159,7 @@ def measure_column(
         trend=combine_seeds(trend, seed=settings.seed),
         trend_members=trend_members.sum(axis=0),
         trend_seeds=(trend_members > 0).sum(axis=0),
+        sample=ColumnSample(tuple(samples)),
     )
 
 
@@ -172,6 +195,19 @@ def _sides(loaded: LoadedArm, rows: Mask, settings: AnalysisSettings) -> tuple[M
     return rows & loaded.member, rows & ~loaded.member
 
 
+class _Sums(NamedTuple):
+    """What one dataset adds to the numbers of a column."""
+
+    alone: Floats
+    """Numerators of its own numbers, [metrics, cells, R + 1]."""
+    pooled: Floats
+    """Numerators of its part in the numbers of several datasets. There a threshold accepts k of m
+    non-members with (k + 1) / (m + 1) <= rate: with k / m <= rate the rate to expect over many
+    small datasets would be up to twice as high."""
+    weights: Floats
+    """[cells, R + 1]."""
+
+
 def _sums(
     arm: ArmRows,
     inside: Mask,
@@ -180,8 +216,8 @@ def _sums(
     cells: Sequence[CopiesCell],
     rates: Sequence[float],
     total_nonmembers: int,
-) -> tuple[Floats, Floats]:
-    """Return numerators [metrics, cells, R + 1] and weights [cells, R + 1] of one dataset."""
+) -> _Sums:
+    """Return the numerators and weights of one dataset."""
     members = np.flatnonzero(inside)
     members = members[np.argsort(arm.loaded.copies[members], kind="stable")]
     copies, starts = np.unique(arm.loaded.copies[members], return_index=True)
@@ -196,10 +232,14 @@ def _sums(
 
     sums = np.zeros((1 + len(rates), len(cells), member_weights.shape[1]))
     sums[0] = by_cell(placement.below * member_weights)
+    pooled = sums.copy()
     for index, rate in enumerate(rates, start=1):
         if supports_rate(rate, total_nonmembers):
             sums[index] = by_cell(accepted_members(placement, rate) * member_weights)
-    return sums, by_cell(member_weights)
+            careful = accepted_members(placement, rate, expected=True)
+            pooled[index] = by_cell(careful * member_weights)
+    pooled[0] = sums[0]
+    return _Sums(sums, pooled, by_cell(member_weights))
 
 
 def _counted(value: Floats, members: Counts) -> npt.NDArray[np.bool_]:

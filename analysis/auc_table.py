@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals import Estimate, auc_estimate, draw_weights, no_estimate, tpr_estimate
+from analysis.intervals.bootstrap import Estimate, no_estimate
+from analysis.intervals.estimate import auc_estimate, tpr_estimate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.keyed import Stream, generator, item_key
@@ -63,13 +64,9 @@ def auc_table(
     known = np.array([label is not None for label in labels], dtype=bool)
     member = np.array([bool(label) for label in labels], dtype=bool) & known
     named: Sequence[str | None] = [None] * len(labels) if groups is None else groups
-    rows = np.flatnonzero(known).tolist()
-    weights = np.ones((len(labels), how.replicates + 1), dtype=np.float32)
-    weights[rows] = draw_weights(
-        ["member" if member[row] else "nonmember" for row in rows],
-        [f"row {row}" if named[row] is None else f"group {named[row]}" for row in rows],
-        replicates=how.replicates,
-        seed=how.seed,
+    names = np.array(
+        [f"row {row}" if name is None else f"group {name}" for row, name in enumerate(named)],
+        dtype=object,
     )
     columns = _columns(scores, len(labels))
     scored = {key: known & np.isfinite(values) for key, values in columns.items()}
@@ -85,13 +82,8 @@ def auc_table(
     for key, values in columns.items():
         used = scored[key] if key in apart else common
         inside, outside = used & member, used & ~member
-        estimate = auc_estimate(
-            values[inside],
-            values[outside],
-            weights[inside],
-            weights[outside],
-            confidence=how.confidence,
-        )
+        rows = (values[used], member[used], names[used].tolist())
+        estimate = auc_estimate(*rows, confidence=how.confidence)
         table.append(
             AucRow(
                 detector=key[0],
@@ -102,14 +94,7 @@ def auc_table(
                 unscored=int((known & ~scored[key]).sum()),
                 own_rows=key in apart,
                 tpr={
-                    rate: tpr_estimate(
-                        values[inside],
-                        values[outside],
-                        weights[inside],
-                        weights[outside],
-                        rate,
-                        confidence=how.confidence,
-                    )
+                    rate: tpr_estimate(*rows, rate, confidence=how.confidence)
                     for rate in how.false_positive_rates
                 },
             )

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import Cohort, Column, LoadedArm
+from analysis.missing_scores import MissingScores, missing_scores
 from analysis.settings import AnalysisSettings
 
 Mask = npt.NDArray[np.bool_]
@@ -50,6 +51,8 @@ class UnscoredRows:
     """What could not be scored and why, most frequent first."""
     apart: tuple[SeparateSetting, ...]
     """Settings compared on their own rows, and how many rows each could not score."""
+    missing: tuple[MissingScores, ...] = ()
+    """Of each setting that could not score some row: by side, with a test and both extremes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,5 +115,13 @@ def compare_rows(
         left_out=n_rows - int(common.sum()),
         reasons=tuple(Failure(*key, n) for key, n in counted.most_common()),
         apart=tuple(apart),
+        missing=tuple(
+            found
+            for column in columns
+            for found in (
+                missing_scores(*column, arm.scores[here, arm.index[column]], arm.member[here]),
+            )
+            if found is not None
+        ),
     )
     return ComparedRows(dataset=dataset, common=common, own=own, unscored=unscored)

@@ -1,14 +1,19 @@
 """Reading the metrics table: typed rows, and the order in which cohorts are shown."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import dataclass, fields
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL
+
+TUNE_AUC = "tune_auc"
+"""AUC on the `tune` rows, by which the best detector is chosen; reported is the one on `test`."""
+BAND = "auc_band"
+"""An AUC with a band that holds those of all detectors of its arm and selection at once."""
 
 
 class Key(NamedTuple):
@@ -33,6 +38,13 @@ class Cell:
     n_members: int
     n_nonmembers: int
     n_seeds: int
+    seed_low: float = nan
+    """The lowest of the seeds' values; of two seeds this and the next are both."""
+    seed_high: float = nan
+    interval: str = ""
+    """What the interval speaks of (`any seed`, `this model`), or `none: ` and why there is none."""
+    tune: float = nan
+    """AUC of this detector's setting on the `tune` rows of the arm: what the best is chosen by."""
 
     @property
     def available(self) -> bool:
@@ -73,9 +85,21 @@ class CohortMetrics:
 def split_by_cohort(metrics: pa.Table, axes: Sequence[str]) -> list[CohortMetrics]:
     """Split the metrics table into cohorts, in order of first appearance."""
     found: dict[Cohort, dict[Key, Cell]] = {}
-    for row in metrics.to_pylist():
-        cohort = Cohort(tuple((key, row[axis_column(key)]) for key in axes), row["model"])
-        found.setdefault(cohort, {})[Key(*(row[name] for name in Key._fields))] = _cell(row)
+    rows = [
+        (Cohort(tuple((key, row[axis_column(key)]) for key in axes), row["model"]), row)
+        for row in metrics.to_pylist()
+    ]
+    tune = {
+        (cohort, row["detector"], row["selection"]): float(row["value"])
+        for cohort, row in rows
+        if row["metric"] == TUNE_AUC
+    }
+    for cohort, row in rows:
+        if row["metric"] == TUNE_AUC:
+            continue
+        chosen_by = tune.get((cohort, row["detector"], row["selection"]), nan)
+        cells = found.setdefault(cohort, {})
+        cells[Key(*(row[name] for name in Key._fields))] = _cell(row, chosen_by)
     return [CohortMetrics(cohort=cohort, cells=cells) for cohort, cells in found.items()]
 
 
@@ -84,6 +108,6 @@ def contaminated_cohorts(tables: Iterable[CohortMetrics]) -> list[CohortMetrics]
     return [table for table in tables if table.cohort.model == "contaminated"]
 
 
-def _cell(row: Mapping[str, Any]) -> Cell:
-    names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
-    return Cell(**{name: row[name] for name in names})
+def _cell(row: Mapping[str, Any], tune: float) -> Cell:
+    names = [field.name for field in fields(Cell) if field.name != "tune"]
+    return Cell(**{name: row[name] for name in names}, tune=tune)

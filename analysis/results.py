@@ -6,22 +6,24 @@ each detector's default setting and the one chosen on `tune`. Non-members are th
 side. Cost: 24 arms of 6 datasets, 2,400 examples and 9 detectors take about half a minute.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from analysis.arm import Arm, Cohort, axis_names, cohorts, load_arm
+from analysis.arm import MODEL_FREE, Arm, Cohort, Column, axis_names, cohorts, load_arm
 from analysis.auc_cells import measure_column
 from analysis.compared_rows import UnscoredRows
+from analysis.copy_bins import ALL
 from analysis.dataset_detectors.table import dataset_rows, dataset_schema
 from analysis.decisions.flagged import flagged_rows, flagged_schema
 from analysis.passage_copies import with_passage_copies
 from analysis.selection.reported_scores import reported_columns, score_schema, score_table
 from analysis.selection.tuning import Choice, choose_settings
 from analysis.settings import AnalysisSettings
-from analysis.tables import PreparedCohort, differences_schema, metrics_schema
+from analysis.tables import AUC, PreparedCohort, differences_schema, metrics_schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,7 @@ def analyse(
             for selection in selections:
                 made = work.metric_rows(column, selection, measured[column])
                 metrics += with_passage_copies(made, loaded, work.cells)
+        metrics += with_passage_copies(_control_rows(work, picked), loaded, work.cells)
         for variant, part in work.by_variant().items():
             for column, selections in picked.items():
                 of = measure_column(part.arms, column, part.datasets, part.cells, settings)
@@ -103,7 +106,11 @@ def analyse(
                     metrics += with_passage_copies(made, loaded, part.cells)
         for selection in ("default", "tuned"):
             columns = [column for column, names in picked.items() if selection in names]
-            differences += work.difference_rows(columns, selection, measured)
+            values = {choice.detector: choice.tune_value(selection) for choice in chosen}
+            tune = {column: values[column.detector] for column in columns}
+            chosen_by = work.choice_rows(columns, selection, measured, tune)
+            metrics += with_passage_copies(chosen_by, loaded, work.cells)
+            differences += work.difference_rows(columns, selection, measured, tune)
         datasets += dataset_rows(cohort, loaded, chosen, settings)
         flagged += flagged_rows(cohort, loaded, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
@@ -115,4 +122,33 @@ def analyse(
         flagged=pa.Table.from_pylist(flagged, schema=flagged_schema(axes)),
         choices=tuple(choices),
         unscored=tuple(unscored),
+    )
+
+
+def _control_rows(
+    work: PreparedCohort, picked: Mapping[Column, Sequence[str]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the AUCs of the settings of controls that are neither default nor tuned.
+
+    A difference between the sides that one setting cannot see another can: all of them decide
+    together. They are measured on the rows of the others and take part in no comparison.
+    """
+    arms = [arm.loaded for arm in work.arms]
+    for detector in sorted(MODEL_FREE & {name for arm in arms for name in arm.detectors}):
+        for column in arms[0].grid(detector) if detector in arms[0].detectors else []:
+            if column in picked or not _scores_all(work, column):
+                continue
+            measured = measure_column(work.arms, column, work.datasets, work.cells, work.settings)
+            for row in work.metric_rows(column, column.setting, measured):
+                if row["metric"] == AUC and row["copies"] == ALL:
+                    yield row
+
+
+def _scores_all(work: PreparedCohort, column: Column) -> bool:
+    """Say whether a column has a score for every row that is compared."""
+    return all(
+        column in arm.loaded.index
+        and np.isfinite(arm.loaded.scores[rows.common, arm.loaded.index[column]]).all()
+        for arm in work.arms
+        for rows in arm.compared.values()
     )

@@ -1,16 +1,18 @@
 """The report's first sentences, made from the metrics and from nothing else.
 
 A claim appears only where its interval supports it; otherwise the sentence says that it
-does not. The headline takes the best of several detectors and arms, measured on
-the rows it is chosen by: it says how many there were, since the best of many is optimistic.
+does not. The headline takes the best of several detectors and arms, chosen on the `tune` rows and
+reported on the others, beside a band that holds all detectors of its arm at once. Where there are
+no tune rows it is chosen on the rows that it is reported on, and says so.
 """
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import NamedTuple
 
 from analysis.arm import UPPER_BOUNDS
 from analysis.copy_bins import copies_start
-from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
+from analysis.metrics_table import BAND, Cell, CohortMetrics, contaminated_cohorts
 from analysis.selection.ranking import rank_detectors, rank_key, reported_cell
 from analysis.tables import TREND
 
@@ -30,8 +32,7 @@ class Headline(NamedTuple):
 
 
 def find_headline(tables: Sequence[CohortMetrics]) -> Headline | None:
-    """Return the arm whose best detector, as `analysis.selection.ranking` has it, has the highest
-    lower bound.
+    """Return the arm whose best detector, as `analysis.selection.ranking` has it, is best.
 
     It is the bold cell of that arm's row in the table of detectors and arms.
     """
@@ -62,15 +63,32 @@ def summary_sentences(tables: Sequence[CohortMetrics]) -> list[str]:
         rank_detectors({name: reported_cell(best.table, name) for name in detectors_of(best)})
     )
     if compared * best.among > 1:
-        arms = "this arm" if best.among == 1 else f"{best.among} arms"
-        sentences.append(
-            f"It has the highest lower bound of {compared} detectors in {arms}, chosen on "
-            "the rows it is reported on, so read it with care."
-        )
+        sentences.append(_choice_sentence(best, compared))
     varied = find_trend_arm(tables, best)
     if varied is not None:
         sentences.append(_trend_sentence(varied, best))
     return sentences
+
+
+def _choice_sentence(best: Headline, compared: int) -> str:
+    """Say which rows chose the headline, and what holds for all that it was chosen from."""
+    arms = "this arm" if best.among == 1 else f"{best.among} arms"
+    if not isfinite(best.cell.tune):
+        return (
+            f"It has the highest lower bound of {compared} detectors in {arms}, chosen on "
+            "the rows it is reported on, so read it with care."
+        )
+    sentence = (
+        f"It was chosen among {compared} detectors in {arms} by its AUC on other rows, those of "
+        f"`tune`: {best.cell.tune:.2f}."
+    )
+    band = best.table.get(best.detector, selection=best.selection, metric=BAND)
+    if band is None or not band.available:
+        return sentence
+    return (
+        f"{sentence} A band that holds all detectors of its arm at once is "
+        f"[{band.low:.2f}, {band.high:.2f}] there."
+    )
 
 
 def detectors_of(best: Headline) -> list[str]:
@@ -132,8 +150,17 @@ def _numbers(cell: Cell) -> str:
 
 
 def _behind(cell: Cell) -> str:
+    """Return the rows and seeds behind a number, and what its interval speaks of."""
     seeds = "1 seed" if cell.n_seeds == 1 else f"{cell.n_seeds} seeds"
-    return f"{cell.n_members:,} members, {cell.n_nonmembers:,} non-members, {seeds}"
+    if cell.interval.startswith("this model"):
+        seeds += ", so the interval is for this model"
+    elif cell.interval.startswith("these") and isfinite(cell.seed_low):
+        seeds += (
+            f" ({cell.seed_low:.2f} and {cell.seed_high:.2f}): the interval is for these models"
+        )
+    _, _, caution = cell.interval.partition("; ")
+    rows = f"{cell.n_members:,} members, {cell.n_nonmembers:,} non-members, {seeds}"
+    return f"{rows}; {caution}" if caution else rows
 
 
 def _trend_sentence(table: CohortMetrics, best: Headline) -> str:

@@ -11,18 +11,21 @@ from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
 from analysis.auc_cells import ArmRows, ColumnMetrics
 from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
-from analysis.intervals import (
-    Bounds,
-    Weights,
-    draw_weights,
-    percentile_bounds,
-    widen_at_limits,
-)
+from analysis.intervals.bootstrap import Weights, draw_weights
 from analysis.metrics import tpr_name
-from analysis.metrics_table import Cell
+from analysis.metrics_table import BAND, TUNE_AUC, Cell
 from analysis.passage_copies import COLUMN as PASSAGE_COPIES
 from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
+from analysis.uncertainty.column_intervals import (
+    CellInterval,
+    ColumnIntervals,
+    auc_bands,
+    column_intervals,
+    difference_bands,
+    no_interval,
+)
+from analysis.uncertainty.samples import number_groups
 
 AUC = "auc"
 TREND = "copies_trend"
@@ -38,6 +41,8 @@ _MEASURE_FIELDS = [
     ("n_nonmembers", pa.int64()),
     ("n_seeds", pa.int64()),
 ]
+_SEED_FIELDS = [("seed_low", pa.float64()), ("seed_high", pa.float64()), ("interval", pa.string())]
+"""The lowest and highest value of a seed (of two seeds, both), and what the interval speaks of."""
 _SETTING_FIELDS = [
     (name, pa.string())
     for name in ("model", "dataset", "detector", "setting", "selection", "copies")
@@ -49,14 +54,15 @@ def metrics_schema(axes: Sequence[str]) -> pa.Schema:
     """Return the columns of metrics.parquet, in order."""
     names = [(axis_column(axis), pa.string()) for axis in axes]
     last = (PASSAGE_COPIES, pa.float64())
-    return pa.schema([*names, *_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS, last])
+    shared = [*_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS, last, *_SEED_FIELDS]
+    return pa.schema([*names, *shared])
 
 
 def differences_schema(axes: Sequence[str]) -> pa.Schema:
     """Return the columns of the table of paired differences, in order."""
     names = [(axis_column(axis), pa.string()) for axis in axes]
     versus = [("versus", pa.string()), ("versus_setting", pa.string()), ("reference", pa.string())]
-    return pa.schema(names + _SETTING_FIELDS + versus + _MEASURE_FIELDS)
+    return pa.schema(names + _SETTING_FIELDS + versus + _MEASURE_FIELDS + _SEED_FIELDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +85,11 @@ class PreparedCohort:
     ) -> "PreparedCohort":
         """Find comparable rows, draw the weights, and lay out the cells."""
         datasets = list(dict.fromkeys(name for arm in loaded for name in arm.dataset[arm.test]))
+        groups = number_groups(loaded)
         rows = [
             ArmRows(
                 loaded=arm,
+                groups=number,
                 compared={
                     dataset: compare_rows(
                         arm,
@@ -94,7 +102,7 @@ class PreparedCohort:
                 },
                 weights=_weights(arm, settings),
             )
-            for arm in loaded
+            for arm, number in zip(loaded, groups, strict=True)
         ]
         return cls(
             cohort=cohort,
@@ -142,18 +150,16 @@ class PreparedCohort:
             measured: of this work and column.
             variant: what the members' copies carried; `all` for all of them.
         """
-        confidence = self.settings.confidence
         value = measured.values[..., 0]
-        bounds = self._bounds(measured)
         names = [AUC, *(tpr_name(rate) for rate in self.settings.false_positive_rates)]
-        trend = percentile_bounds(measured.trend, confidence=confidence)
         for d, dataset in enumerate([POOLED, *self.datasets]):
             head = {**self._head(column, selection, dataset), "variant": variant}
+            found = self._intervals(measured, d)
             for c, cell in enumerate(self.cells):
                 if self._too_few(cell, measured.n_members[d, 0, c]):
                     continue
                 for m, name in enumerate(names):
-                    measures = _measures(value[d, m, c], bounds, (d, m, c))
+                    measures = found.cells[m][c].measures(value[d, m, c])
                     counts = _counts(measured, (d, m, c))
                     yield {**head, "copies": cell.label, "metric": name, **measures, **counts}
             if np.isfinite(measured.trend[d, 0]):
@@ -161,44 +167,123 @@ class PreparedCohort:
                     **head,
                     "copies": ALL,
                     "metric": TREND,
-                    **_measures(measured.trend[d, 0], trend, (d,)),
+                    **found.trend.measures(measured.trend[d, 0]),
                     "n_members": int(measured.trend_members[d]),
                     "n_nonmembers": 0,
                     "n_seeds": int(measured.trend_seeds[d]),
                 }
 
-    def difference_rows(
-        self, columns: Sequence[Column], selection: str, measured: Mapping[Column, ColumnMetrics]
+    def _intervals(self, measured: ColumnMetrics, d: int) -> ColumnIntervals:
+        """Return the intervals of all cells of a column in one dataset (0 for all of them)."""
+        return column_intervals(
+            measured.sample,
+            self.datasets[d - 1] if d else None,
+            cells=len(self.cells),
+            rates=len(self.settings.false_positive_rates),
+            confidence=self.settings.confidence,
+        )
+
+    def choice_rows(
+        self,
+        columns: Sequence[Column],
+        selection: str,
+        measured: Mapping[Column, ColumnMetrics],
+        tune: Mapping[Column, float],
     ) -> Iterator[dict[str, Any]]:
-        """Yield the paired AUC differences to `loss` and to the best of these columns."""
-        bounds_of = {column: self._bounds(measured[column]) for column in columns}
+        """Yield what the best is chosen by, and the bands that hold all contestants at once.
+
+        Args:
+            columns: of one selection.
+            selection: its name.
+            measured: of each column.
+            tune: the AUC of each on the tune rows; NaN where there is none.
+        """
+        common = {"variant": ALL, "copies": ALL}
+        for column in columns:
+            if np.isfinite(tune.get(column, float("nan"))):
+                head = self._head(column, selection, POOLED)
+                value = no_interval(tune[column], "none: it is chosen by")
+                yield {**head, **common, "metric": TUNE_AUC, **value, **self._tune_counts()}
+        labels = [cell.label for cell in self.cells]
+        found = self._contestants(columns, POOLED)
+        if ALL not in labels or not found:
+            return
+        at = labels.index(ALL)
+        samples = [measured[column].sample for column in found]
+        bands = auc_bands(samples, None, cells=len(self.cells), confidence=self.settings.confidence)
+        for column, band in zip(found, bands, strict=True):
+            head = self._head(column, selection, POOLED)
+            value = band[at].measures(float(measured[column].values[0, 0, at, 0]))
+            counts = _counts(measured[column], (0, 0, at))
+            yield {**head, **common, "metric": BAND, **value, **counts}
+
+    def _contestants(self, columns: Iterable[Column], dataset: str) -> list[Column]:
+        """Return the columns that look at a model and are measured on the common rows."""
+        return [
+            column
+            for column in columns
+            if column.detector not in MODEL_FREE and not self._has_own_rows(column, dataset)
+        ]
+
+    def _tune_counts(self) -> dict[str, int]:
+        """Return the tune rows that were chosen on, and their seeds."""
+        arms = [arm.loaded for arm in self.arms]
+        members = sum(int((~a.test & a.member & (a.copies > 0)).sum()) for a in arms)
+        nonmembers = sum(int((~a.test & ~a.member).sum()) for a in arms)
+        return {"n_members": members, "n_nonmembers": nonmembers, "n_seeds": len(arms)}
+
+    def difference_rows(
+        self,
+        columns: Sequence[Column],
+        selection: str,
+        measured: Mapping[Column, ColumnMetrics],
+        tune: Mapping[Column, float],
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the paired AUC differences to `loss` and to the best of these columns.
+
+        Those to the best are a band that holds them all at once.
+
+        Args:
+            columns: of one selection.
+            selection: its name.
+            measured: of each column.
+            tune: the AUC of each on the tune rows, by which the best is chosen.
+        """
         for d, dataset in enumerate([POOLED, *self.datasets]):
-            shared = [
-                column
-                for column in columns
-                if column.detector not in MODEL_FREE and not self._has_own_rows(column, dataset)
-            ]
+            intervals = {
+                column: self._intervals(measured[column], d).cells[0] for column in columns
+            }
+            gaps: dict[tuple[str, Column, tuple[Column, ...]], list[list[CellInterval]]] = {}
+            shared = self._contestants(columns, dataset)
             for c, cell in enumerate(self.cells):
                 if is_dose(cell.label):
                     continue
                 found = {
-                    column: measured[column].values[d, 0, c]
+                    column: measured[column].values[d, 0, c, 0]
                     for column in shared
                     if np.isfinite(measured[column].values[d, 0, c, 0])
                     and not self._too_few(cell, measured[column].n_members[d, 0, c])
                 }
                 if not found:
                     continue
-                references = {"best": _best(found, measured, bounds_of, (d, 0, c))}
+                references = {"best": _best(found, measured, intervals, tune, (d, 0, c))}
                 for column in found:
                     if column.detector == "loss":
                         references["loss"] = column
                 for reference, other in references.items():
-                    for column in found:
-                        if column == other:
-                            continue
-                        gap = found[column] - found[other]
-                        bounds = percentile_bounds(gap[None], confidence=self.settings.confidence)
+                    others = tuple(column for column in found if column != other)
+                    if (reference, other, others) not in gaps:
+                        gaps[reference, other, others] = difference_bands(
+                            [measured[column].sample for column in others],
+                            measured[other].sample,
+                            self.datasets[d - 1] if d else None,
+                            cells=len(self.cells),
+                            confidence=self.settings.confidence,
+                            together=reference == "best",
+                        )
+                    bands = gaps[reference, other, others]
+                    for column, band in zip(others, bands, strict=True):
+                        gap = float(found[column] - found[other])
                         yield {
                             **self._head(column, selection, dataset),
                             "copies": cell.label,
@@ -206,17 +291,9 @@ class PreparedCohort:
                             "versus_setting": other.setting,
                             "reference": reference,
                             "metric": AUC,
-                            **_measures(gap[0], bounds, (0,)),
+                            **band[c].measures(gap),
                             **_counts(measured[column], (d, 0, c)),
                         }
-
-    def _bounds(self, measured: ColumnMetrics) -> Bounds:
-        """Return the intervals of all cells of one column."""
-        confidence = self.settings.confidence
-        n = measured.n_members.copy()
-        n[:, 0] = measured.smaller_side[:, 0]
-        bounds = percentile_bounds(measured.values, confidence=confidence)
-        return widen_at_limits(measured.values[..., 0], bounds, n, confidence=confidence)
 
     def _head(self, column: Column, selection: str, dataset: str) -> dict[str, str]:
         return {
@@ -240,18 +317,11 @@ class PreparedCohort:
         )
 
 
-def _measures(value: float, bounds: Bounds, at: tuple[int, ...]) -> dict[str, float]:
-    return {
-        "value": float(value),
-        "low": float(bounds.low[at]),
-        "high": float(bounds.high[at]),
-    }
-
-
 def _best(
     columns: Iterable[Column],
     measured: Mapping[Column, ColumnMetrics],
-    bounds: Mapping[Column, Bounds],
+    intervals: Mapping[Column, Sequence[CellInterval]],
+    tune: Mapping[Column, float],
     at: tuple[int, int, int],
 ) -> Column:
     """Return the best of some columns in one cell, as the page calls it."""
@@ -259,12 +329,16 @@ def _best(
     cells = {}
     for name, column in by_name.items():
         found = measured[column]
+        counts = _counts(found, at)
         cells[name] = Cell(
             setting=column.setting,
             value=float(found.values[at][0]),
-            low=float(bounds[column].low[at]),
-            high=float(bounds[column].high[at]),
-            **_counts(found, at),
+            low=intervals[column][at[2]].low,
+            high=intervals[column][at[2]].high,
+            n_members=counts["n_members"],
+            n_nonmembers=counts["n_nonmembers"],
+            n_seeds=counts["n_seeds"],
+            tune=tune.get(column, float("nan")),
         )
     # Without a single interval there is no best, and any reference is as good as another.
     return by_name[next(iter(rank_detectors(cells)), next(iter(by_name)))]

@@ -3,7 +3,8 @@
 1. The audit found every member the realised number of times and no non-member; and, read back
    from what each model was fed, no copy had other tokens than its text. No document that
    overlaps with an example is left in the background, and every example could be looked for.
-2. A blind classifier, which sees no model, cannot tell the sides apart.
+2. A blind classifier, which sees no model, cannot tell the sides apart: not by words, not by
+   TF-IDF, not by length. All of its settings decide together.
 3. A base model, which saw neither side, gives no AUC away from 0.5.
 4. Members that drew no copy look like non-members.
 5. A clean twin, trained as the arm was and on neither side, gives no AUC away from 0.5; where
@@ -23,6 +24,7 @@ from analysis.arm import MODEL_FREE
 from analysis.checks.chance import (
     CHANCE,
     MARGIN,
+    Ends,
     cells_off_chance,
     outer_ends,
     possible_aucs,
@@ -263,10 +265,17 @@ def _rows(
     names = list(detectors)
     for table in tables:
         datasets = table.values("dataset")
+        # Of a control every setting decides: what words do not show, lengths may.
+        every = {
+            name: [key.selection for key in table.cells if key.detector == name]
+            if name in MODEL_FREE
+            else []
+            for name in names
+        }
         # With one dataset, the pooled row is that dataset's.
         for dataset in datasets[:1] if len(datasets) == 2 else datasets:
             for detector in names:
-                for selection in ("default", "tuned"):
+                for selection in dict.fromkeys(["default", "tuned", *every[detector]]):
                     cell = table.get(detector, dataset=dataset, selection=selection, copies=copies)
                     if cell is None:
                         continue
@@ -311,9 +320,10 @@ def _at_chance(
         return Check(
             name=name,
             verdict="passed",
-            sentence=f"{who} stayed at chance: {clear}, and all datasets together leave room only "
-            f"for AUCs from {ends.low:.2f} to {ends.high:.2f}, within the {asked} asked "
-            f"for.{_single_datasets(measured)}{alone}",
+            sentence=f"{who} is equivalent to chance: {clear}, and all datasets together leave "
+            f"room only for AUCs from {ends.low:.2f} to {ends.high:.2f}, within the {asked} asked "
+            f"for. A bias of up to {_missed(ends):.2f} in AUC could have been "
+            f"missed.{_single_datasets(measured)}{alone}",
             rows=tuple(rows),
         )
     widest = max((row for row in measured if row.pooled), key=_farthest)
@@ -336,6 +346,11 @@ def _single_datasets(measured: Sequence[CheckRow]) -> str:
         return ""
     ends = outer_ends([possible_aucs(cell) for cell in alone])
     return f" Single datasets leave room from {ends.low:.2f} to {ends.high:.2f}."
+
+
+def _missed(ends: Ends) -> float:
+    """Return the largest distance from chance that the intervals leave room for."""
+    return max(CHANCE - ends.low, ends.high - CHANCE)
 
 
 def _farthest(row: CheckRow) -> float:

@@ -1,8 +1,9 @@
 """The page of a run: its content, assembled from artifacts, and one self-contained HTML file."""
 
 from analysis.page.content import PageInputs, PageSummary, build_report, page_summary
-from analysis.page.render import page_style, write_report
+from analysis.page.render import write_report
 from analysis.page.report import CostRow, Fact, Report
+from analysis.page.template import page_template
 
 __all__ = [
     "CostRow",
@@ -11,7 +12,7 @@ __all__ = [
     "PageSummary",
     "Report",
     "build_report",
-    "page_style",
     "page_summary",
+    "page_template",
     "write_report",
 ]

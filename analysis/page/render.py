@@ -5,13 +5,12 @@ content security policy forbids loading anything. Every text is escaped by the t
 engine; the only markup let through is our own figures' (see `svg.py`).
 """
 
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from analysis.arm import axis_names
 from analysis.checks.validity import check_validity
-from analysis.metrics_table import Cell, contaminated_cohorts, split_by_cohort
+from analysis.metrics_table import contaminated_cohorts, split_by_cohort
 from analysis.page.examples import extreme_examples
 from analysis.page.report import Report
 from analysis.page.streams import stream_rows, stream_sentences
@@ -32,6 +31,7 @@ from analysis.page.tables.views import (
     retrained_grids,
     variants_grids,
 )
+from analysis.page.template import number_text, page_template
 from analysis.summary import find_headline, find_trend_arm, summary_sentences
 from inject.examples.example import read_examples, read_held_out
 from inject.files import write_text
@@ -46,26 +46,8 @@ def write_report(out: Path, report: Report) -> Path:
 
 def render(report: Report) -> str:
     """Return the page as text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("analysis.page", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": _number, "signed": _signed, "seconds": seconds_text}
-    environment.globals["share"] = _share
-    template = environment.get_template("report.html.j2")
-    # Our own stylesheet, not data: what enters unescaped besides figures.
-    return template.render(style=Markup(page_style()), **_context(report))
-
-
-def page_style() -> str:
-    """Return the stylesheet of our pages."""
-    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+    template = page_template("analysis.page", "report.html.j2", filters={"seconds": seconds_text})
+    return template.render(**_context(report))
 
 
 def _context(report: Report) -> dict[str, Any]:
@@ -190,7 +172,7 @@ def _choices(report: Report) -> Listing | None:
                 " · ".join(x for x in (found.cohort.model, found.cohort.label()) if x),
                 choice.default,
                 "no tune rows" if choice.tuned is None else choice.tuned,
-                _number(choice.tune_auc),
+                number_text(choice.tune_auc),
             )
             for found in report.analysis.choices
             for choice in found.choices
@@ -215,16 +197,3 @@ def _costs(report: Report) -> Listing | None:
             for row in report.cost
         ],
     )
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if isfinite(value) else "–"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−") if isfinite(value) else "–"
-
-
-def _share(cell: Cell, part: str) -> str:
-    """Return a position on the bar under a number as a percentage, 0 to 100."""
-    return f"{100 * min(1.0, max(0.0, getattr(cell, part))):.1f}%"

@@ -26,7 +26,14 @@ class Choice:
     tuned: str | None
     """None where the tune rows support no choice: no member or no non-member."""
     tune_auc: float
-    """AUC of the chosen setting on the tune rows; optimistic, shown for the record only."""
+    """AUC of the chosen setting on the tune rows: what the best detector is chosen by. Optimistic,
+    so another is reported."""
+    default_tune_auc: float = float("nan")
+    """The same of the default setting."""
+
+    def tune_value(self, selection: str) -> float:
+        """Return the AUC on the tune rows of a selection's setting."""
+        return self.tune_auc if selection == "tuned" else self.default_tune_auc
 
 
 def choose_settings(arms: Sequence[LoadedArm], settings: AnalysisSettings) -> list[Choice]:
@@ -53,6 +60,7 @@ def choose_settings(arms: Sequence[LoadedArm], settings: AnalysisSettings) -> li
                 default=default,
                 tuned=grid[best].setting,
                 tune_auc=float(quality[best]),
+                default_tune_auc=float(quality[[one.setting for one in grid].index(default)]),
             )
         )
     return choices

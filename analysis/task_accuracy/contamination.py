@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
-from analysis.intervals import combine_seeds, draw_weights, percentile_bounds
+from analysis.intervals.bootstrap import combine_seeds, draw_weights, percentile_bounds
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from detect.task_accuracy.answers import ACCURACY_FILE, read_accuracy

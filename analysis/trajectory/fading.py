@@ -18,7 +18,7 @@ import pyarrow as pa
 from analysis.arm import Column, axis_column
 from analysis.auc_cells import ArmRows, concordance
 from analysis.copy_bins import ALL, copies_cells, is_dose
-from analysis.intervals import (
+from analysis.intervals.bootstrap import (
     Weights,
     combine_seeds,
     percentile_bounds,

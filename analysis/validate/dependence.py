@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import MODEL_FREE, Column, LoadedArm
-from analysis.intervals import (
+from analysis.intervals.bootstrap import (
     Estimate,
     combine_seeds,
     draw_weights,

@@ -12,7 +12,7 @@ from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import measure_column
 from analysis.checks.chance import widen_for_number
 from analysis.copy_bins import ALL
-from analysis.intervals import combine_seeds, draw_weights, percentile_bounds
+from analysis.intervals.bootstrap import combine_seeds, draw_weights, percentile_bounds
 from analysis.metrics_table import Cell, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort, metrics_schema

@@ -8,13 +8,12 @@ has checked it.
 import tempfile
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
-import analysis.page
 from analysis.metrics_table import Cell
 from analysis.page.svg import inline_svg
 from analysis.page.tables.grid import Grid
 from analysis.page.tables.views import copies_grids, dataset_grids
+from analysis.page.template import page_template
 from analysis.validate.figure import draw_forest
 from analysis.validate.ranking import Difference
 from analysis.validate.validation import Judged, Validation
@@ -32,25 +31,12 @@ def write_page(path: Path, found: Validation) -> Path:
 
 def render(found: Validation) -> str:
     """Return the page as text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("analysis.validate", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": _number, "signed": _signed, "masked": masked}
-    environment.globals |= {"share": _share, "verdicts": _VERDICTS}
-    # Our own stylesheet, not data: the one file besides the figure that enters unescaped.
-    style = (Path(analysis.page.__file__).parent / "style.css").read_text(encoding="utf-8")
+    template = page_template("analysis.validate", "validation.html.j2", filters={"masked": masked})
     with tempfile.TemporaryDirectory() as folder:
         figure = draw_forest(Path(folder), found)
         drawn = None if figure is None else inline_svg(figure.svg, "forest", figure.alternative)
-    return environment.get_template("validation.html.j2").render(
-        style=Markup(style),
+    return template.render(
+        verdicts=_VERDICTS,
         found=found,
         figure=figure,
         drawn=drawn,
@@ -95,16 +81,3 @@ def _differences(found: Validation, name: str) -> list[Difference]:
 
 def _there(cell: Cell | None) -> bool:
     return cell is not None and isfinite(cell.value)
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if isfinite(value) else "–"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−") if isfinite(value) else "–"
-
-
-def _share(cell: Any, part: str) -> str:
-    """Return a position on the bar under a number as a percentage, 0 to 100."""
-    return f"{100 * min(1.0, max(0.0, getattr(cell, part))):.1f}%"

@@ -16,7 +16,7 @@ import pyarrow as pa
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Cohort, Column, LoadedArm
 from analysis.auc_cells import ColumnMetrics, measure_column
 from analysis.copy_bins import ALL
-from analysis.intervals import Estimate, percentile_bounds
+from analysis.intervals.bootstrap import Estimate
 from analysis.metrics import tpr_name
 from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.selection.ranking import reported_cell
@@ -24,6 +24,7 @@ from analysis.selection.reported_scores import reported_columns
 from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
 from analysis.tables import POOLED, PreparedCohort, metrics_schema
+from analysis.uncertainty.column_intervals import CellInterval, difference_intervals
 
 _EVERY_ROW = 0.999_999
 """As `max_unscored`: no detector of a pair is set apart, so both are measured on the same rows."""
@@ -215,6 +216,13 @@ def _differences(
                 for one in (column, other)
             )
         for d, dataset in enumerate([POOLED, *pair.datasets]):
+            gaps = difference_intervals(
+                mine.sample,
+                theirs.sample,
+                dataset if d else None,
+                cells=len(pair.cells),
+                confidence=pair.settings.confidence,
+            )
             for c, cell in enumerate(pair.cells):
                 members = int(mine.n_members[d, 0, c])
                 if cell.label != ALL and members < pair.settings.min_members:
@@ -224,7 +232,7 @@ def _differences(
                     *other,
                     dataset,
                     cell.label,
-                    _gap(mine, theirs, (d, 0, c), pair.settings),
+                    _gap(mine, theirs, (d, 0, c), gaps[c]),
                     members,
                     int(mine.n_nonmembers[d, 0, c]),
                     own,
@@ -242,9 +250,10 @@ def _pair(work: PreparedCohort, column: Column, other: Column) -> PreparedCohort
 
 
 def _gap(
-    mine: ColumnMetrics, theirs: ColumnMetrics, at: tuple[int, int, int], how: AnalysisSettings
+    mine: ColumnMetrics, theirs: ColumnMetrics, at: tuple[int, int, int], interval: CellInterval
 ) -> Estimate:
-    replicates = mine.values[at] - theirs.values[at]
-    bounds = percentile_bounds(replicates[None], confidence=how.confidence)
-    reason = None if np.isfinite(bounds.low[0]) else "one of the two has no AUC with an interval"
-    return Estimate(float(replicates[0]), float(bounds.low[0]), float(bounds.high[0]), reason)
+    gap = float(mine.values[at][0] - theirs.values[at][0])
+    if not np.isfinite(gap):
+        return Estimate(gap, gap, gap, "one of the two has no AUC")
+    reason = interval.about.removeprefix("none: ") if np.isnan(interval.low) else None
+    return Estimate(gap, interval.low, interval.high, reason)

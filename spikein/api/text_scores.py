@@ -154,6 +154,7 @@ def _auc_columns(rows: Sequence[AucRow]) -> pa.Table:
         "low": [row.auc.low for row in rows],
         "high": [row.auc.high for row in rows],
         "reason": [row.auc.reason for row in rows],
+        "caution": [row.auc.caution for row in rows],
         "n_members": [row.n_members for row in rows],
         "n_nonmembers": [row.n_nonmembers for row in rows],
         "unscored": [row.unscored for row in rows],

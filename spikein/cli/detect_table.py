@@ -10,7 +10,7 @@ from spikein.cli.output import Column, print_table, say
 
 if TYPE_CHECKING:
     from analysis.auc_table import AucRow, DocumentTable
-    from analysis.intervals import Estimate
+    from analysis.intervals.bootstrap import Estimate
     from detect.score_file.score import DetectFileResult
 
 
@@ -166,7 +166,7 @@ def _print_aucs(result: "DetectFileResult") -> None:
         ),
     )
     say(
-        "Above 0.5: members score higher. Intervals are a bootstrap over groups. A TPR at an FPR t "
+        "Above 0.5: members score higher. Intervals count groups, not rows. A TPR at an FPR t "
         "is shown from 10 / t non-members on.",
         style="dim",
     )
@@ -305,7 +305,7 @@ def _with_interval(found: "Estimate") -> str:
 
 def _remark(row: "AucRow") -> str:
     parts = [
-        row.auc.reason or "",
+        row.auc.reason or row.auc.caution or "",
         f"{row.unscored} rows not scored" if row.unscored else "",
         "measured on its own rows" if row.own_rows else "",
     ]
@@ -317,4 +317,4 @@ def _plain(found: "Estimate") -> dict[str, Any]:
     plain: dict[str, Any] = {
         name: value if isfinite(value) else None for name, value in values.items()
     }
-    return {**plain, "reason": found.reason}
+    return {**plain, "reason": found.reason, "caution": found.caution}

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _WIDTH_WITHOUT_TERMINAL = 140
+_WIDTH_OF_A_NAME = 16
+_GAP = 2
+"""Between two columns."""
 
 
 class Column(NamedTuple):
@@ -65,22 +68,41 @@ def print_error(text: str) -> None:
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table of plain texts to standard output."""
+    """Print a table of plain texts to standard output.
+
+    No number is cut in silence: where the terminal is too narrow, texts are folded first, and a
+    number that has no room even then ends in an ellipsis. Without a terminal there is room.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
+    rows = list(rows)
+    widths = [
+        max(len(column.title), *(len(row[at]) for row in rows), 0)
+        for at, column in enumerate(columns)
+    ]
+    shown = console()
+    least = sum(
+        width if column.whole or column.right else min(width, _WIDTH_OF_A_NAME)
+        for column, width in zip(columns, widths, strict=True)
+    )
+    least += _GAP * len(columns)
+    if not sys.stdout.isatty():
+        shown.width = max(shown.width, least)
+    too_wide = least > shown.width
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
+    for column, width in zip(columns, widths, strict=True):
+        folded = too_wide and not column.right and width > _WIDTH_OF_A_NAME
         table.add_column(
             column.title,
             justify="right" if column.right else "left",
-            no_wrap=column.whole or column.right,
-            overflow="fold",
+            no_wrap=column.right or (column.whole and not folded),
+            overflow="ellipsis" if column.right else "fold",
         )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console().print(table)
+    shown.print(table)
 
 
 def with_noun(number: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from analysis.page import PageSummary, page_style
+from analysis.page import PageSummary, page_template
 from inject.errors import InputError
 from inject.files import write_text
 from spikein.runs.folder import finish_time, run_folders
@@ -97,19 +97,10 @@ def index_rows(runs_root: Path) -> list[IndexRow]:
 
 def render_index(rows: list[IndexRow], title: str) -> str:
     """Return the page as text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader("spikein.runs", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("index.html.j2").render(
-        style=Markup(page_style()), generator=Markup(_GENERATOR), rows=rows, title=title
-    )
+    template = page_template("spikein.runs", "index.html.j2")
+    return template.render(generator=Markup(_GENERATOR), rows=rows, title=title)
 
 
 def _row(folder: Path) -> IndexRow:

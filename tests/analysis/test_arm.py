@@ -4,7 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.arm import NOT_SCORED, Column, axis_column, load_arm
+from analysis.arm import NOT_SCORED, UPPER_BOUNDS, Column, axis_column, load_arm
+from detect.detector_settings import parse_detectors
+from detect.needs import Shadows
 from detect.scoring import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from tests.analysis.synthetic import make_arm
@@ -13,6 +15,12 @@ from tests.analysis.synthetic import make_arm
 @pytest.fixture
 def arm(tmp_path):
     return make_arm(tmp_path, axes={}, seed=0, effect=0.5, n=16)
+
+
+def test_who_reads_shadow_models_is_an_upper_bound():
+    settings = parse_detectors("all")
+    readers = {one.name for one in settings if any(isinstance(n, Shadows) for n in one.needs)}
+    assert readers == UPPER_BOUNDS
 
 
 def rewrite(arm, change):

@@ -40,7 +40,7 @@ def test_without_groups_and_seeds_it_is_the_table_of_detect_to_the_last_bit():
 
 @pytest.mark.parametrize("seeds", [(0,), (0, 1, 2)])
 def test_it_is_the_cell_of_the_report(tmp_path, seeds):
-    """The same value; the ends differ by the bootstrap's draws alone."""
+    """The same value and the same ends."""
     arms = [
         make_arm(
             tmp_path / str(seed), axes={}, seed=seed, effect=0.5, fixed=1, datasets=("fictional",)
@@ -65,8 +65,8 @@ def test_it_is_the_cell_of_the_report(tmp_path, seeds):
         which += [arm.seed] * int(rows.sum())
     found = auc_interval(scores, labels, groups, which, settings=settings)
     assert found.value == pytest.approx(cell["value"], abs=1e-12)
-    assert found.low == pytest.approx(cell["low"], abs=0.012)
-    assert found.high == pytest.approx(cell["high"], abs=0.012)
+    assert found.low == pytest.approx(cell["low"], abs=1e-9)
+    assert found.high == pytest.approx(cell["high"], abs=1e-9)
 
 
 def test_seeds_are_clusters():
@@ -116,10 +116,39 @@ def test_where_nothing_can_be_said_the_reason_is(scores, labels, groups, reason)
 
 
 def test_a_perfect_ranking_has_an_honest_lower_end():
-    found = auc_interval([1, 2, 3, 4], [0, 0, 1, 1], settings=FAST)
+    found = auc_interval([1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 1, 1], settings=FAST)
     assert (found.value, found.high) == (1.0, 1.0)
-    # Clopper and Pearson 1934: both of two successes.
-    assert found.low == pytest.approx(0.025**0.5)
+    # Clopper and Pearson 1934: all of three successes.
+    assert found.low == pytest.approx(0.025 ** (1 / 3))
+    assert found.caution == "not to be trusted: 3 groups of members"
+
+
+def test_two_rows_a_side_give_a_value_and_no_interval():
+    found = auc_interval([1, 3, 2, 4], [0, 0, 1, 1], settings=FAST)
+    assert found.value == 0.75
+    assert math.isnan(found.low)
+    assert found.reason == "2 groups on one side"
+
+
+def test_two_seeds_are_both_shown_and_three_speak_of_any_seed():
+    scores, labels = sample(240)
+    both = auc_interval(scores[:160], labels[:160], seeds=np.arange(160) % 2, settings=FAST)
+    one, other = (
+        auc(
+            scores[seed:160:2][labels[seed:160:2] == 1], scores[seed:160:2][labels[seed:160:2] == 0]
+        )
+        for seed in (0, 1)
+    )
+    assert both.caution == f"of these two models alone: {one:.3f} and {other:.3f}"
+    assert auc_interval(scores, labels, seeds=np.arange(240) % 3, settings=FAST).caution is None
+
+
+def test_seeds_that_disagree_widen_the_interval_from_three_on():
+    scores, labels = sample(300)
+    seeds = np.arange(300) % 3
+    alike = auc_interval(scores, labels, seeds=seeds, settings=FAST)
+    apart = auc_interval(scores + seeds * labels, labels, seeds=seeds, settings=FAST)
+    assert apart.high - apart.low > 2 * (alike.high - alike.low)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from analysis.intervals import accepted_members, placement_values
+from analysis.intervals.bootstrap import accepted_members, placement_values
 from analysis.metrics import supports_rate, tpr_name
 from tests.analysis.oracles import auc, tpr_at_fpr
 

@@ -7,12 +7,13 @@ import pytest
 
 from analysis.arm import Arm, Column, load_arm
 from analysis.auc_cells import concordance
-from analysis.intervals import draw_weights
+from analysis.intervals.bootstrap import draw_weights
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from analysis.tables import TREND
 from detect.scoring import read_scores, write_scores
 from inject.errors import InputError
+from tests.analysis import synthetic
 from tests.analysis.oracles import auc, tpr_at_fpr
 from tests.analysis.synthetic import make_arm, make_examples, make_experiment
 
@@ -59,6 +60,9 @@ def test_columns_in_order_with_one_per_axis(experiment):
             "n_nonmembers",
             "n_seeds",
             "passage_copies",
+            "seed_low",
+            "seed_high",
+            "interval",
         ]
     )
 
@@ -313,3 +317,54 @@ def test_two_arms_with_the_same_seed_are_refused(tmp_path):
 def test_no_arms_give_empty_tables():
     analysis = analyse([], FAST)
     assert analysis.metrics.num_rows == analysis.scores.num_rows == 0
+
+
+def test_the_best_is_chosen_on_tune_and_its_band_holds_more_than_its_interval(experiment):
+    arms, analysis = experiment
+    where = {"train.lr": "0.001", "sweep.copies": "poisson=4", "dataset": "all", "copies": "all"}
+    rows = rows_of(analysis.metrics, metric="tune_auc", selection="tuned", **where)
+    (choice,) = [
+        one
+        for one in analysis.choices
+        if dict(one.cohort.axes) == {"train.lr": "0.001", "copies": "poisson=4"}
+    ]
+    assert {row["detector"]: row["value"] for row in rows} == pytest.approx(
+        {one.detector: one.tune_auc for one in choice.choices}
+    )
+    tune = {row["detector"]: row["value"] for row in rows if row["detector"] != "blind"}
+    best = max(tune, key=lambda name: tune[name])
+    (versus,) = {
+        row["versus"]
+        for row in rows_of(analysis.differences, reference="best", selection="tuned", **where)
+    }
+    assert versus == best
+    for name in tune:
+        narrow, wide = (
+            one(analysis.metrics, detector=name, metric=metric, selection="tuned", **where)
+            for metric in ("auc", "auc_band")
+        )
+        assert wide["value"] == narrow["value"]
+        assert wide["low"] < narrow["low"]
+        assert narrow["high"] < wide["high"]
+
+
+def test_further_settings_of_a_control_stand_in_rows_of_their_own(tmp_path, monkeypatch):
+    arms = {}
+    for name in ("with", "without"):
+        if name == "with":
+            monkeypatch.setitem(synthetic.GRID, "blind", {"default": 0.0, "features=length": 0.9})
+        else:
+            monkeypatch.setitem(synthetic.GRID, "blind", {"default": 0.0})
+        arms[name] = make_arm(tmp_path / name, axes={}, seed=0, effect=1.0, n=40)
+    table = metrics_of([arms["with"]], FAST)
+    shown = {row["setting"] for row in rows_of(table, detector="blind", metric="auc")}
+    assert shown == {"default", "features=length"}
+    # Every setting is reported once: as default, as tuned, or by its own name.
+    selections = {row["selection"] for row in rows_of(table, detector="blind")}
+    assert selections <= {"default", "tuned", "features=length"}
+    alone = metrics_of([arms["without"]], FAST)
+    where = {"detector": "loss", "metric": "auc", "selection": "default", "dataset": "all"}
+    assert (
+        one(table, copies="all", **where)["n_members"]
+        == (one(alone, copies="all", **where)["n_members"])
+    )

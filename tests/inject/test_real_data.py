@@ -127,8 +127,10 @@ def test_news_between_two_dates(data_folder):
 def test_passages_of_new_papers_alone_unless_others_are_asked_for(data_folder):
     path = "detect/decop/arXivTection.csv.gz"
     for documents, rows in (("new", 787), ("old", 762), ("all", 1549)):
-        examples = load(data_folder, "arxivtection", path, documents=documents).examples
-        assert len(examples) == rows
+        loaded = load(data_folder, "arxivtection", path, documents=documents)
+        examples, report = loaded.examples, loaded.report
+        assert (report.rows, report.empty) == (rows, 0 if documents == "old" else 1)
+        assert len(examples) == rows - report.empty
     assert len({example.group for example in examples}) == 50
     assert all(len({example.text, *example.paraphrases}) == 4 for example in examples)
 

@@ -1,9 +1,14 @@
 """The quickstart's metrics are those of before, to the last bit: what was rebuilt moved no number.
 
 The reference was made by the code before the rooms were sorted, with the detectors of that time;
-rows of other detectors stand beside theirs and move none of them. Bits can be compared only where
-the machine computes as the one of the reference did; elsewhere the rows are compared, and the
-test says why it stopped there.
+rows of other detectors, metrics and selections stand beside theirs and move none of them. Bits can
+be compared only where the machine computes as the one of the reference did; elsewhere the rows are
+compared, and the test says why it stopped there.
+
+Intervals are not compared: those of the reference are percentiles of a bootstrap, which simulations
+found too narrow (docs/statistics.md), and their method was replaced on purpose. Nor are TPRs over
+several datasets together, whose threshold now keeps (k + 1) / (m + 1) at the rate asked for; the
+quickstart has one dataset, so the rule leaves none of its rows out.
 """
 
 import json
@@ -17,7 +22,17 @@ import pytest
 
 from tests.spikein.fingerprint import METRICS, RECORD, fingerprint
 
-VALUES = ("value", "low", "high")
+VALUES = ("value",)
+INTERVALS = ("low", "high")
+BESIDE = ("detector", "metric", "selection")
+"""What newer rows may add; those of the reference are compared."""
+
+
+def pooled_rates(table: pa.Table) -> pa.ChunkedArray:
+    """Return which rows are TPRs over several datasets together."""
+    several = len(set(table["dataset"].to_pylist()) - {"all"}) > 1
+    rates = compute.starts_with(table["metric"], "tpr@")
+    return compute.and_(compute.equal(table["dataset"], "all"), compute.and_(rates, several))
 
 
 def bits(column: pa.ChunkedArray) -> list[bytes]:
@@ -37,16 +52,29 @@ def test_bits_tell_what_equality_does_not():
     assert bits(nan) == bits(nan)
 
 
+def test_tprs_of_several_datasets_together_alone_are_left_out():
+    datasets = ["all", "all", "one", "other"]
+    table = pa.table({"dataset": datasets, "metric": ["tpr@0.1", "auc", "tpr@0.1", "auc"]})
+    assert pooled_rates(table).to_pylist() == [True, False, False, False]
+    assert not any(pooled_rates(table.slice(0, 3)).to_pylist())
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_metrics_of_the_quickstart_are_equal_to_the_last_bit(quickstart_run: Path):
     before, every = pq.read_table(METRICS), pq.read_table(quickstart_run / "metrics.parquet")
-    now = every.filter(compute.is_in(every["detector"], compute.unique(before["detector"])))
+    now = every
+    for name in BESIDE:
+        now = now.filter(compute.is_in(now[name], compute.unique(before[name])))
+    before, now = (one.filter(compute.invert(pooled_rates(one))) for one in (before, now))
     recorded, here = json.loads(RECORD.read_text(encoding="utf-8")), fingerprint()
-    assert now.schema.equals(before.schema)
+    assert now.num_rows == before.num_rows
+    assert [field for field in now.schema if field.name in before.column_names] == list(
+        before.schema
+    )
     if here["texts"] != recorded["texts"]:
         pytest.skip(f"the background is other text: {here['texts']}, not {recorded['texts']}")
-    for name in set(before.column_names) - set(VALUES):
+    for name in set(before.column_names) - {*VALUES, *INTERVALS}:
         assert plain(now[name]) == plain(before[name]), name
     if here["arithmetic"] != recorded["arithmetic"]:
         pytest.skip(

@@ -17,7 +17,12 @@ from analysis.dataset_detectors.detector import (
     nothing,
 )
 from analysis.dataset_detectors.features import fitted_probability, ranked_features
-from analysis.intervals import draw_weights, percentile_bounds, placement_values, widen_at_limits
+from analysis.intervals.bootstrap import (
+    draw_weights,
+    percentile_bounds,
+    placement_values,
+    widen_at_limits,
+)
 
 _STATISTIC = "auc"
 _FEWEST = 5

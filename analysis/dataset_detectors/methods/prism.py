@@ -19,7 +19,7 @@ from analysis.dataset_detectors.detector import (
     Rows,
     nothing,
 )
-from analysis.intervals import draw_weights, percentile_bounds
+from analysis.intervals.bootstrap import draw_weights, percentile_bounds
 from analysis.metrics import Floats
 
 FEWEST = 100

@@ -184,6 +184,8 @@ def _remarks(
         found.append("is told labels")
     if cell is None:
         found.append("not scored under this model")
+    elif not isfinite(cell.value) and min(cell.n_members, cell.n_nonmembers) >= 2:
+        found.append("no value: all its scores are equal")
     elif not isfinite(cell.value):
         reasons = [
             reason.reason
@@ -199,6 +201,15 @@ def _remarks(
         measured = {key: one for key, one in cells.items() if key not in MODEL_FREE}
         if (cell.n_members, cell.n_nonmembers) != common_rows(measured):
             found.append(f"on rows of its own: {_counts(cell)}")
+    unlike = [
+        one
+        for place in unscored
+        if place.cohort == table.cohort
+        for one in place.missing
+        if one.detector == name and one.unlike and (cell is None or one.setting == cell.setting)
+    ]
+    if unlike:
+        found.append(min(unlike, key=lambda one: one.p_value).sentence())
     return tuple(found)
 
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from analysis.checks.chance import CHECKS, cells_off_chance, possible_aucs, within_margin
-from analysis.intervals import auc_estimate, draw_weights
+from analysis.intervals.estimate import auc_estimate
 from analysis.metrics_table import Cell
 from inject.keyed import Stream, generator, item_key
 
 SETTINGS = 8
 """Settings of one check, as correlated as detectors of one model are."""
-REPLICATES = 200
 
 
 def check_of(seed: int, members: int, nonmembers: int, shift: float = 0.0) -> list[Cell]:
@@ -20,17 +19,11 @@ def check_of(seed: int, members: int, nonmembers: int, shift: float = 0.0) -> li
     shared = random.normal(size=(n, 1))
     scores = 0.8 * shared + 0.6 * random.normal(size=(n, SETTINGS))
     scores[:members] += shift
-    weights = draw_weights(
-        ["member"] * members + ["nonmember"] * nonmembers,
-        [str(row) for row in range(n)],
-        replicates=REPLICATES,
-        seed=seed,
-    )
+    member = np.arange(n) < members
+    groups = [str(row) for row in range(n)]
     cells = []
     for column in scores.T:
-        found = auc_estimate(
-            column[:members], column[members:], weights[:members], weights[members:]
-        )
+        found = auc_estimate(column, member, groups)
         cells.append(
             Cell(
                 setting=str(len(cells)),

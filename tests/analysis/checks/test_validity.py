@@ -247,3 +247,49 @@ def test_the_summary_does_not_claim_more():
     assert "does not tell members from non-members" in first
     assert second.startswith("These data do not show")
     assert "nothing to conclude" in summary_sentences([])[0]
+
+
+def test_words_tfidf_and_length_decide_together():
+    """Words and TF-IDF see nothing; lengths tell the sides apart, and the check fails."""
+    base = table("base", blind=cell(0.5), loss=cell(0.5))
+    cells = dict(base.cells)
+    for dataset in ("all", "news"):
+        length = Key(dataset, "blind", "features=length", "all", "all", "auc")
+        cells[length] = cell(0.62, setting="features=length")
+    check = check_validity([CohortMetrics(cohort=base.cohort, cells=cells)], {})[1]
+    assert check.verdict == "failed"
+    assert "the farthest is blind (features=length), AUC 0.62" in check.sentence
+
+
+def test_a_passed_check_says_how_large_a_bias_it_could_have_missed():
+    check = check_validity([table("base", blind=cell(0.51), loss=cell(0.5))], {})[1]
+    assert check.verdict == "passed"
+    assert "equivalent to chance" in check.sentence
+    assert "A bias of up to 0.06 in AUC could have been missed" in check.sentence
+
+
+def test_the_best_is_chosen_by_its_auc_on_tune():
+    """Higher on the reported rows, lower on tune: no best."""
+    arm = table(
+        "contaminated",
+        loss=replace(cell(0.7), tune=0.72),
+        min_k=replace(cell(0.8), tune=0.65),
+    )
+    first, second, *_ = summary_sentences([arm])
+    assert "loss" in first
+    assert "0.70" in first
+    assert second == (
+        "It was chosen among 2 detectors in this arm by its AUC on other rows, those of `tune`: "
+        "0.72."
+    )
+
+
+def test_one_model_and_two_are_said_to_be_these():
+    one = replace(cell(0.7), interval="this model; not to be trusted: 9 groups of members")
+    first, *_ = summary_sentences([table("contaminated", loss=one)])
+    assert first.endswith(
+        "1 seed, so the interval is for this model; not to be trusted: 9 groups of members."
+    )
+    two = replace(cell(0.7), n_seeds=2, seed_low=0.61, seed_high=0.79, interval="these 2 models")
+    first, *_ = summary_sentences([table("contaminated", loss=two)])
+    assert first.endswith("2 seeds (0.61 and 0.79): the interval is for these models.")

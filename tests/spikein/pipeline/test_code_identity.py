@@ -67,7 +67,7 @@ def changed(found: list[Step], after: Sources) -> set[str]:
         ("inject.examples.twin_membership", "with_twin_membership", "membership"),
         ("train.loop.training_loop", "train", "base model"),
         ("detect.task_accuracy.scoring", "task_accuracy", "accuracy"),
-        ("analysis.intervals", "percentile_bounds", "results accuracy_gain trajectory"),
+        ("analysis.intervals.bootstrap", "percentile_bounds", "results accuracy_gain trajectory"),
         ("analysis.trajectory.fading", "fading_rows", "trajectory"),
         # Reading a source that nobody asked for decides nothing.
         ("inject.examples.datasets.imdb", "imdb_rows", ""),

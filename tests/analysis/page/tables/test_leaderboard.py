@@ -1,5 +1,6 @@
-"""The leaderboard: who stands where, who is not ranked and why, and how 35 detectors are shown."""
+"""The leaderboard: who stands where, who is not ranked and why, and how many are shown."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,8 @@ from analysis.arm import axis_names
 from analysis.figures import build_figures
 from analysis.figures.detectors import MAX_DETECTORS, strongest
 from analysis.metrics_table import split_by_cohort
-from analysis.page import Report, write_report
+from analysis.page import CostRow, Report, write_report
+from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
 from analysis.page.tables.grid import MAX_ROWS, OPEN_ROWS
 from analysis.page.tables.leaderboard import leaderboard, left_out_listing
 from analysis.page.tables.views import difference_rows
@@ -23,6 +25,19 @@ from tests.pages import Page, numbers_of, on_paper, overflow
 
 FAST = AnalysisSettings(replicates=100)
 FURTHER = 30
+WORK = [
+    DetectorWork(
+        detector=name,
+        cost="target 1×, each shadow model (trained for it) 1×, held-out rows once",
+        steps=(
+            EvidenceStep(
+                key=name, seconds=100.0 * at, tokens_in=12_345_678 + at, tokens_out=2_345_678 + at
+            ),
+        ),
+        scoring_seconds=0.5,
+    )
+    for at, name in enumerate(DEFAULTS)
+]
 LEFT_OUT = [LeftOut("lira", ("shadow models",), "Set twins.shadows to an even number such as 8.")]
 
 
@@ -54,6 +69,8 @@ def report(tmp_path_factory) -> Report:
         figures=build_figures(folder, [arm, base], analysis, FAST),
         detectors=[*facts, *other],
         left_out=LEFT_OUT,
+        detector_work=WORK,
+        cost=[CostRow("scores", None, 1.0, False)],
     )
 
 
@@ -108,6 +125,24 @@ def test_a_control_that_was_scored_beside_another_model_is_there(report):
     (blind,) = [row for row in found.rows if row.detector == "blind"]
     assert blind.rank is None
     assert blind.auc == base.get("blind", selection="tuned")
+
+
+def test_equal_scores_have_no_value_and_that_is_said(report):
+    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
+    arm, base = tables
+    nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
+    equal = replace(
+        arm,
+        cells={
+            key: replace(cell, **nothing) if key.detector == "surp" else cell
+            for key, cell in arm.cells.items()
+        },
+    )
+    found = leaderboard(
+        find_headline([equal]), [equal, base], report.analysis, facts=[], to_loss={}
+    )
+    (surp,) = [row for row in found.rows if row.detector == "surp"]
+    assert surp.remarks == ("no value: all its scores are equal",), "two of its rows have no score"
 
 
 def test_a_detector_that_is_not_declared_says_so(report):

@@ -255,6 +255,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_the_table_holds_every_dataset():
     assert {
         "boolq", "imdb", "truthfulqa", "commonsenseqa", "lsat", "gpqa", "news", "rows", "fictional",
+        "wikimia", "arxivtection", "booktection", "news_august_2023",
     } == set(built_in_names())  # fmt: skip
     lines = {line.name: line for line in dataset_table().lines}
     assert set(lines) == set(built_in_names())

@@ -2,12 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 
-from analysis.intervals import (
+from analysis.intervals.bootstrap import (
     Bounds,
     accepted_members,
-    auc_estimate,
     combine_seeds,
     draw_weights,
     percentile_bounds,
@@ -70,32 +68,6 @@ def test_every_replicate_equals_the_metric_of_the_repeated_rows(members, nonmemb
         assert rates[column] == pytest.approx(tpr_at_fpr(again, against, rate))
 
 
-@pytest.mark.parametrize("true_auc", [0.5, 0.75])
-def test_intervals_cover_the_true_auc(true_auc):
-    random = np.random.default_rng(5)
-    shift = norm.ppf(true_auc) * np.sqrt(2)
-    covered = 0
-    for simulation in range(200):
-        members, nonmembers = random.normal(shift, 1, 100), random.normal(0, 1, 100)
-        weights = weights_of(100, 100, replicates=300, seed=simulation)
-        estimate = auc_estimate(members, nonmembers, *weights)
-        assert estimate.low <= estimate.value <= estimate.high
-        covered += estimate.low <= true_auc <= estimate.high
-    assert 0.90 <= covered / 200 <= 0.99
-
-
-def test_rows_that_share_a_group_widen_the_interval():
-    random = np.random.default_rng(0)
-    members = np.repeat(random.normal(0.5, 1, 30), 5)
-    nonmembers = np.repeat(random.normal(0, 1, 30), 5)
-    apart = auc_estimate(members, nonmembers, *weights_of(150, 150, replicates=500))
-    together = auc_estimate(
-        members, nonmembers, *weights_of(150, 150, replicates=500, group_size=5)
-    )
-    assert together.value == apart.value
-    assert together.high - together.low > 1.5 * (apart.high - apart.low)
-
-
 def test_seeds_that_disagree_widen_the_interval():
     random = np.random.default_rng(1)
     inner = 0.02 * random.normal(size=(3, 1001))
@@ -112,31 +84,6 @@ def test_one_seed_changes_nothing_and_a_seed_without_value_is_left_out():
     assert (combine_seeds(replicates, seed=0) == replicates[0]).all()
     pair = np.vstack([replicates[0], np.full(11, np.nan)])
     assert combine_seeds(pair, seed=0)[0] == replicates[0, 0]
-
-
-@pytest.mark.parametrize(
-    ("members", "nonmembers", "reason"),
-    [
-        ([], [1.0, 2.0], "no members"),
-        ([1.0, 2.0], [], "no non-members"),
-        ([1.0], [1.0, 2.0], "one row only among the members"),
-        ([1.0, 2.0], [1.0], "one row only among the non-members"),
-        ([1.0, 1.0], [1.0, 1.0], "all scores are equal"),
-    ],
-)
-def test_degenerate_scores_give_no_number_but_a_reason(members, nonmembers, reason):
-    weights = weights_of(len(members), len(nonmembers), replicates=100)
-    estimate = auc_estimate(np.array(members), np.array(nonmembers), *weights)
-    assert estimate.reason == reason
-    assert np.isnan([estimate.value, estimate.low, estimate.high]).all()
-
-
-def test_perfect_separation_does_not_claim_certainty():
-    estimate = auc_estimate(
-        np.arange(10.0) + 100, np.arange(20.0), *weights_of(10, 20, replicates=100)
-    )
-    assert (estimate.value, estimate.high) == (1.0, 1.0)
-    assert estimate.low == pytest.approx(0.025 ** (1 / 10))
 
 
 def test_an_interval_without_width_away_from_the_limits_is_no_interval():

@@ -1,4 +1,8 @@
-"""Intervals: a stratified bootstrap over groups, clustered over training seeds.
+"""A stratified bootstrap over groups, clustered over training seeds: what influence does not give.
+
+Intervals of AUC, TPR, trends and differences come from influence values (`clustered`). This serves
+quantities that have none of ours: gains in accuracy, fading by bins, scores of whole data sets, and
+the checks of a new detector.
 
 One resampling is a column of integer weights, one weight a row: whole groups are drawn with
 replacement inside each stratum (dataset and side), so rows that share a passage stay
@@ -13,14 +17,13 @@ Statistics are weighted means over members of what the non-members say about the
 rows and 1,000 replicates on one core; memory 8 bytes times rows times replicates.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.metrics import Floats, supports_rate
+from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
 
 Weights = npt.NDArray[np.float32]
@@ -33,6 +36,9 @@ class Estimate(NamedTuple):
     low: float
     high: float
     reason: str | None = None
+    """Why there is no value, or no interval."""
+    caution: str | None = None
+    """Why the interval is not to be trusted, or of which models alone it speaks."""
 
 
 class Bounds(NamedTuple):
@@ -110,12 +116,21 @@ def placement_values(members: Floats, nonmembers: Floats, weights: Weights) -> P
     return PlacementValues(below, lower, total)
 
 
-def accepted_members(placement: PlacementValues, rate: float) -> npt.NDArray[np.bool_]:
+def accepted_members(
+    placement: PlacementValues, rate: float, *, expected: bool = False
+) -> npt.NDArray[np.bool_]:
     """Return which members the lowest threshold with FPR <= rate accepts [n_members, R + 1].
 
     A member is accepted exactly if the non-members that score as high or higher are few
     enough: this is 'largest TPR whose FPR <= rate' with thresholds between distinct scores.
+
+    Args:
+        placement: of the members.
+        rate: the false-positive rate.
+        expected: whether the rate to expect of new non-members is meant, (k + 1) / (m + 1).
     """
+    if expected:
+        return placement.at_or_above <= np.floor(rate * (placement.total + 1) - 1 + 1e-9)
     return placement.at_or_above <= np.floor(rate * placement.total + 1e-9)
 
 
@@ -191,53 +206,6 @@ def widen_at_limits(
     low = np.where(flat & (value == 1), bound, np.where(inside, np.nan, bounds.low))
     high = np.where(flat & (value == 0), 1 - bound, np.where(inside, np.nan, bounds.high))
     return Bounds(low, high)
-
-
-def auc_estimate(
-    members: Floats,
-    nonmembers: Floats,
-    member_weights: Weights,
-    nonmember_weights: Weights,
-    *,
-    confidence: float = 0.95,
-) -> Estimate:
-    """Return the AUC of one set of scores with its interval, from weights of `draw_weights`."""
-    if reason := degenerate_reason(members, nonmembers):
-        return no_estimate(reason)
-    placement = placement_values(members, nonmembers, nonmember_weights)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        replicates = (placement.below * member_weights).sum(axis=0) / member_weights.sum(axis=0)
-    value = replicates[:1]
-    bounds = percentile_bounds(replicates[None], confidence=confidence)
-    n = np.array([min(len(members), len(nonmembers))])
-    low, high = widen_at_limits(value, bounds, n, confidence=confidence)
-    return Estimate(float(value[0]), float(low[0]), float(high[0]))
-
-
-def tpr_estimate(
-    members: Floats,
-    nonmembers: Floats,
-    member_weights: Weights,
-    nonmember_weights: Weights,
-    rate: float,
-    *,
-    confidence: float = 0.95,
-) -> Estimate:
-    """Return the TPR at an FPR of at most `rate` with its interval, as `auc_estimate` does.
-
-    Below 10 / rate non-members there is none, and the reason says so.
-    """
-    if reason := degenerate_reason(members, nonmembers):
-        return no_estimate(reason)
-    if not supports_rate(rate, len(nonmembers)):
-        return no_estimate(f"fewer than {math.ceil(10 / rate - 1e-9)} non-members")
-    hits = accepted_members(placement_values(members, nonmembers, nonmember_weights), rate)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        replicates = (hits * member_weights).sum(axis=0) / member_weights.sum(axis=0)
-    value = replicates[:1]
-    bounds = percentile_bounds(replicates[None], confidence=confidence)
-    low, high = widen_at_limits(value, bounds, np.array([len(members)]), confidence=confidence)
-    return Estimate(float(value[0]), float(low[0]), float(high[0]))
 
 
 def degenerate_reason(members: Floats, nonmembers: Floats) -> str | None:

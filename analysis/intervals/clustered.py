@@ -1,0 +1,162 @@
+"""From influence values to variances: over datasets, over seeds, with Satterthwaite's freedom.
+
+    V = V_items + max(V_seeds - V_within, 0)
+
+*V_items* is the variance from which rows there are: influence values averaged over the seeds and
+summed by group *across* seeds, since rows are dealt to the sides anew for each seed. *V_seeds* is
+what the seeds' values differ by, over their number; *V_within* the part of it that the rows alone
+make: the seeds' own variance less what they share. What remains is training by chance.
+
+With one seed or two V is V_items: the statement is about these models. Two values tell nothing of a
+third, and with one degree of freedom an interval would say as much.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.intervals.influence import Counts, Sample
+from analysis.metrics import Floats
+
+FROM_SEEDS = 3
+"""So many seeds let an interval speak of any seed; fewer, of these models."""
+
+
+class Weighted(NamedTuple):
+    """One dataset's part in a number."""
+
+    dataset: str
+    sample: Sample
+    weight: Floats
+    """[K]: its share of the number; shares of one seed need not sum to one."""
+
+
+class Clustered(NamedTuple):
+    """K numbers with their variances."""
+
+    value: Floats
+    """Mean over the seeds that have one, [K]."""
+    variance: Floats
+    freedom: Floats
+    """Satterthwaite's degrees of freedom, [K]."""
+    seeds: Counts
+    """Seeds that have a value, [K]."""
+    lowest: Floats
+    """The lowest of the seeds' values, [K]; with two seeds this and the next are both."""
+    highest: Floats
+    member_groups: Counts
+    """Groups of members in the seed that has fewest, [K]."""
+    smaller_groups: Counts
+    """The same of the side that has fewer."""
+    influence: Floats
+    """Mean over the seeds, by group, [K, groups of all datasets]: what numbers share."""
+
+
+def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
+    """Combine the datasets of each seed, and the seeds.
+
+    Args:
+        seeds: for each its datasets; at least one seed has one.
+    """
+    numbers = len(next(part.weight for parts in seeds for part in parts))
+    values = np.full((len(seeds), numbers), np.nan)
+    members = np.zeros((len(seeds), numbers), dtype=np.int64)
+    smaller = np.zeros_like(members)
+    by_group: dict[str, Floats] = {}
+    parts_of: dict[tuple[str, int], Floats] = {}
+    freedom_of: dict[tuple[str, int], Floats] = {}
+    within = np.zeros((len(seeds), numbers))
+    for s, parts in enumerate(seeds):
+        if not parts:
+            continue
+        shares = _shares(parts)
+        values[s] = _values(parts, shares)
+        counted = np.zeros((2, numbers), dtype=np.int64)
+        for part, share in zip(parts, shares, strict=True):
+            sample = part.sample
+            sums = share[:, None] * sample.influence.sum(axis=0)
+            by_group[part.dataset] = by_group.get(part.dataset, 0.0) + sums
+            counted += np.where(share > 0, sample.groups, 0)
+            variances = share**2 * np.square(sample.influence).sum(axis=2)
+            # One group has no spread of its own: its distance from the others' value stands for it.
+            alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
+            off = np.where(alone, (share * np.nan_to_num(sample.value - values[s])) ** 2, 0.0)
+            variances[0] += off
+            within[s] += np.square(sums).sum(axis=1) + off
+            by_group[f"{part.dataset}\0alone {s}"] = np.sqrt(off)[:, None]
+            for side in (0, 1):
+                key = (part.dataset, side)
+                parts_of[key] = parts_of.get(key, 0.0) + variances[side]
+                freedom_of[key] = np.fmax(
+                    freedom_of.get(key, np.ones(numbers)), sample.freedom[side]
+                )
+        members[s], smaller[s] = counted[0], counted.min(axis=0)
+    there = np.isfinite(values)
+    count = there.sum(axis=0)
+    least = np.iinfo(np.int64).max
+    items = (
+        sum(np.square(sums).sum(axis=1) for sums in by_group.values()) / np.maximum(count, 1) ** 2
+    )
+    freedom = _satterthwaite(parts_of, freedom_of)
+    variance, freedom = _with_seeds(values, within, items, freedom, count)
+    shared = [by_group[name] for name in sorted({one.dataset for parts in seeds for one in parts})]
+    return Clustered(
+        value=_mean(values),
+        variance=variance,
+        freedom=freedom,
+        seeds=count,
+        lowest=np.where(there, values, np.inf).min(axis=0),
+        highest=np.where(there, values, -np.inf).max(axis=0),
+        member_groups=np.where(there, members, least).min(axis=0),
+        smaller_groups=np.where(there, smaller, least).min(axis=0),
+        influence=np.concatenate(shared, axis=1) / np.maximum(count, 1)[:, None],
+    )
+
+
+def _with_seeds(
+    values: Floats, within: Floats, items: Floats, freedom: Floats, count: Counts
+) -> tuple[Floats, Floats]:
+    """Add what seeds differ by beyond their rows, where there are enough seeds."""
+    n = np.maximum(count, 2)
+    deviation = np.where(np.isfinite(values), values - _mean(values), 0.0)
+    between = np.square(deviation).sum(axis=0) / (n - 1) / n
+    inner = np.where(np.isfinite(values), within, 0.0).sum(axis=0) / n
+    shared = (n * items - inner) / (n - 1)
+    extra = np.maximum(between - np.maximum(inner - shared, 0.0) / n, 0.0)
+    extra = np.where(count >= FROM_SEEDS, extra, 0.0)
+    variance = items + extra
+    with np.errstate(invalid="ignore", divide="ignore"):
+        both = variance**2 / (items**2 / freedom + between**2 / (n - 1))
+    return variance, np.where(extra > 0, both, freedom)
+
+
+def _satterthwaite(
+    parts: Mapping[tuple[str, int], Floats], freedom: Mapping[tuple[str, int], Floats]
+) -> Floats:
+    total = sum(parts.values())
+    squares = sum(parts[key] ** 2 / freedom[key] for key in parts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(squares > 0, total**2 / squares, 1.0)
+
+
+def _shares(parts: Sequence[Weighted]) -> list[Floats]:
+    """Return each dataset's share of the number; zero where it has no value."""
+    weights = [np.where(np.isfinite(part.sample.value), part.weight, 0.0) for part in parts]
+    total = np.sum(weights, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return [np.where(total > 0, weight / total, 0.0) for weight in weights]
+
+
+def _values(parts: Sequence[Weighted], shares: Sequence[Floats]) -> Floats:
+    found = [
+        share * np.nan_to_num(part.sample.value) for part, share in zip(parts, shares, strict=True)
+    ]
+    return np.where(np.sum(shares, axis=0) > 0, np.sum(found, axis=0), np.nan)
+
+
+def _mean(values: Floats) -> Floats:
+    there = np.isfinite(values)
+    count = there.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(there, values, 0.0).sum(axis=0) / np.where(count > 0, count, np.nan)

@@ -1,0 +1,186 @@
+"""The intervals of a column's cells, as they stand in the tables."""
+
+from collections.abc import Sequence
+from math import isfinite, nan
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.intervals.bounds import Scale, find_interval
+from analysis.intervals.clustered import Clustered
+from analysis.intervals.max_t import max_t_quantile
+from analysis.metrics import Floats
+from analysis.uncertainty.samples import ColumnSample
+
+
+class CellInterval(NamedTuple):
+    """One number's interval, and what the seeds say apart."""
+
+    low: float
+    high: float
+    seed_low: float
+    """The lowest of the seeds' values; with two seeds this and the next are both."""
+    seed_high: float
+    about: str
+    """`any seed`, `this model`, `these 2 models`; or `none: ` and why there is none."""
+
+    def measures(self, value: float) -> dict[str, float | str]:
+        """Return a row's value and interval; no interval where there is no value."""
+        if not isfinite(value):
+            return {"value": value, **_ABSENT._as_row()}
+        # A TPR's interval is that of a threshold a little higher: it reaches as far as the value.
+        return {"value": float(value), **self._as_row(), **_reaching(self, float(value))}
+
+    def _as_row(self) -> dict[str, float | str]:
+        return {
+            "low": self.low,
+            "high": self.high,
+            "seed_low": self.seed_low,
+            "seed_high": self.seed_high,
+            "interval": self.about,
+        }
+
+
+_ABSENT = CellInterval(nan, nan, nan, nan, "none: no value")
+
+
+def no_interval(value: float, about: str) -> dict[str, float | str]:
+    """Return a row's value without an interval."""
+    return {"value": float(value), **_ABSENT._replace(about=about)._as_row()}
+
+
+class ColumnIntervals(NamedTuple):
+    """All intervals of a column in one dataset."""
+
+    cells: list[list[CellInterval]]
+    """By metric (AUC first, then the rates) and cell."""
+    trend: CellInterval
+
+
+def column_intervals(
+    sample: ColumnSample, dataset: str | None, *, cells: int, rates: int, confidence: float
+) -> ColumnIntervals:
+    """Return the intervals of a column's cells.
+
+    Args:
+        sample: the column.
+        dataset: which; None for all together.
+        cells: how many there are.
+        rates: how many false-positive rates.
+        confidence: coverage asked for.
+    """
+    grouped = sample.grouped(dataset)
+    found = [sample.auc(dataset), *(sample.rate(dataset, index) for index in range(rates))]
+    scales = [Scale.AUC, *[Scale.TPR] * rates]
+    return ColumnIntervals(
+        [
+            _listed(one, scale, cells, confidence, grouped=grouped)
+            for one, scale in zip(found, scales, strict=True)
+        ],
+        _listed(sample.trend(dataset), Scale.TREND, 1, confidence)[0],
+    )
+
+
+def difference_intervals(
+    one: ColumnSample, other: ColumnSample, dataset: str | None, *, cells: int, confidence: float
+) -> list[CellInterval]:
+    """Return the intervals of the paired differences of AUC, cell by cell."""
+    found = one.minus(other).auc(dataset)
+    return _listed(found, Scale.DIFFERENCE, cells, confidence)
+
+
+def auc_bands(
+    samples: Sequence[ColumnSample], dataset: str | None, *, cells: int, confidence: float
+) -> list[list[CellInterval]]:
+    """Return bands that hold the AUCs of all columns at once, by column and cell."""
+    found = [sample.auc(dataset) for sample in samples]
+    return _bands(
+        found,
+        Scale.AUC,
+        cells,
+        confidence,
+        grouped=any(sample.grouped(dataset) for sample in samples),
+    )
+
+
+def difference_bands(
+    samples: Sequence[ColumnSample],
+    best: ColumnSample,
+    dataset: str | None,
+    *,
+    cells: int,
+    confidence: float,
+    together: bool,
+) -> list[list[CellInterval]]:
+    """Return the differences of all columns to one, by column and cell.
+
+    Args:
+        samples: the columns.
+        best: the one.
+        dataset: which; None for all together.
+        cells: how many there are.
+        confidence: coverage asked for.
+        together: whether they shall hold all at once, or each for itself.
+    """
+    found = [sample.minus(best).auc(dataset) for sample in samples]
+    if together:
+        return _bands(found, Scale.DIFFERENCE, cells, confidence)
+    return [_listed(one, Scale.DIFFERENCE, cells, confidence) for one in found]
+
+
+def _bands(
+    found: Sequence[Clustered | None],
+    scale: Scale,
+    cells: int,
+    confidence: float,
+    *,
+    grouped: bool = False,
+) -> list[list[CellInterval]]:
+    there = [one for one in found if one is not None]
+    quantiles = np.array(
+        [
+            max_t_quantile(
+                np.stack([one.influence[k] for one in there]),
+                min(float(one.freedom[k]) for one in there),
+                confidence=confidence,
+            )
+            for k in range(cells)
+        ]
+        if there
+        else [0.0] * cells
+    )
+    return [
+        _listed(one, scale, cells, confidence, grouped=grouped, quantile=quantiles) for one in found
+    ]
+
+
+def _listed(
+    found: Clustered | None,
+    scale: Scale,
+    cells: int,
+    confidence: float,
+    *,
+    grouped: bool = False,
+    quantile: Floats | None = None,
+) -> list[CellInterval]:
+    if found is None:
+        return [_ABSENT] * cells
+    interval = find_interval(
+        found, scale, confidence=confidence, grouped=grouped, quantile=quantile
+    )
+    return [
+        CellInterval(
+            float(interval.low[k]),
+            float(interval.high[k]),
+            float(found.lowest[k]) if found.seeds[k] else nan,
+            float(found.highest[k]) if found.seeds[k] else nan,
+            interval.about[k],
+        )
+        for k in range(cells)
+    ]
+
+
+def _reaching(found: CellInterval, value: float) -> dict[str, float]:
+    if not isfinite(found.low):
+        return {}
+    return {"low": min(found.low, value), "high": max(found.high, value)}

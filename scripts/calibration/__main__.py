@@ -1,0 +1,95 @@
+"""Writes the tables of docs/statistics.md: how often intervals hold the truth.
+
+python -m scripts.calibration            # 1,000 studies a cell: some minutes on one core
+python -m scripts.calibration --studies 100 --print
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from analysis.intervals.bounds import Scale, find_interval
+from scripts.calibration.others import (
+    Case,
+    coverage,
+    difference_cases,
+    intervals,
+    pooled_cases,
+    pooled_rate_cases,
+    rate_cases,
+    realised_rates,
+    trend_cases,
+)
+from scripts.calibration.page import write_tables
+from scripts.calibration.simulation import Design, simulate
+
+ROWS = (20, 40, 100, 400)
+AUCS = (0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
+SEEDS = ((1, 0.0), (3, 0.0), (3, 0.03), (3, 0.07), (5, 0.0), (5, 0.03), (5, 0.07))
+LOW, HIGH = 0.92, 0.975
+"""What is asked of every cell."""
+
+
+def auc_table(studies: int, group: int) -> Iterator[list[str]]:
+    """Yield the coverage of AUC intervals: a line a number of seeds and rows, a column an AUC."""
+    yield ["seeds", "deviation", "rows a side", *(f"AUC {auc}" for auc in AUCS)]
+    for seeds, deviation in SEEDS:
+        for rows in ROWS:
+            cells = []
+            for auc in AUCS:
+                made = simulate(Design(rows, group, auc, seeds, deviation), studies)
+                found = find_interval(made.found, Scale.AUC, confidence=0.95, grouped=group > 1)
+                cells.append(shown(*coverage(found, made.truth)))
+            yield [str(seeds), f"{deviation:g}", str(rows), *cells]
+
+
+def case_table(cases: Sequence[Case], studies: int) -> Iterator[list[str]]:
+    """Yield a line a case."""
+    yield ["case", "truth", "coverage"]
+    for case in cases:
+        found = coverage(intervals(case, studies), case.truth)
+        yield [case.name, f"{case.truth:.3f}", shown(*found)]
+
+
+def rate_table(studies: int) -> Iterator[list[str]]:
+    """Yield the FPR that a threshold really has, by the non-members that it was set on."""
+    yield ["FPR asked", "non-members of a dataset", "k / m", "(k + 1) / (m + 1)"]
+    for rate, outside in ((0.1, 10), (0.1, 25), (0.1, 100), (0.05, 20), (0.05, 50), (0.01, 100)):
+        plain, careful = realised_rates(rate, outside, 10 * studies)
+        yield [f"{rate:g}", str(outside), f"{plain:.3f}", f"{careful:.3f}"]
+
+
+def shown(held: float, without: float) -> str:
+    """Return a cell: coverage in percent, bold outside of what is asked, and who has none."""
+    if np.isnan(held):
+        return "none"
+    text = f"{100 * held:.1f}"
+    if not LOW <= held <= HIGH:
+        text = f"**{text}**"
+    return text if without < 0.0005 else f"{text} ({100 * without:.0f} % none)"
+
+
+def main() -> None:
+    """Simulate, and write or print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--print", action="store_true")
+    options = parser.parse_args()
+    studies = options.studies
+    tables = {
+        "auc": auc_table(studies, 1),
+        "auc-groups": auc_table(studies, 4),
+        "pooled": case_table(pooled_cases(), studies),
+        "differences": case_table(difference_cases(), studies),
+        "trends": case_table(trend_cases(), studies),
+        "tpr": case_table(rate_cases(), studies),
+        "pooled-tpr": case_table(pooled_rate_cases(), studies),
+        "realised-fpr": rate_table(studies),
+    }
+    found = {name: list(lines) for name, lines in tables.items()}
+    write_tables(found, studies=studies, only_print=options.print)
+
+
+if __name__ == "__main__":
+    main()

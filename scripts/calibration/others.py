@@ -1,0 +1,254 @@
+"""Simulated studies of what is no single AUC: pooled rows, TPR, trends, paired differences.
+
+Every interval is made by the functions that make the report's.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+
+from analysis.intervals.bounds import Interval, Scale, find_interval
+from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.influence import (
+    Sample,
+    Side,
+    auc_sample,
+    difference,
+    tpr_sample,
+    trend_sample,
+)
+from analysis.metrics import Floats
+from inject.keyed import Stream, generator, item_key
+from scripts.calibration.simulation import SHARED
+
+LEVELS = (1, 2, 4, 8)
+
+
+class Case(NamedTuple):
+    """One row of a table."""
+
+    name: str
+    truth: float
+    scale: Scale
+    study: Callable[[np.random.Generator], list[Weighted]]
+    """Draws one study: what each of its datasets says."""
+
+
+def intervals(case: Case, studies: int) -> Interval:
+    """Return the intervals of many studies of one case."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {case.name}"))
+    drawn = [case.study(random) for _ in range(studies)]
+    joined = [_stacked(parts) for parts in zip(*drawn, strict=True)]
+    return find_interval(cluster([joined]), case.scale, confidence=0.95, grouped=True)
+
+
+def _stacked(parts: tuple[Weighted, ...]) -> Weighted:
+    """Return one dataset of all studies as one sample of as many numbers."""
+    samples = [part.sample for part in parts]
+    sample = Sample(
+        np.concatenate([one.value for one in samples]),
+        np.concatenate([one.influence for one in samples], axis=1),
+        np.concatenate([one.freedom for one in samples], axis=1),
+        np.concatenate([one.groups for one in samples], axis=1),
+    )
+    return Weighted(parts[0].dataset, sample, np.concatenate([part.weight for part in parts]))
+
+
+def pooled_cases() -> list[Case]:
+    """Return the AUC over four datasets of unlike sizes and unlike AUCs."""
+    return [
+        Case(
+            f"{scale} × (10, 20, 30, 40) a side, {_groups(group)}, AUC {auc}",
+            _pooled_truth(auc),
+            Scale.AUC,
+            lambda random, scale=scale, group=group, auc=auc: _pooled(random, scale, group, auc),
+        )
+        for scale in (1, 4)
+        for group in (1, 5)
+        for auc in (0.5, 0.7, 0.9)
+    ]
+
+
+def rate_cases() -> list[Case]:
+    """Return TPRs of one dataset."""
+    return [
+        Case(
+            f"FPR {rate:g}, {outside} non-members, {inside} members, {_groups(group)}, TPR {tpr}",
+            tpr,
+            Scale.TPR,
+            lambda random, rate=rate, outside=outside, inside=inside, group=group, tpr=tpr: _rate(
+                random, rate, (inside, outside), group, tpr
+            ),
+        )
+        for rate, outside in ((0.1, 100), (0.1, 400), (0.05, 200), (0.01, 1000))
+        for inside in (20, 100, 400)
+        for group in (1, 4)
+        for tpr in (0.3, 0.9)
+    ]
+
+
+def pooled_rate_cases() -> list[Case]:
+    """Return TPRs of four datasets together, of which none supports the rate alone."""
+    return [
+        Case(
+            f"FPR {rate:g}, 4 × {outside} non-members, 4 × {inside} members, TPR {tpr}",
+            tpr,
+            Scale.TPR,
+            lambda random, rate=rate, outside=outside, inside=inside, tpr=tpr: [
+                Weighted(str(d), _rate_sample(random, rate, (inside, outside), 1, tpr), _ONE)
+                for d in range(4)
+            ],
+        )
+        for rate, outside in ((0.1, 50), (0.05, 100))
+        for inside in (25, 100)
+        for tpr in (0.3, 0.7)
+    ]
+
+
+def trend_cases() -> list[Case]:
+    """Return Somers' D of score given 1, 2, 4 or 8 copies."""
+    return [
+        Case(
+            f"{members} members, {_groups(group)}, effect {effect}",
+            _trend_truth(effect),
+            Scale.TREND,
+            lambda random, members=members, group=group, effect=effect: _trend(
+                random, members, group, effect
+            ),
+        )
+        for members in (20, 100, 400)
+        for group in (1, 5)
+        for effect in (0.0, 0.3, 1.0)
+    ]
+
+
+def difference_cases() -> list[Case]:
+    """Return differences of two detectors on the same rows, 80 % of their noise shared."""
+    return [
+        Case(
+            f"{rows} a side, {_groups(group)}, AUC {one} against {other}",
+            one - other,
+            Scale.DIFFERENCE,
+            lambda random, rows=rows, group=group, one=one, other=other: _difference(
+                random, rows, group, (one, other)
+            ),
+        )
+        for rows in (20, 100, 400)
+        for group in (1, 4)
+        for one, other in ((0.7, 0.7), (0.75, 0.7), (0.95, 0.9))
+    ]
+
+
+def realised_rates(rate: float, outside: int, studies: int) -> tuple[float, float]:
+    """Return the FPR that new non-members have at the threshold: of k / m, of (k + 1) / (m + 1)."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration FPR {rate} {outside}"))
+    scores = -np.sort(-random.normal(size=(studies, outside)), axis=1)
+    found = []
+    for k in (int(rate * outside + 1e-9), int(np.floor(rate * (outside + 1) - 1 + 1e-9))):
+        found.append(float(norm.sf(scores[:, k]).mean()) if k >= 0 else 0.0)
+    return found[0], found[1]
+
+
+_ONE = np.ones(1)
+
+
+def _groups(size: int) -> str:
+    return "rows alone" if size == 1 else f"groups of {size}"
+
+
+def _side(random: np.random.Generator, rows: int, group: int, first: int = 0) -> Side:
+    number = np.arange(rows) // group
+    scores = random.normal(size=rows)
+    if group > 1:
+        shared = random.normal(size=number[-1] + 1)[number]
+        scores = np.sqrt(1 - SHARED) * scores + np.sqrt(SHARED) * shared
+    return Side(scores, number + first)
+
+
+def _auc(members: Side, nonmembers: Side) -> Sample:
+    everyone = np.ones((1, len(members.scores)), dtype=bool)
+    return auc_sample(members, nonmembers, everyone, int(nonmembers.groups.max()) + 1)
+
+
+def _both(random: np.random.Generator, rows: tuple[int, int], group: int) -> tuple[Side, Side]:
+    members = _side(random, rows[0], group)
+    return members, _side(random, rows[1], group, int(members.groups.max()) + 1)
+
+
+_SIZES = (10, 20, 30, 40)
+_OFFSETS = (-0.3, 0.0, 0.1, 0.3)
+
+
+def _pooled_truth(auc: float) -> float:
+    shift = norm.ppf(auc) * np.sqrt(2)
+    aucs = norm.cdf((shift + np.array(_OFFSETS)) / np.sqrt(2))
+    return float(np.average(aucs, weights=_SIZES))
+
+
+def _pooled(random: np.random.Generator, scale: int, group: int, auc: float) -> list[Weighted]:
+    parts = []
+    for d, (size, offset) in enumerate(zip(_SIZES, _OFFSETS, strict=True)):
+        members, nonmembers = _both(random, (scale * size, scale * size), group)
+        moved = members._replace(scores=members.scores + norm.ppf(auc) * np.sqrt(2) + offset)
+        parts.append(Weighted(str(d), _auc(moved, nonmembers), np.array([float(size)])))
+    return parts
+
+
+def _rate_sample(
+    random: np.random.Generator, rate: float, rows: tuple[int, int], group: int, tpr: float
+) -> Sample:
+    members, nonmembers = _both(random, rows, group)
+    shift = norm.isf(rate) - norm.isf(tpr)
+    moved = members._replace(scores=members.scores + shift)
+    everyone = np.ones((1, rows[0]), dtype=bool)
+    return tpr_sample(moved, nonmembers, everyone, int(nonmembers.groups.max()) + 1, rate)
+
+
+def _rate(
+    random: np.random.Generator, rate: float, rows: tuple[int, int], group: int, tpr: float
+) -> list[Weighted]:
+    return [Weighted("", _rate_sample(random, rate, rows, group, tpr), _ONE)]
+
+
+def _trend_truth(effect: float) -> float:
+    logs = np.log2(1 + np.array(LEVELS))
+    pairs = [
+        2 * norm.cdf(effect * (logs[b] - logs[a]) / np.sqrt(2)) - 1
+        for b in range(len(logs))
+        for a in range(b)
+    ]
+    return float(np.mean(pairs))
+
+
+def _trend(random: np.random.Generator, members: int, group: int, effect: float) -> list[Weighted]:
+    side = _side(random, members, group)
+    # Copies are drawn row by row, as many of each number.
+    copies = np.array(LEVELS)[random.permutation(members) % len(LEVELS)]
+    scores = side.scores + effect * np.log2(1 + copies)
+    sample, pairs = trend_sample(Side(scores, side.groups), copies, int(side.groups.max()) + 1)
+    return [Weighted("", sample, np.array([pairs]))]
+
+
+def _difference(
+    random: np.random.Generator, rows: int, group: int, aucs: tuple[float, float]
+) -> list[Weighted]:
+    shared = _both(random, (rows, rows), group)
+    samples = []
+    for auc in aucs:
+        own = _both(random, (rows, rows), group)
+        members, nonmembers = (
+            Side(np.sqrt(0.8) * both.scores + np.sqrt(0.2) * one.scores, both.groups)
+            for both, one in zip(shared, own, strict=True)
+        )
+        moved = members._replace(scores=members.scores + norm.ppf(auc) * np.sqrt(2))
+        samples.append(_auc(moved, nonmembers))
+    return [Weighted("", difference(*samples), _ONE)]
+
+
+def coverage(found: Interval, truth: Floats | float) -> tuple[float, float]:
+    """Return the share of intervals given that hold the truth, and of studies without one."""
+    given = np.isfinite(found.low)
+    held = (found.low <= truth) & (truth <= found.high)
+    return float(held[given].mean()) if given.any() else float("nan"), float((~given).mean())

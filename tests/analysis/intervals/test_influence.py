@@ -1,0 +1,116 @@
+"""Influence values against what they mean: the variance of an AUC, written out from the papers."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from analysis.intervals.influence import (
+    Side,
+    allowed_false_positives,
+    auc_sample,
+    difference,
+    tpr_sample,
+    trend_sample,
+)
+from tests.analysis.oracles import auc
+
+
+def rows(n: int, first: int, size: int = 1, seed: int = 0, shift: float = 0.0, ties: bool = False):
+    random = np.random.default_rng(seed)
+    scores = random.normal(shift, 1, n)
+    return Side(np.round(scores) if ties else scores, np.arange(n) // size + first)
+
+
+def kernel(one: float, other: float) -> float:
+    return 1.0 if one > other else 0.5 if one == other else 0.0
+
+
+def everyone(side: Side) -> np.ndarray:
+    return np.ones((1, len(side.scores)), dtype=bool)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_variance_is_that_of_delong(ties):
+    """DeLong et al. 1988: S10 / m + S01 / n, from the placements of both sides."""
+    members, others = rows(17, 0, shift=0.7, ties=ties), rows(23, 17, seed=1, ties=ties)
+    found = auc_sample(members, others, everyone(members), 40)
+    inside = [np.mean([kernel(x, y) for y in others.scores]) for x in members.scores]
+    outside = [np.mean([kernel(x, y) for x in members.scores]) for y in others.scores]
+    expected = np.var(inside, ddof=1) / 17 + np.var(outside, ddof=1) / 23
+    assert found.value[0] == pytest.approx(auc(members.scores, others.scores), abs=1e-12)
+    assert np.square(found.influence.sum(axis=0)).sum() == pytest.approx(expected, rel=1e-12)
+
+
+def test_groups_are_summed_as_obuchowski_has_it():
+    """Obuchowski 1997, equation 3: group sums of (placement - AUC), I / (I - 1) / m²."""
+    members, others = rows(20, 0, size=4, shift=0.5), rows(30, 5, size=5, seed=1)
+    found = auc_sample(members, others, everyone(members), 11)
+    theta = auc(members.scores, others.scores)
+    inside = [np.mean([kernel(x, y) for y in others.scores]) - theta for x in members.scores]
+    outside = [np.mean([kernel(x, y) for x in members.scores]) - theta for y in others.scores]
+    first = np.add.reduceat(inside, range(0, 20, 4))
+    second = np.add.reduceat(outside, range(0, 30, 5))
+    expected = 5 / 4 * (first**2).sum() / 20**2 + 6 / 5 * (second**2).sum() / 30**2
+    assert np.square(found.influence.sum(axis=0)).sum() == pytest.approx(expected, rel=1e-12)
+    assert found.groups[:, 0].tolist() == [5, 6]
+
+
+def test_a_cell_is_the_auc_of_its_members_alone():
+    members, others = rows(12, 0, shift=0.5), rows(15, 12, seed=1)
+    within = np.zeros((2, 12), dtype=bool)
+    within[0, :5] = within[1, 5:] = True
+    both = auc_sample(members, others, within, 27)
+    alone = auc_sample(
+        Side(members.scores[:5], members.groups[:5]), others, np.ones((1, 5), dtype=bool), 27
+    )
+    assert both.value[0] == pytest.approx(alone.value[0])
+    assert both.influence[:, 0] == pytest.approx(alone.influence[:, 0])
+    assert both.groups[0].tolist() == [5, 7]
+
+
+def test_what_two_detectors_share_cancels_in_their_difference():
+    members, others = rows(30, 0, shift=0.5), rows(40, 30, seed=1)
+    one = auc_sample(members, others, everyone(members), 70)
+    moved = Side(members.scores + 1e-9, members.groups)
+    other = auc_sample(moved, others, everyone(members), 70)
+    gap = difference(one, other)
+    assert np.square(gap.influence).sum() < 1e-9 * np.square(one.influence).sum()
+
+
+def test_the_trend_and_its_variance_are_those_of_all_pairs():
+    side = rows(14, 0, ties=True)
+    copies = np.random.default_rng(2).integers(0, 4, 14)
+    found, pairs = trend_sample(side, copies, 14)
+    signs, counted = np.zeros(14), np.zeros(14)
+    for i, j in itertools.permutations(range(14), 2):
+        if copies[i] != copies[j]:
+            up = 1 if copies[i] > copies[j] else -1
+            signs[i] += up * np.sign(side.scores[i] - side.scores[j])
+            counted[i] += 1
+    value = signs.sum() / counted.sum()
+    influence = 2 * (signs - value * counted) / counted.sum()
+    assert (found.value[0], pairs) == pytest.approx((value, counted.sum() / 2))
+    assert found.influence[0, 0] == pytest.approx(influence * np.sqrt(14 / 13))
+
+
+@pytest.mark.parametrize(
+    ("rate", "nonmembers", "allowed"), [(0.1, 100, 9), (0.1, 99, 9), (0.1, 9, 0), (0.1, 8, -1)]
+)
+def test_so_many_false_positives_keep_the_rate_to_expect(rate, nonmembers, allowed):
+    assert allowed_false_positives(rate, nonmembers) == allowed
+    assert (allowed + 1) / (nonmembers + 1) <= rate < (allowed + 2) / (nonmembers + 1) or (
+        allowed == -1
+    )
+
+
+def test_the_slope_of_the_roc_curve_brings_the_threshold_into_the_variance():
+    """Members where the curve is steep: their share is sure, the threshold is not."""
+    members = rows(2000, 0, shift=1.0)
+    found = [
+        tpr_sample(members, rows(100, 2000, seed=seed), everyone(members), 2100, 0.1)
+        for seed in range(60)
+    ]
+    inside, outside = np.mean([np.square(one.influence[:, 0]).sum(axis=1) for one in found], axis=0)
+    assert outside == pytest.approx(np.var([one.value[0] for one in found]), rel=0.5)
+    assert outside > 5 * inside

@@ -1,0 +1,169 @@
+"""Replies are kept: a rerun asks nothing again, whatever ended the run before."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from inject.errors import InputError
+from inject.server.address import Patience
+from inject.server.client import Cost
+from inject.server.request import TextRequest
+from tests.inject.server.clients import asked, client
+from tests.stub_server import echo, prompt_of, refused, stub_server, text
+
+
+def test_a_rerun_asks_nothing_and_what_came_before_an_error_is_kept(tmp_path):
+    cache = tmp_path / "replies.sqlite"
+
+    def behaviour(number, body):
+        return refused(400, "no") if prompt_of(body) == "bad" else echo(number, body)
+
+    with stub_server(behaviour) as stub:
+        with client(stub.url, cache, concurrency=1) as one:
+            with pytest.raises(InputError, match="400"):
+                one.ask(asked("a", "b", "bad", "c"))
+            assert len(stub.received) == 3
+        with client(stub.url, cache) as one:
+            estimate = one.estimate(asked("a", "b", "c", "c"))
+            assert (estimate.requests, estimate.kept, estimate.tokens_out) == (3, 2, 5)
+            found = one.ask(asked("a", "b", "c"))
+            assert [reply.text for reply in found] == ["said a 7", "said b 7", "said c 7"]
+            assert one.cost._replace(tokens_in=0, tokens_out=0) == Cost(asked=1, kept=2)
+        assert len(stub.received) == 4
+    with client(stub.url, cache) as one:  # the server is gone
+        assert one.ask(asked("a", "b", "c")) == found
+        assert one.cost == Cost(kept=3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "q"}, {"max_tokens": 6}, {"temperature": 0.5}, {"top_p": 0.5}, {"top_k": 3},
+        {"stop": ("x",)}, {"seed": 8}, {"sample": 1}, {"top_log_probabilities": 2},
+    ],
+)  # fmt: skip
+def test_a_request_that_differs_in_anything_is_asked(change, tmp_path):
+    base = {"prompt": "p", "max_tokens": 5, "seed": 7}
+    with stub_server() as stub, client(stub.url, tmp_path / "r") as one:
+        one.ask([TextRequest(**base)])
+        one.ask([TextRequest(**{**base, **change})])
+    assert len(stub.received) == 2
+
+
+@pytest.mark.parametrize("change", [{"model": "n"}, {"api": "chat"}, {"base_url": "other"}])
+def test_another_model_form_or_address_is_asked(change, tmp_path):
+    with stub_server() as stub, stub_server() as other:
+        if "base_url" in change:
+            change = {"base_url": other.url}
+        for more in ({}, change):
+            with client(stub.url, tmp_path / "r", **more) as one:
+                one.ask(asked("p"))
+    assert len(stub.received) + len(other.received) == 2
+
+
+@pytest.mark.parametrize("change", [{"concurrency": 2}, {"patience": Patience()}])
+def test_how_it_is_asked_names_no_reply(change, tmp_path):
+    with stub_server() as stub:
+        for more in ({}, change):
+            with client(stub.url, tmp_path / "r", **more) as one:
+                one.ask(asked("p"))
+    assert len(stub.received) == 1
+
+
+def test_the_first_reply_stays_though_the_server_changes_its_answers(tmp_path):
+    with (
+        stub_server(lambda number, body: text(f"answer {number}")) as stub,
+        client(stub.url, tmp_path / "r") as one,
+        client(stub.url, tmp_path / "r") as other,
+    ):
+        assert one.ask(asked("p"))[0].text == "answer 0"
+        assert other.ask(asked("p"))[0].text == "answer 0"
+        assert len(stub.received) == 1
+
+
+def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
+    with stub_server(lambda number, body: text("x", model="other", usage={})) as stub:
+        for _ in range(2):
+            with client(stub.url, tmp_path / "r") as one:
+                one.ask(asked("p"))
+                named, *rest = one.notes()
+                assert "'m' and answered as 'other'" in named
+    assert rest == []
+    uncounted = text("x", model="m@main", usage={})
+    with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as one:
+        one.ask(asked("p"))
+        assert one.notes() == (
+            "1 of 1 replies did not say how many tokens they took; the count of tokens is too "
+            "low by theirs",
+        )
+
+
+def test_neither_prompts_nor_headers_are_in_the_file_and_others_cannot_read_it(tmp_path):
+    path = tmp_path / "r"
+    with stub_server(lambda number, body: text("x")) as stub, client(stub.url, path) as one:
+        one.ask(asked("a prompt that is protected"))
+    content = path.read_bytes()
+    assert b"protected" not in content
+    assert b"Bearer" not in content
+    assert path.stat().st_mode & 0o077 == 0
+    assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+import numpy as np
+from inject.server.address import Server
+from inject.server.client import ServerClient
+from inject.server.request import TextRequest
+url, cache, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+client = ServerClient(
+    Server(base_url=url, model="m", concurrency=4), cache=cache, jitter=np.random.default_rng(0)
+)
+asked = [TextRequest(prompt=str(number), max_tokens=5) for number in range(count)]
+print("\\n".join(reply.text for reply in client.ask(asked)))
+"""
+
+
+def process(url: str, cache: Path, count: int) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", PROCESS, url, str(cache), str(count)]
+    root = str(Path(__file__).resolve().parents[3])
+    environment = {**os.environ, "PYTHONPATH": root}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+@pytest.mark.slow
+def test_processes_share_the_file_and_agree(tmp_path):
+    """A server that never says the same twice: all processes have the replies that came first."""
+    with stub_server(lambda number, body: text(f"answer {number}", after=0.02)) as stub:
+        running = [process(stub.url, tmp_path / "r", 40) for _ in range(3)]
+        said = [one.communicate(timeout=60)[0] for one in running]
+    assert [one.returncode for one in running] == [0, 0, 0]
+    assert len(said[0].split("\n")) == 41
+    assert said[0] == said[1] == said[2]
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_where_it_was(tmp_path):
+    count, slow = 40, 0.2
+    with stub_server(lambda number, body: text(prompt_of(body), after=slow)) as stub:
+        running = process(stub.url, tmp_path / "r", count)
+        while len(stub.received) < 16:
+            assert running.poll() is None
+            time.sleep(0.01)
+        # What came is kept within a hundredth of a second; the next replies come after `slow`.
+        time.sleep(slow / 3)
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+        time.sleep(2 * slow)
+        before = len(stub.received)
+        again = process(stub.url, tmp_path / "r", count)
+        assert again.communicate(timeout=60)[0].split() == [str(one) for one in range(count)]
+    # Four were in flight when it was killed; their replies went nowhere.
+    assert len(stub.received) - before <= count - (before - 4)

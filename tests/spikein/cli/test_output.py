@@ -1,0 +1,54 @@
+"""Tables on a terminal: numbers are whole, or visibly cut; never cut in silence."""
+
+import sys
+
+import pytest
+
+from spikein.cli.output import Column, print_table
+
+COLUMNS = [
+    Column("detector", whole=True),
+    Column("setting", whole=True),
+    Column("AUC", right=True),
+    Column("95% interval", right=True),
+    Column("TPR at 5% FPR", right=True),
+    Column("remark"),
+]
+SETTING = "alpha=0.05:samples=10:temperature=1.0:top_k=50:share=0.5:seed=0"
+NUMBERS = ("0.908", "0.887 – 0.930", "0.70 [0.62, 0.76]")
+ROWS = [
+    ("cdd", SETTING, *NUMBERS, "scores depend on the other rows, " * 4),
+    ("min_k_plus_plus", "k=0.1", *NUMBERS, ""),
+]
+
+
+def printed(capsys, monkeypatch, width: int | None) -> str:
+    """The table on a terminal of a width; None for no terminal."""
+    if width is not None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", "dumb")
+    print_table(COLUMNS, ROWS)
+    return capsys.readouterr().out
+
+
+def test_without_a_terminal_nothing_is_cut(capsys, monkeypatch):
+    out = printed(capsys, monkeypatch, None)
+    for text in (SETTING, "min_k_plus_plus", *NUMBERS):
+        assert sum(text in line for line in out.splitlines()) >= 1, text
+    assert max(map(len, out.splitlines())) < len(ROWS[0][-1]) + len(SETTING), "remarks are folded"
+
+
+@pytest.mark.parametrize("width", [90, 100, 120, 160])
+def test_on_a_terminal_texts_give_way_and_numbers_do_not(capsys, monkeypatch, width):
+    out = printed(capsys, monkeypatch, width)
+    assert all(len(line) <= width for line in out.splitlines())
+    for number in NUMBERS:
+        assert out.count(number) == 2, number
+
+
+def test_a_number_without_room_says_that_it_is_cut(capsys, monkeypatch):
+    out = printed(capsys, monkeypatch, 45)
+    assert out.count(NUMBERS[1]) == 2 or "…" in out
+    for line in out.splitlines():
+        assert "0.88" not in line or NUMBERS[1] in line or "…" in line

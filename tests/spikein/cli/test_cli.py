@@ -89,9 +89,7 @@ def lab(tmp_path, monkeypatch):
 def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
     result = invoke("run", "f.yaml", "train.lr=1", "data=x", "--store", "S", "--runs", "R")
     assert result.exit_code == 0, result.output
-    assert lab.calls == [
-        (Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), None)
-    ]
+    assert lab.calls == [(Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), None)]
     assert result.stdout.splitlines() == [
         "All [checks] pass.",
         "Best: min_k",

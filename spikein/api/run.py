@@ -12,7 +12,7 @@ from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.api.publication import publish
 from spikein.api.results import RunResult
-from spikein.executors import Executor, executor_of, run_graph
+from spikein.executors import Executor, executor_of, get_executor, run_graph
 from spikein.pipeline.build_graph import build_graph
 from spikein.progress import Progress, Silent, show_progress
 from spikein.runs.folder import check_replaceable
@@ -87,13 +87,12 @@ def _run(
 ) -> RunResult:
     started = time.monotonic()
     store_root, runs_root = store_folder(store_given), runs_folder(runs_given)
+    # A name that is unknown is refused before anything is read.
+    executor = get_executor(asked) if isinstance(asked, str) else asked
     checked = read(given, overrides)
     name = checked.experiment.name
-    executor = (
-        executor_of(checked.experiment.executor, name=asked)
-        if asked is None or isinstance(asked, str)
-        else asked
-    )
+    if executor is None or asked == checked.experiment.executor.kind:
+        executor = executor_of(checked.experiment.executor)
     # Before hours of training, not after.
     check_writable(store_root, STORE_OPTION)
     check_writable(runs_root, RUNS_OPTION)

@@ -90,18 +90,8 @@ def get_executor(name: str) -> Executor:
     )
 
 
-def executor_of(settings: AnyExecutor, *, name: str | None = None) -> Executor:
-    """Return the executor that an experiment asks for.
-
-    Args:
-        settings: the experiment's `executor`.
-        name: of another one that was asked for; the settings count where they are of that kind.
-
-    Raises:
-        InputError: there is no executor of that name.
-    """
-    if name is not None and name != settings.kind:
-        return get_executor(name)
+def executor_of(settings: AnyExecutor) -> Executor:
+    """Return the executor that an experiment asks for under `executor`."""
     match settings:
         case InProcessSettings():
             return InProcess()

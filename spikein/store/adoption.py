@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from inject.digest import digest
 from spikein.store.artifact import Artifact, open_artifact, verified
-from spikein.store.manifest import MANIFEST, Manifest, Recipe, StoreError, read_manifest
+from spikein.store.listing import Listed
+from spikein.store.manifest import Manifest, Recipe, StoreError, read_manifest
 
 
 class _Keys(NamedTuple):
@@ -27,41 +28,39 @@ class ContentIndex:
     """Finds artifacts by what they were built from; each manifest is read once."""
 
     def __init__(self) -> None:
-        self._keys: dict[tuple[Path, int, int], _Keys | None] = {}
+        self._keys: dict[tuple[str, int], _Keys | None] = {}
 
-    def equal(self, folders: Iterable[Path], content_key: str) -> Artifact | None:
+    def equal(self, folders: Iterable[Listed], content_key: str) -> Artifact | None:
         """Return an intact artifact with this content key, or None."""
         for folder, keys in self._known(folders):
             if keys.content == content_key:
                 try:
-                    return verified(open_artifact(folder))
+                    found = verified(open_artifact(folder))
                 except StoreError:
                     continue
+                # Another process may have built it again meanwhile.
+                if found.manifest.content_key == content_key:
+                    return found
         return None
 
-    def could_reuse(self, folders: Iterable[Path], recipe: Recipe) -> bool:
+    def could_reuse(self, folders: Iterable[Listed], recipe: Recipe) -> bool:
         """Return whether one differs from the recipe in nothing but its inputs."""
         wanted = _without_inputs(recipe.identity())
         return any(
             keys.rest == wanted and keys.content is not None for _, keys in self._known(folders)
         )
 
-    def _known(self, folders: Iterable[Path]) -> Iterator[tuple[Path, _Keys]]:
-        for folder in folders:
-            try:
-                status = (folder / MANIFEST).lstat()
-            except OSError:
-                continue
-            # An artifact that was built again has another manifest in the same place.
-            place = folder, status.st_ino, status.st_mtime_ns
+    def _known(self, folders: Iterable[Listed]) -> Iterator[tuple[Path, _Keys]]:
+        for listed in folders:
+            place = str(listed.path), listed.inode
             if place not in self._keys:
                 try:
-                    self._keys[place] = _keys(read_manifest(folder))
+                    self._keys[place] = _keys(read_manifest(listed.path))
                 except StoreError:
                     self._keys[place] = None
             keys = self._keys[place]
             if keys is not None:
-                yield folder, keys
+                yield listed.path, keys
 
 
 def link_files(source: Artifact, folder: Path) -> None:

@@ -11,7 +11,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from inject.files import fsync, human_bytes
+from inject.files import fsync_all, human_bytes
 from spikein.store.manifest import MANIFEST, Manifest
 
 _SAYS_FULL = re.compile(
@@ -27,18 +27,15 @@ def free_space(path: Path) -> str:
 
 
 def finish_artifact(folder: Path, manifest: Manifest) -> None:
-    """Flush every file of an artifact, write the manifest last, make everything read-only."""
-    for name in manifest.files:
-        fsync(folder / name)
-        (folder / name).chmod(0o444)
+    """Write the manifest of an artifact, flush every file to disk, make everything read-only."""
     (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-    fsync(folder / MANIFEST)
-    (folder / MANIFEST).chmod(0o444)
-    for path in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
-        fsync(path)
+    files = [folder / name for name in (*manifest.files, MANIFEST)]
+    for path in files:
+        path.chmod(0o444)
+    folders = sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True)
+    fsync_all([*files, *folders, folder])
+    for path in (*folders, folder):
         path.chmod(0o555)
-    fsync(folder)
-    folder.chmod(0o555)
 
 
 def delete_tree(folder: Path) -> None:

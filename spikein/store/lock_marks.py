@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -42,7 +43,7 @@ def own_mark() -> Mark:
     return Mark(
         host=socket.gethostname(),
         process=os.getpid(),
-        started=_utc(_process_start()),
+        started=_utc(_process_start(os.getpid())),
         since=_utc(time.time()),
     )
 
@@ -57,7 +58,7 @@ def write_mark(lock: FileLock) -> None:
 def clear_mark(lock: FileLock) -> None:
     """Take this process's mark out of a lock file that it is about to let go."""
     with suppress(OSError):
-        Path(lock.lock_file).write_text("", encoding="utf-8")
+        os.truncate(lock.lock_file, 0)
 
 
 def read_mark(path: Path) -> Mark | None:
@@ -102,10 +103,11 @@ def _is_dead(path: Path) -> bool:
         return False
 
 
-def _process_start() -> float:
+@lru_cache(maxsize=1)
+def _process_start(process: int) -> float:
     """Return when this process started, in seconds since 1970."""
     with suppress(OSError, ValueError, IndexError):
-        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        ticks = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
         lines = Path("/proc/stat").read_text().splitlines()
         boot = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
         return boot + ticks / os.sysconf("SC_CLK_TCK")

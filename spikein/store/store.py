@@ -1,7 +1,7 @@
 """The content-addressed store: artifacts that are complete, read-only and built once.
 
 `<root>/<kind>/<label>-<digest12>/` holds one artifact. It is built in a hidden sibling under a
-lease (one lock file a digest), flushed to disk with its manifest last, made read-only, then
+lease (one lock file a digest), flushed to disk with its manifest, made read-only, then
 renamed. A kill at any moment leaves at most a hidden folder, which the next holder of the lease
 removes. The label is for people only; the digest is what counts. Parts that a build wants to find
 again after a kill lie in `<root>/.unfinished/` until the artifact is published.
@@ -28,6 +28,7 @@ from spikein.store.artifact import Artifact, open_artifact, require_current, ver
 from spikein.store.environment import environment
 from spikein.store.filesystem import delete_tree, disk_full, finish_artifact, free_space, unwritable
 from spikein.store.folder_check import CHANGE_STORE, writing
+from spikein.store.listing import ANY, artifact_folders
 from spikein.store.lock_marks import active_uses, clear_mark, mark_use, read_mark, write_mark
 from spikein.store.manifest import (
     SHORT,
@@ -44,7 +45,6 @@ from spikein.store.verification import require_sha256, require_structure
 Notice = Callable[[str], None]
 
 _POLL_SECONDS = 0.1
-_ARTIFACT_NAME = re.compile(rf"(?P<label>.+)-(?P<short>[0-9a-f]{{{SHORT}}})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class Store:
         Raises:
             StoreError: when it is damaged, naming the file.
         """
-        for folder in self._folders(kind or "*", digest[:SHORT]):
+        for folder, _ in artifact_folders(self.root, kind or ANY, digest[:SHORT]):
             artifact = open_artifact(folder)
             if artifact.digest.startswith(digest):
                 return verified(artifact) if verify else artifact
@@ -103,15 +103,15 @@ class Store:
 
     def equal(self, kind: str, content_key: str) -> Artifact | None:
         """Return an intact artifact built from the same content in the same way, or None."""
-        return self._index.equal(self._folders(kind, "*"), content_key)
+        return self._index.equal(artifact_folders(self.root, kind), content_key)
 
     def could_reuse(self, recipe: Recipe) -> bool:
         """Return whether an artifact differs from the recipe in nothing but its inputs."""
-        return self._index.could_reuse(self._folders(recipe.kind, "*"), recipe)
+        return self._index.could_reuse(artifact_folders(self.root, recipe.kind), recipe)
 
     def artifacts(self) -> Iterator[Path]:
         """Yield the folder of every artifact, finished or damaged, in the order of names."""
-        yield from self._folders("*", "*")
+        yield from (one.path for one in artifact_folders(self.root))
 
     def obtain(
         self,
@@ -217,7 +217,7 @@ class Store:
         self, recipe: Recipe, inputs: Mapping[str, Manifest], notice: Notice | None
     ) -> Artifact | None:
         """Return the artifact if it is intact; with `notice`, report and remove a damaged one."""
-        for folder in self._folders(recipe.kind, recipe.digest[:SHORT]):
+        for folder, _ in artifact_folders(self.root, recipe.kind, recipe.digest[:SHORT]):
             try:
                 artifact = verified(open_artifact(folder))
                 if artifact.digest != recipe.digest:
@@ -358,12 +358,6 @@ class Store:
                     "cannot be written", where=str(self.root), hint="Give another --store."
                 ) from error
             raise
-
-    def _folders(self, kind: str, short: str) -> Iterator[Path]:
-        for folder in sorted(self.root.glob(f"{kind}/*-{short}")):
-            hidden = folder.name.startswith(".") or folder.parent.name.startswith(".")
-            if not hidden and _ARTIFACT_NAME.fullmatch(folder.name):
-                yield folder
 
     def _lock(self, short: str) -> FileLock:
         self._leases().mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ def test_one_line_when_a_step_starts_and_one_when_it_ends():
     assert stream.getvalue().splitlines() == [
         "[2/9] corpus x …",
         "[2/9] corpus x: done in 1 min 15 s",
-        "[2/9] another run is building it",
+        "another run is building it",
     ]
 
 

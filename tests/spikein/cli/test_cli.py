@@ -89,9 +89,7 @@ def lab(tmp_path, monkeypatch):
 def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
     result = invoke("run", "f.yaml", "train.lr=1", "data=x", "--store", "S", "--runs", "R")
     assert result.exit_code == 0, result.output
-    assert lab.calls == [
-        (Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), "in-process")
-    ]
+    assert lab.calls == [(Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), None)]
     assert result.stdout.splitlines() == [
         "All [checks] pass.",
         "Best: min_k",
@@ -211,7 +209,7 @@ def a_run(root: Path) -> Store:
     return store
 
 
-def test_status_of_nothing_of_all_and_of_one(lab):
+def test_status_of_nothing_of_all_and_of_one(lab, monkeypatch):
     assert "No runs" in invoke("status").stdout
     a_run(lab.root)
     listed = invoke("status").stdout
@@ -220,6 +218,8 @@ def test_status_of_nothing_of_all_and_of_one(lab):
     one = invoke("status", "first").stdout
     assert "corpus/n1-" in one
     assert "runs/first/report.html" in one
+    experiment = types.SimpleNamespace(experiment=types.SimpleNamespace(name="x"))
+    monkeypatch.setattr("spikein.api.experiment.read", lambda *_: experiment)
     assert "model" in invoke("status", "f.yaml").stdout
     wrong = invoke("status", "frist")
     assert wrong.exit_code == 2

@@ -86,6 +86,20 @@ def fan(cells: int, seconds: float, trace: Path | None = None) -> Graph:
     return Graph(goals=(sleeping("end", 0.0, trace, **middle),), name="fan")
 
 
+def slow(folder: Path, seconds: float = 60.0) -> Graph:
+    """A shared step and a cell that take no time, and three cells of a minute.
+
+    With other seconds it has the same steps: a run that was stopped is finished at once.
+    """
+    trace = folder / "trace"
+    shared = sleeping("shared", 0.0, trace)
+    middle = {
+        f"cell{number}": sleeping(f"cell{number}", seconds if number else 0.0, trace, shared=shared)
+        for number in range(4)
+    }
+    return Graph(goals=(sleeping("end", 0.0, trace, **middle),), name="slow")
+
+
 def one_fails(trace: Path | None = None) -> Graph:
     """Three cells, of which one fails; one more step needs the one that fails."""
     shared = sleeping("shared", 0.0, trace)
@@ -96,6 +110,14 @@ def one_fails(trace: Path | None = None) -> Graph:
 
 def events(trace: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in trace.read_text().splitlines()] if trace.exists() else []
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 120.0) -> None:
+    """Wait until something holds; other tests may keep this machine busy meanwhile."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.05)
 
 
 def value(report: RunReport, goal: Step) -> int:
@@ -121,8 +143,8 @@ def executor(name: str) -> Executor:
 
 
 GRAPHS: dict[str, Callable[[Path], Graph]] = {
-    "fan": lambda folder: fan(4, 1.0, folder / "trace"),
-    "slow": lambda folder: fan(4, 3.0, folder / "trace"),
+    "fan": lambda folder: fan(4, 0.5, folder / "trace"),
+    "slow": slow,
     "one-fails": lambda folder: one_fails(folder / "trace"),
 }
 

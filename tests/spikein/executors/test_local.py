@@ -2,10 +2,7 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,39 +19,23 @@ from spikein.progress import Lines, Silent
 from spikein.store.artifact import open_artifact
 from spikein.store.store import Store
 from tests.spikein.executors.graphs import (
-    GRAPHS,
     events,
     fan,
     killed_until,
     one_fails,
     sleeping,
+    slow,
     step,
     value,
+    wait_for,
 )
 from tests.spikein.mounts import read_only
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
-REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def local(**settings) -> Local:
     return Local(LocalSettings.model_validate({"workers": 2, **settings}))
-
-
-def start(folder: Path, graph: str, executor: str = "local") -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.spikein.executors.graphs", executor,
-         str(folder / "store"), graph],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-    )  # fmt: skip
-
-
-def wait_for(condition, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.05)
 
 
 def running_processes(folder: Path) -> set[int]:
@@ -64,6 +45,11 @@ def running_processes(folder: Path) -> set[int]:
         for one in events(folder / "trace")
         if Path(f"/proc/{one['process']}").exists()
     }
+
+
+def begun(folder: Path) -> set[str]:
+    """The steps that were begun."""
+    return {one["step"] for one in events(folder / "trace")}
 
 
 def contents(store: Path) -> dict[str, str]:
@@ -185,18 +171,18 @@ def test_a_step_that_is_killed_each_time_fails_and_the_others_are_finished(tmp_p
     assert [path.name[:5] for path in (tmp_path / "store/thing").glob("[!.]*")] == ["other"]
 
 
-def test_the_driver_killed_takes_its_workers_along_and_goes_on_when_started_again(tmp_path):
-    process = start(tmp_path, "slow")
-    wait_for(lambda: len([one for one in events(tmp_path / "trace") if "cell" in one["step"]]) >= 2)
+def test_the_driver_killed_takes_its_workers_along_and_goes_on_when_started_again(tmp_path, start):
+    process = start("local", "slow")
+    wait_for(lambda: begun(tmp_path) >= {"cell1", "cell2"})
     process.kill()
     process.communicate()
-    wait_for(lambda: not running_processes(tmp_path), 10)
+    wait_for(lambda: not running_processes(tmp_path), 30)
     [status] = read_statuses(tmp_path / "store")
     assert status.state == "interrupted"
     assert not [one for one in status.steps if one.state == "running"]
     before = {one["step"] for one in events(tmp_path / "trace") if one["what"] == "ended"}
-    assert "shared" in before
-    graph = GRAPHS["slow"](tmp_path)
+    assert before == {"shared", "cell0"}
+    graph = slow(tmp_path, 0.0)
     report = run_graph(local(), graph, Store(tmp_path / "store"), Silent())
     assert value(report, graph.goals[0]) == 9
     ended = [one["step"] for one in events(tmp_path / "trace") if one["what"] == "ended"]
@@ -204,21 +190,23 @@ def test_the_driver_killed_takes_its_workers_along_and_goes_on_when_started_agai
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -2), (signal.SIGTERM, 1)])
-def test_an_interrupted_run_ends_its_workers_and_goes_on_where_it_stopped(tmp_path, number, code):
-    process = start(tmp_path, "slow")
-    wait_for(lambda: any("cell" in one["step"] for one in events(tmp_path / "trace")))
+def test_an_interrupted_run_ends_its_workers_and_goes_on_where_it_stopped(
+    tmp_path, start, number, code
+):
+    process = start("local", "slow")
+    wait_for(lambda: begun(tmp_path) >= {"cell1", "cell2"})
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode in (code, 1), said
     assert "KeyboardInterrupt" in said or "ended by SIGTERM" in said
     assert not running_processes(tmp_path)
     assert read_statuses(tmp_path / "store")[0].state == "interrupted"
-    report = run_graph(local(), GRAPHS["slow"](tmp_path), Store(tmp_path / "store"), Silent())
-    assert report.built < 6
+    report = run_graph(local(), slow(tmp_path, 0.0), Store(tmp_path / "store"), Silent())
+    assert report.built == 4, "shared and cell0 were finished before"
 
 
-def test_two_runners_on_one_store_build_every_step_once(tmp_path):
-    runners = [start(tmp_path, "fan") for _ in range(2)]
+def test_two_runners_on_one_store_build_every_step_once(tmp_path, start):
+    runners = [start("local", "fan") for _ in range(2)]
     for runner in runners:
         _, said = runner.communicate(timeout=120)
         assert runner.returncode == 0, said
@@ -241,7 +229,7 @@ def test_a_disk_that_becomes_read_only_fails_the_steps_that_it_hits(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     first, last = sleeping("first", 0.0, tmp_path / "trace"), step("last", lambda context: None)
-    graph = Graph(goals=(sleeping("second", 3.0, tmp_path / "trace", first=first), last))
+    graph = Graph(goals=(sleeping("second", 2.0, tmp_path / "trace", first=first), last))
     raised: list[BaseException] = []
 
     def run() -> None:

@@ -1,6 +1,8 @@
-"""The executor `ray` on a cluster of local nodes, one of which is removed while its task runs."""
+"""The executor `ray` on a cluster of local nodes, one of which is killed while its task runs."""
 
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -8,27 +10,40 @@ from inject.errors import InputError
 from spikein.config.executor_settings import RaySettings
 from spikein.executors import StepsFailed, run_graph
 from spikein.executors.pools.ray_cluster import Ray
-from spikein.pipeline.graph import Graph
+from spikein.pipeline.graph import Graph, Step, StepContext
 from spikein.progress import Silent
 from spikein.store.store import Store
-from tests.spikein.executors.graphs import events, fan, one_fails, sleeping, value
-from tests.spikein.executors.test_local import contents, wait_for
+from tests.spikein.executors.graphs import (
+    events,
+    fan,
+    one_fails,
+    sleeping,
+    step,
+    told,
+    value,
+    wait_for,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 pytest.importorskip("ray", reason="RAY IS NOT TESTED: pip install 'spikein[ray]'")
 
 
-@pytest.fixture
-def cluster(monkeypatch):
-    """A head that builds nothing, and one node with one core."""
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    from ray.cluster_utils import Cluster
+@pytest.fixture(scope="module")
+def cluster():
+    """A head that builds nothing, and two nodes with one core each, all on this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    made.first = made.add_node(num_cpus=1)
-    made.wait_for_nodes()
-    yield made
-    made.shutdown()
+        head = {"num_cpus": 0, "include_dashboard": False, "dashboard_agent_listen_port": 0}
+        made = Cluster(initialize_head=True, head_node_args=head)
+        try:
+            for _ in range(2):
+                made.add_node(num_cpus=1)
+            made.wait_for_nodes(timeout=120)
+            yield made
+        finally:
+            made.shutdown()
 
 
 def ray(cluster, **settings) -> Ray:
@@ -43,17 +58,47 @@ def test_a_cluster_builds_a_graph_and_a_failed_cell_takes_no_other_down(cluster,
     with pytest.raises(StepsFailed, match="this step never works") as raised:
         run_graph(ray(cluster), one_fails(), Store(tmp_path / "store"), Silent())
     assert "a line of the log before it fails" in raised.value.failures[0].lines
-    with pytest.raises(InputError, match="asks for 64 CPUs and 0 GPUs, which no machine"):
-        run_graph(
-            ray(cluster, steps={"thing": {"cpus": 64}}),
-            fan(1, 0.0),
-            Store(tmp_path / "other"),
-            Silent(),
-        )
+    assert raised.value.not_begun == ("thing after",)
+    names = {path.name.rpartition("-")[0] for path in (tmp_path / "store/thing").glob("[!.]*")}
+    assert names >= {"shared", "good1", "good2"}
+
+
+def test_what_no_machine_can_give_is_refused_and_the_cluster_stays_usable(cluster, tmp_path):
+    for _ in range(2):
+        with pytest.raises(InputError, match="asks for 64 CPUs and 0 GPUs, which no machine"):
+            run_graph(
+                ray(cluster, steps={"thing": {"cpus": 64}}),
+                fan(1, 0.0),
+                Store(tmp_path / "store"),
+                Silent(),
+            )
+    graph = Graph(goals=(sleeping("after", 0.0),))
+    assert run_graph(ray(cluster), graph, Store(tmp_path / "store"), Silent()).built == 1
+
+
+def located(label: str, trace: Path, folder: Path, *, seconds: float) -> Step:
+    """A step that sleeps when it is begun for the first time, and writes down on which node."""
+
+    def build(context: StepContext) -> None:
+        import ray
+
+        folder.mkdir(exist_ok=True)
+        attempt = len(list(folder.iterdir()))
+        (folder / str(attempt)).write_text(ray.get_runtime_context().get_node_id())
+        told(trace, label, "began")
+        if attempt == 0:
+            time.sleep(seconds)
+        (context.out / "value").write_text("1")
+        told(trace, label, "ended")
+
+    return step(label, build)
 
 
 def test_a_node_removed_while_its_task_runs_loses_nothing(cluster, tmp_path):
-    graph = Graph(goals=(sleeping("long", 6.0, tmp_path / "trace"),))
+    trace, places = tmp_path / "trace", tmp_path / "places"
+    long = located("long", trace, places, seconds=300.0)
+    others = [sleeping(f"short{number}", 0.2, trace) for number in range(3)]
+    graph = Graph(goals=(long, *others, sleeping("end", 0.0, trace, long=long)))
     said: list[str] = []
     result: list[object] = []
 
@@ -69,22 +114,25 @@ def test_a_node_removed_while_its_task_runs_loses_nothing(cluster, tmp_path):
 
     runner = threading.Thread(target=run)
     runner.start()
-    wait_for(lambda: events(tmp_path / "trace"), 120)
-    cluster.add_node(num_cpus=1)
-    cluster.remove_node(cluster.first, allow_graceful=False)
-    runner.join(150)
+    wait_for(lambda: [one for one in events(trace) if one["step"] == "long"])
+    first = (places / "0").read_text()
+    [victim] = [node for node in cluster.worker_nodes if node.node_id == first]
+    cluster.remove_node(victim, allow_graceful=False)
+    runner.join(180)
     assert not runner.is_alive()
     [report] = result
     assert not isinstance(report, BaseException), report
-    assert report.built == 1
+    assert report.built == 5
     assert any("thing long: the task was lost" in text for text in said), said
-    found = [(one["what"], one["process"]) for one in events(tmp_path / "trace")]
-    assert [what for what, _ in found] == ["began", "began", "ended"]
-    assert found[0][1] != found[1][1]
-    assert len(contents(tmp_path / "store")) == 1
+    assert (places / "1").read_text() != first, "it went on on the other node"
+    found = [one for one in events(trace) if one["step"] == "long"]
+    assert [one["what"] for one in found] == ["began", "began", "ended"]
+    process = Path(f"/proc/{found[0]['process']}")
+    wait_for(lambda: not process.exists(), 60)
 
 
-def test_no_cluster_at_an_address_is_said_in_words(tmp_path):
+def test_no_cluster_at_an_address_is_said_in_words_and_at_once(tmp_path):
+    began = time.monotonic()
     with pytest.raises(InputError, match="no Ray cluster answers"):
         run_graph(
             Ray(RaySettings(address="127.0.0.1:1")),
@@ -92,3 +140,4 @@ def test_no_cluster_at_an_address_is_said_in_words(tmp_path):
             Store(tmp_path / "store"),
             Silent(),
         )
+    assert time.monotonic() - began < 30, "Ray itself tries for minutes"

@@ -116,6 +116,7 @@ OTHERS = {
     "AskedEntry": "what it was asked",
     "RunSummary": "what a run found, for the page of all runs",
     "CheckVerdict": "a check of it",
+    "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }
 COVERED = {Shape, TwinMembership, TrainingJob, StartModel}

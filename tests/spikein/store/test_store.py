@@ -193,12 +193,12 @@ def test_the_waiting_process_takes_over_from_a_killed_one(tmp_path):
 def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, monkeypatch):
     import spikein.store.filesystem as module
 
-    def full(path: Path) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    def full(paths: list[Path]) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(paths[0]))
 
     store = Store(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "fsync", full)
+        patch.setattr(module, "fsync_all", full)
         with pytest.raises(StoreError) as caught:
             store.obtain(recipe(a=1), write("x"), label="l")
     message = str(caught.value)

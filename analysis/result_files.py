@@ -1,4 +1,4 @@
-"""The files of an experiment's results: five tables, and what was chosen and left out.
+"""The files of an experiment's results: six tables, and what was chosen and left out.
 
 The run's folder holds copies of the tables under the same names.
 """
@@ -18,8 +18,16 @@ METRICS_FILE = "metrics.parquet"
 DIFFERENCES_FILE = "differences.parquet"
 DATASETS_FILE = "dataset_detectors.parquet"
 FLAGGED_FILE = "flagged.parquet"
+FACTORS_FILE = "factors.parquet"
 FINDINGS_FILE = "findings.json"
-TABLE_FILES = (METRICS_FILE, DIFFERENCES_FILE, SCORES_FILE, DATASETS_FILE, FLAGGED_FILE)
+TABLE_FILES = (
+    METRICS_FILE,
+    DIFFERENCES_FILE,
+    SCORES_FILE,
+    DATASETS_FILE,
+    FLAGGED_FILE,
+    FACTORS_FILE,
+)
 """The tables, see `analysis.results.Analysis`; the scores are those of the selected settings."""
 
 _CHOICES = TypeAdapter(tuple[CohortChoice, ...])
@@ -33,6 +41,8 @@ def write_analysis(folder: Path, analysis: Analysis) -> None:
     pq.write_table(analysis.scores, folder / SCORES_FILE)
     pq.write_table(analysis.datasets, folder / DATASETS_FILE)
     pq.write_table(analysis.flagged, folder / FLAGGED_FILE)
+    if analysis.factors is not None:
+        pq.write_table(analysis.factors, folder / FACTORS_FILE)
     findings = {
         "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
         "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
@@ -55,4 +65,5 @@ def read_analysis(folder: Path) -> Analysis:
         flagged=read_parquet(folder / FLAGGED_FILE),
         choices=_CHOICES.validate_python(findings["choices"]),
         unscored=_UNSCORED.validate_python(findings["unscored"]),
+        factors=read_parquet(folder / FACTORS_FILE) if (folder / FACTORS_FILE).is_file() else None,
     )

@@ -56,6 +56,13 @@ class Analysis:
     is wrong (`analysis.decisions.flagged`)."""
     choices: tuple[CohortChoice, ...]
     unscored: tuple[UnscoredRows, ...]
+    factors: pa.Table | None = None
+    """What each factor does (`analysis.factors`); None before they were analysed."""
+
+    @property
+    def choices_by_cohort(self) -> dict[Cohort, tuple[Choice, ...]]:
+        """The settings chosen, by cohort."""
+        return {found.cohort: found.choices for found in self.choices}
 
 
 def analyse(

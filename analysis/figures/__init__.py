@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.arm import Arm, axis_names, cohorts
+from analysis.factors.findings import Factors
 from analysis.figures.style import PALETTE, ReportFigure
 from analysis.metrics_table import CohortMetrics, contaminated_cohorts, split_by_cohort
 from analysis.results import Analysis
@@ -15,7 +16,11 @@ __all__ = ["ReportFigure", "build_figures"]
 
 
 def build_figures(
-    out: Path, arms: Sequence[Arm], analysis: Analysis, settings: AnalysisSettings
+    out: Path,
+    arms: Sequence[Arm],
+    analysis: Analysis,
+    settings: AnalysisSettings,
+    factors: Factors | None = None,
 ) -> list[ReportFigure]:
     """Write figures/*.svg and *.png under `out` and return them in the order of the page.
 
@@ -25,6 +30,7 @@ def build_figures(
     from analysis.figures.cohort_scores import load_cohort
     from analysis.figures.copies import draw_copies
     from analysis.figures.detectors import draw_detectors
+    from analysis.figures.factors import draw_factors
     from analysis.figures.roc import draw_roc
     from analysis.figures.scores import draw_scores
     from analysis.figures.surp_grid import draw_surp_grid
@@ -53,6 +59,8 @@ def build_figures(
             draw_scores(folder, data, best.detector, best.selection, settings),
             draw_surp_grid(folder, data, analysis, settings),
         ]
+        if factors is not None:
+            figures += draw_factors(folder, factors.responses, factors.comparisons, emphasised)
     first = [(c, same[0]) for c, same in cohorts(arms).items() if c.model == "contaminated"]
     figures.append(draw_training(folder, first))
     return [figure for figure in figures if figure is not None]

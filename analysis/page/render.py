@@ -12,6 +12,7 @@ from analysis.arm import axis_names
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
 from analysis.page.examples import extreme_examples
+from analysis.page.factors import factors_view
 from analysis.page.report import Report
 from analysis.page.streams import stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
@@ -83,6 +84,7 @@ def _context(report: Report) -> dict[str, Any]:
         "grids": [],
         "differences": [],
         "examples": [],
+        "factors": None,
         "best": best,
         "total_seconds": sum(row.seconds for row in report.cost if not row.from_store),
     }
@@ -99,6 +101,9 @@ def _context(report: Report) -> dict[str, Any]:
             "retrained": retrained_grids(tables, detectors),
             "rates": rates_grids(best, detectors),
         }
+        if report.analysis.factors is not None:
+            axes = axis_names(report.arms)
+            context["factors"] = factors_view(report.analysis.factors, axes, detectors)
         differences = difference_rows(report.analysis, best, detectors)
         context["differences"] = differences
         context["dataset_findings"] = dataset_findings(report.analysis, best.table.cohort)

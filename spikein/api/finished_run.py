@@ -18,7 +18,7 @@ from analysis.arm import axis_column
 from analysis.dataset_detectors.table import dataset_schema
 from analysis.decisions.flagged import flagged_schema
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
-from analysis.result_files import DATASETS_FILE, FLAGGED_FILE, METRICS_FILE
+from analysis.result_files import DATASETS_FILE, FACTORS_FILE, FLAGGED_FILE, METRICS_FILE
 from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.selection.reported_scores import score_schema
 from analysis.summary import summary_sentences
@@ -99,6 +99,13 @@ class Run:
         detector, setting, level, what calibrated it, how many rows it flagged, how many of them
         are non-members, their share with its interval, and the share of members found."""
         return self._table(FLAGGED_FILE)
+
+    @cached_property
+    def factors(self) -> pa.Table:
+        """What each factor does: swept axes, kind, factor, dataset, detector, setting, level,
+        versus, term, x, value, low, high, alone_low, alone_high, p_value, n_members, n_seeds, what
+        is shown of it, and why there is none."""
+        return self._table(FACTORS_FILE)
 
     @cached_property
     def examples(self) -> pa.Table:

@@ -74,8 +74,9 @@ def fill_run(
         ),
     ]
     for figure in figures:
-        for path in (figure.svg, figure.png):
-            shutil.copyfile(path, folder / "figures" / path.name)
+        for path in (figure.svg, figure.png, figure.svg.with_suffix(".csv")):
+            if path.suffix != ".csv" or path.is_file():
+                shutil.copyfile(path, folder / "figures" / path.name)
     _write_examples(folder, experiment_graph, report)
     _write_exposures(folder, experiment_graph, report)
     for outcome in report.outcomes:

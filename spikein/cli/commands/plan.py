@@ -1,11 +1,19 @@
 """`spikein plan`: what a run would do and cost, without doing it."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import STORE, ExperimentFile, Overrides, StoreFolder
+from spikein.cli.options import (
+    RUNS,
+    STORE,
+    ExperimentFile,
+    Overrides,
+    RunsFolder,
+    StoreFolder,
+)
 from spikein.cli.output import (
     Column,
     exit_if_refused,
@@ -36,6 +44,31 @@ def plan(
         bool,
         typer.Option(help="Time a few training steps here, to say how long each step will take."),
     ] = True,
+    power: Annotated[
+        bool,
+        typer.Option(
+            "--power", help="Say how many examples and seeds it takes to see a difference, instead."
+        ),
+    ] = False,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="With --power: what is assumed, such as [cyan]auc=0.65[/], [cyan]delta=0.05[/], "
+            "[cyan]seed_deviation=0.02[/].",
+            show_default=False,
+        ),
+    ] = None,
+    from_run: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="With --power: a finished run whose own variances are assumed.",
+            show_default=False,
+        ),
+    ] = None,
+    runs: RunsFolder = RUNS,
 ) -> None:
     """Say what a run will do and what it will cost; run nothing.
 
@@ -53,7 +86,14 @@ def plan(
       spikein plan min-k-table3 --gpu a100 --gpus 4
 
       spikein plan dose-response-160m --gpu h200 --gpus 1
+
+      spikein plan quickstart --power --assume delta=0.05 --assume auc=0.65
     """
+    if power:
+        _print_power(file, overrides, assume, from_run, runs)
+        return
+    if assume or from_run is not None:
+        raise typer.BadParameter("--assume and --from belong to --power.")
     from spikein.api.plan import plan as plan_experiment
     from spikein.cli.estimate_tables import print_estimates, print_unresolved
     from spikein.estimates.training import Hardware
@@ -107,6 +147,23 @@ def plan(
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
     exit_if_refused(result.problems)
+
+
+def _print_power(
+    file: Path,
+    overrides: list[str] | None,
+    assume: list[str] | None,
+    from_run: str | None,
+    runs: Path,
+) -> None:
+    """Print what the experiment can see."""
+    from spikein.api.power import power as plan_power
+    from spikein.cli.power_table import print_power
+
+    result = plan_power(
+        file, overrides=overrides or (), assume=assume or (), from_run=from_run, runs=runs
+    )
+    print_power(result)
 
 
 def _time(result: "PlanResult", seconds: float) -> str:

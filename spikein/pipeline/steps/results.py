@@ -6,12 +6,13 @@ run cost and is rendered in a second: `load_results` gives it back.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from analysis.arm import Arm
 from analysis.dataset_detectors.registry import method_roots
+from analysis.factors.findings import analyse_factors
 from analysis.figures import ReportFigure, build_figures
 from analysis.result_files import read_analysis, write_analysis
 from analysis.results import Analysis, analyse
@@ -74,13 +75,17 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
             done += 1
 
         analysis = analyse(found, settings, progress=on_cohort)
+        context.report(len(arms), len(arms), unit="models", note="factors")
+        factors = analyse_factors(found, analysis.choices_by_cohort, settings)
+        analysis = replace(analysis, factors=factors.table)
         write_analysis(context.out, analysis)
-        figures_record(context.out, build_figures(context.out, found, analysis, settings))
+        figures = build_figures(context.out, found, analysis, settings, factors)
+        figures_record(context.out, figures)
 
     return Step(
         kind="results",
         label=label,
-        version=4,
+        version=5,
         settings={
             # Whether models are asked questions is visible in the graph.
             "analysis": plain(settings, exclude={"task_accuracy", "shards", "shuffles"}),

@@ -1,0 +1,113 @@
+"""Where a fitted line reaches a level: the interval of Fieller 1954, whose ends may be unbounded.
+
+A place x belongs to the interval where the line's distance from the level at x is no larger than t
+standard errors of it: (a + b x - level)² <= t² (Vaa + 2 x Vab + x² Vbb). Where the slope is
+not told from zero the places are all of the axis, or all but a stretch of it.
+"""
+
+from collections.abc import Callable
+from math import inf, isfinite, sqrt
+from typing import NamedTuple
+
+from analysis.metrics import Floats
+
+Written = Callable[[float], str]
+
+
+class Stretch(NamedTuple):
+    """The places from one end to the other; infinite where there is no end."""
+
+    low: float
+    high: float
+
+
+class Reach(NamedTuple):
+    """Where a line reaches a level."""
+
+    value: float
+    """Infinite where a line that does not rise lies under the level; `start` where it is over."""
+    places: tuple[Stretch, ...]
+    """The confidence set: none, one or two stretches of the axis from `start` on."""
+
+
+def fieller(
+    intercept: float,
+    slope: float,
+    covariance: Floats,
+    level: float,
+    quantile: float,
+    *,
+    start: float = 0.0,
+) -> Reach:
+    """Return where `intercept + slope x` reaches `level`, for x from `start` on.
+
+    Args:
+        intercept: of the line.
+        slope: of the line.
+        covariance: of both, [2, 2].
+        level: to be reached.
+        quantile: how many standard errors are allowed.
+        start: the least place that has a meaning.
+    """
+    off = intercept - level
+    squared = quantile**2
+    # c2 x² + c1 x + c0 <= 0 holds within the set.
+    c2 = slope**2 - squared * float(covariance[1, 1])
+    c1 = 2 * (off * slope - squared * float(covariance[0, 1]))
+    c0 = off**2 - squared * float(covariance[0, 0])
+    found = [Stretch(max(low, start), high) for low, high in _solution(c2, c1, c0) if high >= start]
+    if slope == 0:
+        value = inf if off < 0 else start
+    else:
+        value = -off / slope
+        if value < start or (slope < 0 and off < 0):
+            value = start if off + slope * start >= 0 else inf
+    return Reach(value, tuple(found))
+
+
+def _solution(c2: float, c1: float, c0: float) -> list[Stretch]:
+    """Return where c2 x² + c1 x + c0 <= 0."""
+    under = c1**2 - 4 * c2 * c0
+    if c2 == 0:
+        if c1 == 0:
+            return [Stretch(-inf, inf)] if c0 <= 0 else []
+        return [Stretch(-inf, -c0 / c1)] if c1 > 0 else [Stretch(-c0 / c1, inf)]
+    if under < 0:
+        return [] if c2 > 0 else [Stretch(-inf, inf)]
+    root = sqrt(under)
+    ends = sorted(((-c1 - root) / (2 * c2), (-c1 + root) / (2 * c2)))
+    if c2 > 0:
+        return [Stretch(ends[0], ends[1])]
+    return [Stretch(-inf, ends[0]), Stretch(ends[1], inf)]
+
+
+def reach_text(reach: Reach, *, smallest: float, largest: float, written: Written) -> str:
+    """Return the place and its interval in words; what lies beyond the data has no number.
+
+    Args:
+        reach: in the unit that is shown.
+        smallest: the smallest place that was measured.
+        largest: the largest.
+        written: how a place is written.
+    """
+
+    def end(place: float) -> str:
+        if place > largest * (1 + 1e-9):
+            return f"> {written(largest)}"
+        return f"< {written(smallest)}" if place < smallest * (1 - 1e-9) else written(place)
+
+    if not reach.places:
+        # The whole set lies before the start: the level is reached there already, or never.
+        return "never" if reach.value == inf else end(reach.value)
+    first, last = reach.places[0], reach.places[-1]
+    if len(reach.places) == 2:
+        # The slope's sign is not known: all places but a stretch between.
+        low = end(first.high) if first.high < smallest * (1 - 1e-9) else f"≤ {end(first.high)}"
+        high = end(last.low) if last.low > largest * (1 + 1e-9) else f"≥ {end(last.low)}"
+        return f"{end(reach.value)} [{low} or {high}]"
+    if first.low < smallest * (1 - 1e-9) and not isfinite(first.high):
+        return f"{end(reach.value)} [any]"
+    ends = end(first.low), end(first.high)
+    if ends[0] == ends[1] == end(reach.value):
+        return ends[0]
+    return f"{end(reach.value)} [{ends[0]}, {ends[1]}]"

@@ -1,0 +1,178 @@
+"""A straight line through AUCs on the probit scale: the dose-response of detectability.
+
+    probit(AUC_k) = intercept + slope · x_k
+
+With normal scores a text moves by its shift over √2 on this scale, so a line says that scores move
+evenly with x. Doses of one arm share non-members, so their AUCs are correlated: the line is fitted
+by generalised least squares with the covariance of their influence values, drawn a third
+towards independence, and its own covariance is that of the weights so found (a sandwich), not
+that of the model. A perfect order (AUC 1 or 0) has no place on this scale: it is moved to half a
+pair less, with the variance that normal scores would have there (Hanley and McNeil 1982).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.factors.fieller import Reach, fieller
+from analysis.factors.joint import Aucs, combine
+from analysis.intervals.bounds import LEAST_GROUPS
+from analysis.metrics import Floats
+
+REACHED = 0.75
+"""The AUC whose dose is reported: half way from chance to certainty."""
+_TOWARDS_INDEPENDENCE = 1 / 3
+"""Share of the covariance that the weights leave out: a full one, estimated, gives wild weights."""
+
+
+class Points(NamedTuple):
+    """The AUCs that a line goes through, on the probit scale."""
+
+    x: Floats
+    auc: Floats
+    low: Floats
+    """The interval of each, for itself."""
+    high: Floats
+    members: Floats
+
+
+class Line(NamedTuple):
+    """A fitted line."""
+
+    intercept: float
+    slope: float
+    low: float
+    """Of the slope."""
+    high: float
+    p_value: float
+    """That the slope is zero."""
+    covariance: Floats
+    """Of intercept and slope, [2, 2]."""
+    freedom: float
+    """Of the slope, or of the line where it reaches the level, whichever has fewer."""
+    misfit_p: float
+    """That the points lie on a line; NaN with two points."""
+    reach: Reach
+    """Where it reaches `REACHED`."""
+    seeds: int
+    points: Points
+    confidence: float
+
+    def band(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the curve in AUC with its interval at each x: value, low, high."""
+        from scipy.stats import norm, t
+
+        design = np.stack([np.ones_like(x), x])
+        middle = np.array([self.intercept, self.slope]) @ design
+        error = np.sqrt(np.maximum((design * (self.covariance @ design)).sum(axis=0), 0.0))
+        half = t.ppf((1 + self.confidence) / 2, self.freedom) * error
+        return norm.cdf(middle), norm.cdf(middle - half), norm.cdf(middle + half)
+
+
+def fit_line(aucs: Aucs, x: Floats, *, confidence: float = 0.95, start: float = 0.0) -> Line | str:
+    """Fit a line through AUCs, or say why there is none.
+
+    Args:
+        aucs: K of them; those with fewer than three groups on a side, or without a value in some
+            seed, are left out.
+        x: where each stands, [K].
+        confidence: coverage asked for.
+        start: the least x that has a meaning.
+    """
+    from scipy.stats import norm, t
+
+    usable = np.isfinite(aucs.value).all(axis=0) & (aucs.groups >= LEAST_GROUPS).all(axis=0)
+    usable &= np.isfinite(x)
+    if len(set(x[usable].tolist())) < 2:
+        return "fewer than two values with enough groups in every seed"
+    aucs, x = aucs.pick(np.flatnonzero(usable)), x[usable]
+    value = aucs.value.mean(axis=0)
+    margin = 0.5 / np.maximum(aucs.groups.mean(axis=0) ** 2, 1.0)
+    moved = np.clip(value, margin, 1 - margin)
+    scale = 1 / norm.pdf(norm.ppf(moved))
+    each = combine(aucs, np.diag(scale))
+    least = _normal_variance(moved, aucs) * scale**2
+    perfect = (value < margin) | (value > 1 - margin)
+    added = np.diag(np.where(perfect, np.maximum(least - np.diag(each.covariance), 0.0), 0.0))
+    covariance = each.covariance + added
+    if not np.isfinite(covariance).all() or (np.diag(covariance) <= 1e-14).any():
+        return "the rows of a value do not differ"
+    if perfect.sum() > len(x) - 2:
+        return "fewer than two values without a perfect order"
+    working = covariance - _TOWARDS_INDEPENDENCE * (covariance - np.diag(np.diag(covariance)))
+    design = np.stack([np.ones_like(x), x], axis=1)
+    inverse = np.linalg.pinv(working, hermitian=True)
+    weights = np.linalg.solve(design.T @ inverse @ design, design.T @ inverse)
+    z = norm.ppf(moved)
+    found = weights @ z
+    joint = combine(aucs, weights * scale)
+    of_line = joint.covariance + weights @ added @ weights.T
+    freedom = _freedom(aucs, weights * scale, found, x, joint.freedom)
+    quantile = float(t.ppf((1 + confidence) / 2, freedom))
+    error = float(np.sqrt(of_line[1, 1]))
+    if not error > 0:
+        return "the rows of a value do not differ"
+    half = quantile * np.sqrt(np.diag(covariance))
+    return Line(
+        intercept=float(found[0]),
+        slope=float(found[1]),
+        low=float(found[1] - quantile * error),
+        high=float(found[1] + quantile * error),
+        p_value=float(2 * t.sf(abs(found[1]) / error, freedom)),
+        covariance=of_line,
+        freedom=freedom,
+        misfit_p=_misfit(z - design @ found, design, weights, covariance, freedom),
+        reach=fieller(
+            float(found[0]),
+            float(found[1]),
+            of_line,
+            float(norm.ppf(REACHED)),
+            quantile,
+            start=start,
+        ),
+        seeds=joint.seeds,
+        points=Points(
+            x, value, norm.cdf(z - half), norm.cdf(z + half), aucs.members.sum(axis=0).astype(float)
+        ),
+        confidence=confidence,
+    )
+
+
+def _freedom(aucs: Aucs, weights: Floats, line: Floats, x: Floats, of_line: Floats) -> float:
+    """Return the fewest degrees of freedom of the slope and of the line near the level."""
+    from scipy.stats import norm
+
+    place = (norm.ppf(REACHED) - line[0]) / line[1] if line[1] else x.max()
+    near = np.array([[1.0, float(np.clip(place, x.min(), x.max()))]])
+    return float(min(of_line[1], combine(aucs, near @ weights).freedom[0]))
+
+
+def _misfit(
+    residual: Floats, design: Floats, weights: Floats, covariance: Floats, freedom: float
+) -> float:
+    """Return the p-value of a Wald test that all residuals are zero (Hotelling's F)."""
+    from scipy.stats import f
+
+    extra = len(residual) - 2
+    if extra < 1 or freedom <= extra:
+        return float("nan")
+    keep = np.eye(len(residual)) - design @ weights
+    of_residual = keep @ covariance @ keep.T
+    values, vectors = np.linalg.eigh((of_residual + of_residual.T) / 2)
+    # The two directions of the line itself have no residual.
+    main = np.argsort(values)[2:]
+    if (values[main] <= 1e-14).any():
+        return float("nan")
+    squared = float(np.square(vectors[:, main].T @ residual) @ (1 / values[main]))
+    scaled = squared * (freedom - extra + 1) / (freedom * extra)
+    return float(f.sf(scaled, extra, freedom - extra + 1))
+
+
+def _normal_variance(auc: Floats, aucs: Aucs) -> Floats:
+    """Return the variance of an AUC of independent rows (Hanley and McNeil 1982), [K]."""
+    groups = aucs.groups.mean(axis=0)
+    once = auc / (2 - auc)
+    twice = 2 * auc**2 / (1 + auc)
+    total = auc * (1 - auc) + (groups - 1) * (once + twice - 2 * auc**2)
+    found: Floats = total / groups**2 / len(aucs.value)
+    return found

@@ -1,0 +1,201 @@
+"""How many examples and seeds a study needs to see an AUC, or a difference of two.
+
+The variance is that of the report's intervals, with what is not known yet assumed:
+
+    V = V_1 · D · (shared + (1 - shared) / S) + deviation² / S
+
+V_1 is that of one AUC of independent rows with normal scores; D says how many times larger it is
+with groups; *shared* is the part of it that is the same in every seed, none where rows are dealt to
+the sides anew; the deviation is that of the seeds' true AUCs, and enters from three seeds on, as in
+the report: fewer speak of the models at hand. A difference of two arms has
+V_a + V_b - 2 · correlation · √(V_a V_b), part by part. Power is that of the report's own rule,
+on the logit scale for an AUC and as it stands for a difference. A study estimates what its seeds
+differ by from a few of them, and its interval varies with that: the power is averaged over it.
+"""
+
+from dataclasses import dataclass, replace
+from math import log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.intervals.clustered import FROM_SEEDS
+
+WANTED = 0.8
+"""The power that is asked for."""
+_NODES = 200
+"""Quantiles of what the seeds differ by that the power is averaged over."""
+_MOST = 10_000_000
+"""Members beyond which none are counted: what this many do not show, no number does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumptions:
+    """What is not known before a study."""
+
+    auc: float = 0.6
+    """Of the arm that is looked at; of two arms, the one that the difference is added to."""
+    seed_deviation: float = 0.03
+    """Of the true AUC over seeds."""
+    correlation: float = 0.5
+    """Of what the rows do to two arms of one seed."""
+    seed_correlation: float = 0.5
+    """Of what a seed does to two arms."""
+    shared: float = 0.0
+    """Part of the variance of one seed's AUC that all seeds share."""
+    design_effect: float = 1.0
+    """How many times larger that variance is than with independent rows."""
+    nonmembers_per_member: float = 1.0
+    confidence: float = 0.95
+
+
+class _Parts(NamedTuple):
+    """The variance of one number: of the rows in one seed, over all seeds, and of the seeds."""
+
+    items: float
+    """Of the rows, over all seeds."""
+    seeds: float
+    """Of the seeds' true values, over their number."""
+    own: float
+    """What the rows add to how far the seeds' values lie apart, over their number."""
+    freedom: float
+
+
+def _parts(auc: float, members: float, seeds: int, assumed: Assumptions) -> _Parts:
+    outside = members * assumed.nonmembers_per_member
+    one = auc_variance(auc, members, outside) * assumed.design_effect
+    return _Parts(
+        items=one * (assumed.shared + (1 - assumed.shared) / seeds),
+        seeds=assumed.seed_deviation**2 / seeds if seeds >= FROM_SEEDS else 0.0,
+        own=one * (1 - assumed.shared) / seeds,
+        freedom=max((members + outside) / assumed.design_effect - 2, 1.0),
+    )
+
+
+def auc_variance(auc: float, members: float, nonmembers: float) -> float:
+    """Return the variance of an AUC of independent rows with normal scores of equal variance."""
+    from scipy.stats import multivariate_normal, norm
+
+    z = float(norm.ppf(auc))
+    # Two members above one non-member: their distances from it are correlated by a half.
+    both = float(multivariate_normal.cdf([z, z], mean=[0, 0], cov=[[1, 0.5], [0.5, 1]]))
+    alone = auc * (1 - auc)
+    return (alone + (members + nonmembers - 2) * (both - auc**2)) / (members * nonmembers)
+
+
+def auc_power(members: float, seeds: int, assumed: Assumptions) -> float:
+    """Return the power to tell the assumed AUC from 0.5.
+
+    Args:
+        members: of one seed.
+        seeds: how many models.
+        assumed: all else.
+    """
+    parts = _parts(assumed.auc, members, seeds, assumed)
+    effect = log(assumed.auc / (1 - assumed.auc)) * assumed.auc * (1 - assumed.auc)
+    return _power(effect, parts, seeds, assumed.confidence)
+
+
+def difference_power(delta: float, members: float, seeds: int, assumed: Assumptions) -> float:
+    """Return the power to see that one arm's AUC is `delta` above another's on the same rows.
+
+    Args:
+        delta: the difference.
+        members: of one seed.
+        seeds: how many models of either arm.
+        assumed: all else.
+    """
+    one = _parts(assumed.auc, members, seeds, assumed)
+    other = _parts(assumed.auc + delta, members, seeds, assumed)
+    apart = _Parts(
+        items=_apart(one.items, other.items, assumed.correlation),
+        seeds=_apart(one.seeds, other.seeds, assumed.seed_correlation),
+        own=_apart(one.own, other.own, assumed.correlation),
+        freedom=one.freedom,
+    )
+    return _power(delta, apart, seeds, assumed.confidence)
+
+
+def _apart(one: float, other: float, correlation: float) -> float:
+    return one + other - 2 * correlation * sqrt(one * other)
+
+
+def needed_members(
+    seeds: int, assumed: Assumptions, *, delta: float | None = None, wanted: float = WANTED
+) -> int | None:
+    """Return the fewest members that give the wanted power; None where no number does.
+
+    Args:
+        seeds: how many models.
+        assumed: all else.
+        delta: a difference of two arms; None asks for the assumed AUC against 0.5.
+        wanted: the power.
+    """
+
+    def power(members: int) -> float:
+        if delta is None:
+            return auc_power(members, seeds, assumed)
+        return difference_power(delta, members, seeds, assumed)
+
+    low, high = 2, 4
+    while power(high) < wanted:
+        low, high = high, 2 * high
+        if high > _MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(middle) >= wanted else (middle, high)
+    return high
+
+
+def seen_difference(
+    members: float, seeds: int, assumed: Assumptions, *, wanted: float = WANTED
+) -> float | None:
+    """Return the smallest difference that has the wanted power; None where none below 1 has."""
+    low, high = 0.0, 1 - assumed.auc - 1e-6
+    if difference_power(high, members, seeds, assumed) < wanted:
+        return None
+    for _ in range(20):
+        middle = (low + high) / 2
+        enough = difference_power(middle, members, seeds, assumed) >= wanted
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def seen_auc(
+    members: float, seeds: int, assumed: Assumptions, *, wanted: float = WANTED
+) -> float | None:
+    """Return the smallest AUC above 0.5 that has the wanted power; None where none has."""
+    # Beyond some AUC a seed's deviation is more than what is left to 1: the first that is told.
+    for high in np.arange(0.51, 0.96, 0.01).tolist():
+        if auc_power(members, seeds, replace(assumed, auc=high)) >= wanted:
+            break
+    else:
+        return None
+    low = high - 0.01
+    for _ in range(12):
+        middle = (low + high) / 2
+        enough = auc_power(members, seeds, replace(assumed, auc=middle)) >= wanted
+        low, high = (low, middle) if enough else (middle, high)
+    return float(high)
+
+
+def _power(effect: float, parts: _Parts, seeds: int, confidence: float) -> float:
+    """Return the chance that an interval of these variances leaves out zero."""
+    from scipy.stats import chi2, nct, norm, t
+
+    if seeds < FROM_SEEDS:
+        limit = float(t.ppf((1 + confidence) / 2, parts.freedom))
+        moved = effect / sqrt(parts.items)
+        found = float(nct.sf(limit, parts.freedom, moved) + nct.cdf(-limit, parts.freedom, moved))
+        # scipy gives nan far out, where the chance is 1.
+        return found if found == found else float(abs(moved) > limit)
+    chances = (np.arange(_NODES) + 0.5) / _NODES
+    between = (parts.seeds + parts.own) * chi2.ppf(chances, seeds - 1) / (seeds - 1)
+    extra = np.maximum(between - parts.own, 0.0)
+    total = parts.items + extra
+    wider = total**2 / (parts.items**2 / parts.freedom + between**2 / (seeds - 1))
+    limit = t.ppf((1 + confidence) / 2, np.where(extra > 0, wider, parts.freedom)) * np.sqrt(total)
+    spread = sqrt(parts.items + parts.seeds)
+    beyond = norm.sf((limit - effect) / spread) + norm.cdf((-limit - effect) / spread)
+    return float(beyond.mean())

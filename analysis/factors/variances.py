@@ -1,0 +1,132 @@
+"""What a finished study says of its own variances: what `spikein plan --power --from` assumes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.arm import Cohort
+from analysis.factors.comparisons import arm_pairs
+from analysis.factors.joint import Aucs
+from analysis.factors.measured import ArmAucs
+from analysis.factors.power import auc_variance
+from analysis.factors.study import Study
+from analysis.intervals.bounds import LEAST_GROUPS
+from analysis.intervals.clustered import FROM_SEEDS
+from analysis.metrics import Floats
+from analysis.tables import POOLED
+
+DESIGN = "design_effect"
+SEEDS = "seed_deviation"
+SHARED = "shared"
+ROWS_TOGETHER = "correlation"
+SEEDS_TOGETHER = "seed_correlation"
+
+
+class Component(NamedTuple):
+    """One estimate of a quantity that `analysis.factors.power` assumes."""
+
+    cohort: Cohort
+    axis: str
+    """The axis of a pair of arms; empty for one arm."""
+    detector: str
+    term: str
+    value: float
+    seeds: int
+
+
+def variance_components(
+    study: Study, measured: Sequence[ArmAucs], detector: str
+) -> Iterator[Component]:
+    """Yield the estimates of one detector, all datasets pooled, members with a copy.
+
+    Args:
+        study: all arms.
+        measured: the detector in each.
+        detector: which.
+    """
+    for arm, one in zip(study.arms, measured, strict=True):
+        aucs = _usable(one)
+        if aucs is None:
+            continue
+        rows, seeds = _split(aucs.value[:, 0], aucs.influence[:, 0])
+        expected = np.mean(
+            [
+                auc_variance(float(value), float(members), float(nonmembers))
+                for value, members, nonmembers in zip(
+                    np.clip(aucs.value[:, 0], 0.01, 0.99),
+                    aucs.members[:, 0],
+                    aucs.nonmembers[:, 0],
+                    strict=True,
+                )
+            ]
+        )
+        count = len(aucs.value)
+        yield Component(arm.cohort, "", detector, DESIGN, rows.single / float(expected), count)
+        if count > 1:
+            yield Component(arm.cohort, "", detector, SHARED, rows.shared_part, count)
+        if count >= FROM_SEEDS:
+            yield Component(arm.cohort, "", detector, SEEDS, float(np.sqrt(seeds)), count)
+    for pair in arm_pairs(study):
+        first, second = _usable(measured[pair.one]), _usable(measured[pair.other])
+        if first is None or second is None or len(first.value) != len(second.value):
+            continue
+        for term, value in _together(first, second):
+            yield Component(pair.cohort, pair.axis, detector, term, value, len(first.value))
+
+
+def _together(one: Aucs, other: Aucs) -> Iterator[tuple[str, float]]:
+    """Yield the correlation of two arms by their rows, and from three seeds on by their seeds."""
+    squares = float(np.square(one.influence).sum() * np.square(other.influence).sum())
+    if squares > 0:
+        both = float((one.influence * other.influence).sum())
+        yield ROWS_TOGETHER, float(np.clip(both / np.sqrt(squares), -1.0, 1.0))
+    if len(one.value) < FROM_SEEDS:
+        return
+    variances = [_split(aucs.value[:, 0], aucs.influence[:, 0])[1] for aucs in (one, other)]
+    apart = _split(one.value[:, 0] - other.value[:, 0], one.influence[:, 0] - other.influence[:, 0])
+    if min(variances) > 0:
+        product = float(np.sqrt(variances[0] * variances[1]))
+        found = (sum(variances) - apart[1]) / (2 * product)
+        yield SEEDS_TOGETHER, float(np.clip(found, -1.0, 1.0))
+
+
+def typical(values: Iterable[float]) -> float | None:
+    """Return the median; None without any."""
+    found = [value for value in values if np.isfinite(value)]
+    return float(np.median(found)) if found else None
+
+
+class _Rows(NamedTuple):
+    single: float
+    """Variance from the rows, of one seed."""
+    shared_part: float
+    """The part of it that all seeds share, 0 to 1."""
+
+
+def _split(value: Floats, influence: Floats) -> tuple[_Rows, float]:
+    """Return what rows do to one seed's AUC, and the variance of the seeds' true values."""
+    count = len(value)
+    single = float(np.square(influence).sum() / count)
+    if count < 2 or single <= 0:
+        return _Rows(single, 0.0), 0.0
+    items = float(np.square(influence.mean(axis=0)).sum())
+    shared = float(np.clip((count * items - single) / (count - 1), 0.0, single))
+    between = float(value.var(ddof=1))
+    return _Rows(single, shared / single), max(between - (single - shared), 0.0)
+
+
+def _usable(measured: ArmAucs) -> Aucs | None:
+    aucs = measured.every.get(POOLED)
+    if aucs is None:
+        return None
+    there = np.isfinite(aucs.value[:, 0]) & (aucs.groups[:, 0] >= LEAST_GROUPS)
+    if not there.any():
+        return None
+    return Aucs(
+        aucs.value[there],
+        aucs.influence[there],
+        aucs.groups[there],
+        aucs.members[there],
+        aucs.nonmembers[there],
+    )

@@ -1,0 +1,172 @@
+"""What the page shows of the factors: sentences and tables, from `factors.parquet` alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import pyarrow as pa
+
+from analysis.arm import Cohort, axis_column, short_axis
+from analysis.factors.responses import COPIES
+from analysis.factors.table import CONTRAST, RESPONSE
+from analysis.page.tables.listing import Listing, listing
+from analysis.tables import POOLED
+
+Row = Mapping[str, Any]
+_MISFIT = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorsView:
+    """The factors of a study, ready to be shown."""
+
+    sentences: tuple[str, ...]
+    responses: tuple[Listing, ...]
+    """A table a factor."""
+    contrasts: Listing | None
+
+
+def factors_view(
+    table: pa.Table, axes: Sequence[str], detectors: Sequence[str]
+) -> FactorsView | None:
+    """Return what the page shows; None where the study varies nothing.
+
+    Args:
+        table: `factors.parquet`.
+        axes: the swept axes.
+        detectors: in the page's order, the best first.
+    """
+    rows = [row for row in table.to_pylist() if row["dataset"] == POOLED]
+    if not rows or not detectors:
+        return None
+    order = {name: k for k, name in enumerate(detectors)}
+    rows.sort(key=lambda row: order.get(row["detector"], len(order)))
+    factors = list(dict.fromkeys(row["factor"] for row in rows if row["kind"] == RESPONSE))
+    factors.sort(key=lambda name: name != COPIES)
+    return FactorsView(
+        sentences=tuple(_sentences(rows, axes, factors, detectors[0])),
+        responses=tuple(
+            found for factor in factors if (found := _responses(rows, axes, factor)) is not None
+        ),
+        contrasts=_contrasts(rows, axes),
+    )
+
+
+def _sentences(
+    rows: Sequence[Row], axes: Sequence[str], factors: Sequence[str], best: str
+) -> list[str]:
+    mine = [row for row in rows if row["detector"] == best]
+    found = []
+    for factor in factors:
+        slopes = [row for row in mine if (row["factor"], row["term"]) == (factor, "slope")]
+        for row in slopes[:3]:
+            where = _arm(row, axes)
+            where = f"{where}: under" if where else "Under"
+            if row["reason"]:
+                found.append(f"{where} {best}, {_noun(factor)}: no line, since {row['reason']}.")
+                continue
+            numbers = f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
+            verdict = "does not show a change of the AUC"
+            if row["low"] > 0:
+                verdict = "shows that the AUC rises"
+            elif row["high"] < 0:
+                verdict = "shows that the AUC falls"
+            reach = next(
+                (r["shown"] for r in mine if r["term"] == "reach" and _same(r, row, axes)), ""
+            )
+            found.append(
+                f"{where} {best}, the study {verdict} with {_noun(factor)}: its probit changes by "
+                f"{numbers} for each doubling; AUC 0.75 is reached at {reach}."
+            )
+    differences = [row for row in mine if row["kind"] == CONTRAST and isfinite(row["low"])]
+    if differences:
+        sure = [row for row in differences if row["low"] > 0 or row["high"] < 0]
+        found.append(
+            f"Of {len(differences)} paired differences between arms under {best}, {len(sure)} "
+            f"{'is' if len(sure) == 1 else 'are'} told from zero, corrected for their number."
+        )
+    return found
+
+
+def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Listing | None:
+    slopes = [row for row in rows if (row["factor"], row["term"]) == (factor, "slope")]
+    lines = []
+    for row in slopes:
+        if row["reason"]:
+            continue
+        rest = {
+            r["term"]: r
+            for r in rows
+            if r["kind"] == RESPONSE and r["detector"] == row["detector"] and _same(r, row, axes)
+        }
+        misfit = rest["misfit"]["p_value"]
+        lines.append(
+            (
+                row["detector"],
+                _arm(row, axes),
+                f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]",
+                _p_text(row["p_value"]),
+                rest["reach"]["shown"],
+                "no line" if misfit < _MISFIT else "",
+                f"{row['n_members']:,}",
+                f"{row['n_seeds']}",
+            )
+        )
+    return listing(
+        f"Response to {_noun(factor)}",
+        ("Detector", "Arm", "Slope", "p", "AUC 0.75 at", "Shape", "Members", "Seeds"),
+        lines,
+        "Slope: change of the probit of AUC for each doubling"
+        + (" of 1 + copies" if factor == COPIES else "")
+        + ", with its 95 % interval. AUC 0.75: where the line reaches it, with Fieller's interval; "
+        "> or < and a number: beyond what was measured; any: the data leave out nothing. Shape: "
+        "where a test refuses a line (p under 0.05), its numbers are a summary at best.",
+    )
+
+
+def _contrasts(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
+    return listing(
+        "Paired differences between arms",
+        ("Detector", "Axis", "Arm", "Less", "All else", "Difference", "Band", "p", "Seeds"),
+        [
+            (
+                row["detector"],
+                short_axis(row["factor"]),
+                row["level"],
+                row["versus"],
+                _arm(row, axes),
+                f"{row['value']:+.3f}",
+                f"{row['low']:+.3f} to {row['high']:+.3f}"
+                if isfinite(row["low"])
+                else f"none: {row['reason']}",
+                _p_text(row["p_value"]),
+                f"{row['n_seeds']}",
+            )
+            for row in rows
+            if row["kind"] == CONTRAST
+        ],
+        "AUC of an arm less that of the first value of its axis, on the same rows and seeds. The "
+        "band holds all differences of a detector at once (max-t); p is corrected alike.",
+    )
+
+
+def _same(one: Row, other: Row, axes: Sequence[str]) -> bool:
+    return bool(
+        one["factor"] == other["factor"]
+        and all(one[axis_column(axis)] == other[axis_column(axis)] for axis in axes)
+    )
+
+
+def _arm(row: Row, axes: Sequence[str]) -> str:
+    return Cohort(tuple((axis, row[axis_column(axis)]) for axis in axes), "").label()
+
+
+def _noun(factor: str) -> str:
+    return "the length of the text" if factor == "length" else factor
+
+
+def _p_text(value: float) -> str:
+    if not isfinite(value):
+        return ""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

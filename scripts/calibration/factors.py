@@ -1,0 +1,303 @@
+"""Writes the tables of docs/factors.md: how often intervals about factors hold the truth.
+
+python -m scripts.calibration.factors            # 1,000 studies a cell: some minutes on one core
+python -m scripts.calibration.factors --studies 100 --print
+
+Scores are normal. A row has 70 % of its variance in every seed and 30 % anew in each; rows of one
+group share half of either; groups are dealt to the sides anew for each seed. Arms of one seed
+share a part of their scores.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from math import sqrt
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm, t
+
+from analysis.factors.contrasts import contrasts
+from analysis.factors.joint import Aucs, Rows, combine, seed_aucs, stack_seeds
+from analysis.factors.lines import REACHED, Line, fit_line
+from analysis.factors.power import Assumptions, auc_power, difference_power
+from analysis.intervals.influence import Counts, Mask
+from analysis.metrics import Floats
+from inject.keyed import Stream, generator, item_key
+from scripts.calibration.page import markdown, marks
+from scripts.calibration.simulation import OWN, SHARED
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "factors.md"
+DOSES = (1, 4, 16, 64)
+
+
+class LineDesign(NamedTuple):
+    """A study of one arm with several doses."""
+
+    rows: int
+    """On each side."""
+    slope: float
+    """Of the probit of AUC with log2(1 + copies)."""
+    seeds: int = 1
+    deviation: float = 0.0
+    """Of the slope over seeds."""
+    group: int = 1
+    intercept: float = 0.0
+
+
+class ArmsDesign(NamedTuple):
+    """A study of several arms."""
+
+    rows: int
+    aucs: tuple[float, ...]
+    seeds: int = 1
+    deviation: float = 0.0
+    """Of each arm's AUC over seeds, at an AUC of 0.5; of each arm for itself."""
+    group: int = 1
+    together: float = 0.5
+    """Share of the scores' variance that the arms of a seed have in common."""
+
+
+class Counted(NamedTuple):
+    """How often statements held."""
+
+    slope: float
+    reach: float
+    refused: float
+    """Studies in which the test of the line's shape refused it, though it is right."""
+    none: float
+    """Studies without a line."""
+
+
+def draw_doses(design: LineDesign, random: np.random.Generator) -> tuple[Aucs, Floats]:
+    """Return the AUCs of one study's doses, and where they stand."""
+    x = np.log2(1 + np.array(DOSES, dtype=np.float64))
+    pool, groups, number = _pool(design.rows, design.group)
+    own = _scores(random, number)
+    seeds = []
+    for _ in range(design.seeds):
+        member = _dealt(random, number, design.rows // design.group)
+        scores = _seed_scores(random, own, number, design.seeds)
+        slope = design.slope + (design.deviation * random.normal() if design.seeds > 1 else 0.0)
+        dose = random.permutation(np.arange(pool) % len(DOSES))
+        scores = scores + np.where(member, sqrt(2) * (design.intercept + slope * x[dose]), 0.0)
+        cells = [member & (dose == k) for k in range(len(DOSES))]
+        rows = Rows(scores, member, np.zeros(pool, dtype=np.int64), number)
+        seeds.append(seed_aucs(rows, cells, groups))
+    return stack_seeds(seeds), x
+
+
+def count_lines(design: LineDesign, studies: int) -> Counted:
+    """Fit a line in many studies of a design."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
+    place = (norm.ppf(REACHED) - design.intercept) / design.slope if design.slope else np.inf
+    lines = [fit_line(*draw_doses(design, random)) for _ in range(studies)]
+    given = [line for line in lines if isinstance(line, Line)]
+    reach = [any(s.low <= place <= s.high for s in line.reach.places) for line in given]
+    return Counted(
+        float(np.mean([line.low <= design.slope <= line.high for line in given])),
+        float(np.mean(reach)),
+        float(np.mean([line.misfit_p < 0.05 for line in given])),
+        1 - len(given) / studies,
+    )
+
+
+def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Aucs]:
+    """Return the AUC of each arm of one study."""
+    pool, groups, number = _pool(design.rows, design.group)
+    own = _scores(random, number)
+    spread = design.deviation / norm.pdf(0)
+    arms: list[list[Aucs]] = [[] for _ in design.aucs]
+    for _ in range(design.seeds):
+        member = _dealt(random, number, design.rows // design.group)
+        common = _seed_scores(random, own, number, design.seeds)
+        for k, auc in enumerate(design.aucs):
+            alone = _scores(random, number)
+            moved = sqrt(2) * (
+                norm.ppf(auc) * sqrt(1 + spread**2)
+                + (spread * random.normal() if design.seeds > 1 else 0.0)
+            )
+            scores = sqrt(design.together) * common + sqrt(1 - design.together) * alone
+            rows = Rows(
+                scores + np.where(member, moved, 0.0),
+                member,
+                np.zeros(pool, dtype=np.int64),
+                number,
+            )
+            arms[k].append(seed_aucs(rows, [member], groups))
+    return [stack_seeds(arm) for arm in arms]
+
+
+def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
+    """Return how often a band holds all differences to the first arm, and how often one is held."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
+    truth = [auc - design.aucs[0] for auc in design.aucs[1:]]
+    family, each = [], []
+    for _ in range(studies):
+        arms = draw_arms(design, random)
+        found = contrasts([(arm, arms[0]) for arm in arms[1:]])
+        held = [one.low <= true <= one.high for one, true in zip(found, truth, strict=True)]
+        family.append(all(held))
+        each += [
+            one.alone_low <= true <= one.alone_high for one, true in zip(found, truth, strict=True)
+        ]
+    return float(np.mean(family)), float(np.mean(each))
+
+
+def count_seen(design: ArmsDesign, studies: int) -> tuple[float, float]:
+    """Return how often an AUC is told from 0.5, and the second arm from the first."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration power {tuple(design)}"))
+    alone, apart = [], []
+    for _ in range(studies):
+        arms = draw_arms(design, random)
+        one = combine(arms[0], np.ones((1, 1)))
+        auc, error = float(one.value[0]), float(one.error[0])
+        limit = float(t.ppf(0.975, one.freedom[0]))
+        alone.append(abs(np.log(auc / (1 - auc))) * auc * (1 - auc) > limit * error)
+        found = contrasts([(arms[1], arms[0])])[0]
+        apart.append(found.alone_low > 0 or found.alone_high < 0)
+    return float(np.mean(alone)), float(np.mean(apart))
+
+
+def expected_power(design: ArmsDesign) -> tuple[float, float]:
+    """Return what `analysis.factors.power` says of the same two arms."""
+    assumed = Assumptions(
+        auc=design.aucs[0],
+        seed_deviation=design.deviation,
+        # Scores that share half of their variance give AUCs that share a little less.
+        correlation=design.together,
+        seed_correlation=0.0,
+        design_effect=1 + (design.group - 1) * SHARED,
+    )
+    delta = design.aucs[1] - design.aucs[0]
+    return (
+        auc_power(design.rows, design.seeds, assumed),
+        difference_power(delta, design.rows, design.seeds, assumed),
+    )
+
+
+def _pool(rows: int, group: int) -> tuple[int, int, Counts]:
+    number = np.arange(2 * rows) // group
+    return 2 * rows, int(number[-1]) + 1, number.astype(np.int64)
+
+
+def _dealt(random: np.random.Generator, number: Counts, groups: int) -> Mask:
+    order = random.permutation(int(number[-1]) + 1)
+    found: Mask = order[number] < groups
+    return found
+
+
+def _scores(random: np.random.Generator, number: Counts) -> Floats:
+    scores = random.normal(size=len(number))
+    groups = int(number[-1]) + 1
+    if groups == len(number):
+        return scores
+    return sqrt(1 - SHARED) * scores + sqrt(SHARED) * random.normal(size=groups)[number]
+
+
+def _seed_scores(random: np.random.Generator, own: Floats, number: Counts, seeds: int) -> Floats:
+    if seeds == 1:
+        return own
+    return sqrt(OWN) * own + sqrt(1 - OWN) * _scores(random, number)
+
+
+LINES = tuple(
+    LineDesign(rows, slope, seeds, deviation, group)
+    for rows, group in ((40, 1), (100, 1), (400, 1), (100, 4))
+    for seeds, deviation in ((1, 0.0), (3, 0.0), (3, 0.03), (5, 0.03))
+    for slope in (0.0, 0.15, 0.3)
+)
+ARMS = tuple(
+    ArmsDesign(rows, aucs, seeds, deviation, group)
+    for rows, group in ((30, 1), (100, 1), (100, 4))
+    for seeds, deviation in ((1, 0.0), (3, 0.0), (3, 0.03), (5, 0.03))
+    for aucs in ((0.5, 0.5, 0.5, 0.5), (0.6, 0.7, 0.8, 0.9))
+)
+POWERS = tuple(
+    ArmsDesign(rows, aucs, seeds, deviation)
+    for rows, aucs in ((40, (0.63, 0.75)), (150, (0.57, 0.63)))
+    for seeds, deviation in ((1, 0.0), (3, 0.0), (3, 0.03), (5, 0.03), (10, 0.03))
+)
+
+
+def line_table(studies: int) -> Iterator[list[str]]:
+    """Yield a line a design."""
+    yield ["rows a side", "seeds", "deviation", "slope", "slope held", "dose held", "line refused"]
+    for design in LINES:
+        found = count_lines(design, studies)
+        yield [
+            f"{design.rows}" + ("" if design.group == 1 else f", groups of {design.group}"),
+            f"{design.seeds}",
+            f"{design.deviation:g}",
+            f"{design.slope:g}",
+            *(f"{100 * value:.1f}" for value in found[:3]),
+        ]
+
+
+def arms_table(studies: int) -> Iterator[list[str]]:
+    """Yield a line a design."""
+    yield ["rows a side", "seeds", "deviation", "AUCs", "band holds all", "one interval holds"]
+    for design in ARMS:
+        found = count_contrasts(design, studies)
+        yield [
+            f"{design.rows}" + ("" if design.group == 1 else f", groups of {design.group}"),
+            f"{design.seeds}",
+            f"{design.deviation:g}",
+            ", ".join(f"{auc:g}" for auc in design.aucs),
+            *(f"{100 * value:.1f}" for value in found),
+        ]
+
+
+def power_table(studies: int) -> Iterator[list[str]]:
+    """Yield a line a design."""
+    yield [
+        "rows a side",
+        "seeds",
+        "deviation",
+        "AUCs",
+        "AUC: seen",
+        "said",
+        "difference: seen",
+        "said",
+    ]
+    for design in POWERS:
+        seen, said = count_seen(design, studies), expected_power(design)
+        yield [
+            f"{design.rows}",
+            f"{design.seeds}",
+            f"{design.deviation:g}",
+            ", ".join(f"{auc:g}" for auc in design.aucs),
+            *(f"{100 * value:.0f}" for pair in zip(seen, said, strict=True) for value in pair),
+        ]
+
+
+def write_tables(tables: dict[str, Sequence[Sequence[str]]], studies: int) -> None:
+    """Put every table between its marks in docs/factors.md."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, lines in tables.items():
+        before, after = marks(name)
+        head, rest = text.split(before)
+        tail = rest.split(after, 1)[1]
+        text = (
+            f"{head}{before}\n\n{studies:,} studies a line.\n\n{markdown(lines)}\n\n{after}{tail}"
+        )
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Simulate, and write or print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--print", action="store_true")
+    options = parser.parse_args()
+    makers = {"factor-lines": line_table, "factor-contrasts": arms_table, "power": power_table}
+    tables = {name: list(make(options.studies)) for name, make in makers.items()}
+    if not options.print:
+        write_tables(tables, options.studies)
+        return
+    for name, lines in tables.items():
+        print(f"{name}\n{markdown(lines)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""How many examples and seeds an experiment needs, before it is run: `spikein plan --power`.
+
+What is not known is assumed (`analysis.factors.power.Assumptions`), said by the user, or taken from
+a finished run: the medians over its arms under the detector of its headline.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from math import ceil, isfinite
+from pathlib import Path
+
+from analysis.factors.power import (
+    Assumptions,
+    auc_power,
+    difference_power,
+    needed_members,
+    seen_auc,
+    seen_difference,
+)
+from analysis.factors.table import VARIANCE
+from analysis.factors.variances import typical
+from analysis.metrics_table import split_by_cohort
+from analysis.summary import find_headline
+from inject.errors import InputError, did_you_mean
+from inject.examples.contaminant import Contaminant
+from inject.plan.settings import Copies
+from spikein.api.experiment import AnyExperiment, Overrides, read
+from spikein.api.finished_run import load_run
+from spikein.estimates.injection import expected_counts
+
+_SEEDS = (1, 3, 5, 10)
+DELTA = "delta"
+_DEFAULT_DELTA = 0.05
+_LIMITS = {
+    "auc": (0.5, 1.0),
+    "delta": (0.0, 0.5),
+    "seed_deviation": (-1e-12, 0.5),
+    "correlation": (-1.0, 1.0),
+    "seed_correlation": (-1.0 - 1e-12, 1.0 + 1e-12),
+    "shared": (-1e-12, 1.0 + 1e-12),
+    "design_effect": (0.0, 1000.0),
+    "nonmembers_per_member": (0.0, 1e6),
+    "confidence": (0.5, 1.0),
+}
+"""What lies strictly between is accepted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerRow:
+    """What so many seeds can see."""
+
+    seeds: int
+    auc_power: float
+    """With the experiment's members: to tell the assumed AUC from 0.5."""
+    difference_power: float
+    seen_auc: float | None
+    """The smallest AUC that is told from 0.5 with 80 % power; None where none is."""
+    seen_difference: float | None
+    needed_for_auc: int | None
+    """Members in the experiment file, all datasets together; None where no number does."""
+    needed_for_difference: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerResult:
+    """What an experiment can see."""
+
+    name: str
+    members: int
+    """In the file, all datasets together."""
+    tested: float
+    """Members with a copy in the test split, expected in the arm that has fewest."""
+    seeds: int
+    delta: float
+    assumed: Assumptions
+    sources: Mapping[str, str]
+    """Where each assumption comes from."""
+    rows: tuple[PowerRow, ...]
+
+
+def power(
+    experiment: AnyExperiment,
+    *,
+    overrides: Overrides = (),
+    assume: Sequence[str] = (),
+    from_run: str | None = None,
+    runs: Path | None = None,
+) -> PowerResult:
+    """Say what an experiment can see, and how many members and seeds it would take to see more.
+
+    Args:
+        experiment: as in `spikein.plan`.
+        overrides: values that replace those of the experiment, by dotted key.
+        assume: `KEY=VALUE`, such as `delta=0.05` or `auc=0.65`.
+        from_run: a finished run whose own variances are taken.
+        runs: where runs lie.
+
+    Raises:
+        InputError: for a bad assumption, or a run that has no such numbers.
+    """
+    checked = read(experiment, overrides)
+    first = checked.experiment
+    share = (1 - first.detect.tune_share) * min(
+        _exposed(arm.experiment.copies, arm.experiment.contaminants) for arm in checked.arms
+    )
+    members = sum(one.members for one in first.contaminants)
+    outside = sum(one.nonmembers for one in first.contaminants)
+    tested = members * share
+    values: dict[str, float] = {
+        "nonmembers_per_member": outside * (1 - first.detect.tune_share) / max(tested, 1e-9),
+        "confidence": first.analysis.confidence,
+    }
+    sources = dict.fromkeys(values, "the experiment")
+    if from_run is not None:
+        found = _from_run(from_run, runs)
+        values |= found
+        sources |= dict.fromkeys(found, f"the run {from_run}")
+    said = _parsed(assume)
+    values |= said
+    sources |= dict.fromkeys(said, "as given")
+    delta = values.pop(DELTA, _DEFAULT_DELTA)
+    assumed = replace(Assumptions(), **values)
+    if assumed.auc + delta >= 1:
+        raise InputError(
+            f"an AUC of {assumed.auc:g} and {delta:g} more is no AUC", where="--assume"
+        )
+    rows = [
+        _row(seeds, tested, share, delta, assumed) for seeds in sorted({*_SEEDS, len(first.seeds)})
+    ]
+    names = [field.name for field in fields(Assumptions)]
+    return PowerResult(
+        name=first.name,
+        members=members,
+        tested=tested,
+        seeds=len(first.seeds),
+        delta=delta,
+        assumed=assumed,
+        sources={name: sources.get(name, "assumed") for name in [DELTA, *names]},
+        rows=tuple(rows),
+    )
+
+
+def _row(seeds: int, tested: float, share: float, delta: float, assumed: Assumptions) -> PowerRow:
+    def in_file(needed: int | None) -> int | None:
+        return None if needed is None else ceil(needed / share)
+
+    members = max(tested, 2.0)
+    return PowerRow(
+        seeds=seeds,
+        auc_power=auc_power(members, seeds, assumed),
+        difference_power=difference_power(delta, members, seeds, assumed),
+        seen_auc=seen_auc(members, seeds, assumed),
+        seen_difference=seen_difference(members, seeds, assumed),
+        needed_for_auc=in_file(needed_members(seeds, assumed)),
+        needed_for_difference=in_file(needed_members(seeds, assumed, delta=delta)),
+    )
+
+
+def _exposed(copies: Copies, contaminants: Sequence[Contaminant]) -> float:
+    """Return the share of members that are expected to have a copy."""
+    members = sum(one.members for one in contaminants)
+    return 1 - expected_counts(copies, members)[2][0] / max(members, 1)
+
+
+def _parsed(assume: Sequence[str]) -> dict[str, float]:
+    found = {}
+    for text in assume:
+        key, _, value = text.partition("=")
+        if key not in _LIMITS:
+            raise InputError(
+                f"nothing is called {key!r} here.{did_you_mean(key, list(_LIMITS))}",
+                where="--assume",
+                allowed=", ".join(_LIMITS),
+            )
+        low, high = _LIMITS[key]
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not (isfinite(number) and low < number < high):
+            raise InputError(
+                f"{key} is {value!r}",
+                where="--assume",
+                allowed=f"a number between {low + 0:.3g} and {high:.3g}",
+            )
+        found[key] = number
+    return found
+
+
+def _from_run(name: str, runs: Path | None) -> dict[str, float]:
+    """Return a run's own variances, and the AUC of its headline."""
+    run = load_run(name, runs=runs)
+    best = find_headline(split_by_cohort(run.metrics, run.axes))
+    if best is None:
+        raise InputError("has no detector with an interval to take variances of", where=name)
+    rows = [
+        row
+        for row in run.factors.to_pylist()
+        if row["kind"] == VARIANCE and row["detector"] == best.detector
+    ]
+    found = {}
+    for term in ("design_effect", "seed_deviation", "shared", "correlation", "seed_correlation"):
+        value = typical(row["value"] for row in rows if row["term"] == term)
+        if value is not None:
+            found[term] = min(value, 0.999) if term == "correlation" else value
+    if not found:
+        raise InputError(f"says nothing of the variances of {best.detector}", where=name)
+    # An AUC at or under chance cannot be told from it.
+    return {**found, "auc": min(max(best.cell.value, 0.51), 0.98)}

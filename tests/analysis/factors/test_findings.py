@@ -1,0 +1,155 @@
+"""The factors of a simulated study, from its files to the table, the figures and the page."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+
+from analysis.arm import axis_names
+from analysis.factors.findings import analyse_factors
+from analysis.factors.measured import quantile_cells
+from analysis.factors.responses import COPIES, SINCE
+from analysis.factors.table import factors_schema
+from analysis.figures.factors import draw_factors
+from analysis.page.factors import factors_view
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from tests.analysis.synthetic import make_arm, make_examples
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Two learning rates, two seeds, the same rows and copies in both."""
+    folder = tmp_path_factory.mktemp("factors")
+    arms = []
+    for seed in (0, 1):
+        pool = make_examples(seed, n=100)
+        for lr, effect in (("0.001", 0.3), ("0.004", 1.0)):
+            arms.append(
+                make_arm(
+                    folder / f"{lr}-{seed}",
+                    axes={"train.lr": lr},
+                    seed=seed,
+                    effect=effect,
+                    examples=pool,
+                )
+            )
+    settings = AnalysisSettings(replicates=100)
+    analysis = analyse(arms, settings)
+    return arms, settings, analysis, analyse_factors(arms, analysis.choices_by_cohort, settings)
+
+
+def _rows(study, **wanted):
+    return [
+        row
+        for row in study[3].table.to_pylist()
+        if all(row[key] == value for key, value in wanted.items())
+    ]
+
+
+def test_every_row_has_the_columns_of_the_schema(study):
+    arms, _, _, found = study
+    assert found.table.schema.equals(factors_schema(axis_names(arms)))
+    assert {row["kind"] for row in found.table.to_pylist()} == {"response", "contrast", "variance"}
+
+
+def test_the_dose_response_of_the_stronger_arm_is_steeper(study):
+    slopes = {
+        row["train.lr"]: row
+        for row in _rows(study, factor=COPIES, dataset="all", detector="loss", term="slope")
+    }
+    assert slopes["0.004"]["value"] > slopes["0.001"]["value"]
+    assert slopes["0.004"]["low"] > 0
+    assert slopes["0.004"]["n_seeds"] == 2
+
+
+def test_the_points_of_a_line_are_the_aucs_of_the_report(study):
+    _, _, analysis, _ = study
+    points = _rows(
+        study, factor=COPIES, dataset="all", detector="loss", term="point", **{"train.lr": "0.004"}
+    )
+    metrics = {
+        row["copies"]: row["value"]
+        for row in analysis.metrics.to_pylist()
+        if (row["train.lr"], row["model"], row["detector"]) == ("0.004", "contaminated", "loss")
+        and (row["dataset"], row["metric"], row["variant"]) == ("all", "auc", "all")
+        and row["selection"] == "default"
+    }
+    assert len(points) > 3
+    for point in points:
+        if point["x"] == round(point["x"]) and point["x"] <= 4:
+            assert point["value"] == pytest.approx(metrics[f"{point['x']:.0f}"], abs=1e-12)
+
+
+def test_the_difference_of_two_arms_is_that_of_their_aucs(study):
+    _, _, analysis, _ = study
+    aucs = {
+        row["train.lr"]: row["value"]
+        for row in analysis.metrics.to_pylist()
+        if (row["model"], row["detector"], row["copies"]) == ("contaminated", "zlib", "all")
+        and (row["dataset"], row["metric"], row["variant"]) == ("all", "auc", "all")
+        and row["selection"] == "default"
+    }
+    (found,) = _rows(study, kind="contrast", dataset="all", detector="zlib")
+    # `all` is every member with at least one copy, in both.
+    assert found["value"] == pytest.approx(aucs["0.004"] - aucs["0.001"], abs=1e-12)
+    assert (found["level"], found["versus"]) == ("0.004", "0.001")
+    assert found["low"] < found["value"] < found["high"]
+
+
+def test_an_axis_of_numbers_has_a_line(study):
+    (slope,) = _rows(study, factor="train.lr", kind="response", dataset="all", detector="loss",
+                     term="slope")  # fmt: skip
+    assert slope["low"] > 0
+    assert slope["train.lr"] == ""
+
+
+def test_the_blind_control_is_no_detector_here(study):
+    assert not _rows(study, detector="blind")
+
+
+def test_a_changing_learning_rate_has_no_line_over_time(study):
+    rows = _rows(study, factor=SINCE, term="slope")
+    constant = {row["reason"] for row in rows}
+    assert len(rows) > 0
+    assert constant == {""} or all("learning rate changed" in reason for reason in constant)
+
+
+def test_variances_of_the_study_are_kept_for_the_next(study):
+    terms = {row["term"] for row in _rows(study, kind="variance", detector="loss")}
+    assert terms == {"design_effect", "shared", "correlation"}
+    effects = [row["value"] for row in _rows(study, term="design_effect")]
+    assert all(0.5 < value < 3 for value in effects)
+
+
+def test_figures_have_the_numbers_beside_them(study, tmp_path):
+    _, _, _, found = study
+    figures = draw_factors(tmp_path, found.responses, found.comparisons, ["min_k", "loss"])
+    assert [figure.name for figure in figures] == ["dose-response", "contrasts"]
+    for figure in figures:
+        assert figure.svg.stat().st_size > 1000
+        assert figure.png.stat().st_size > 1000
+        rows = list(csv.DictReader(figure.svg.with_suffix(".csv").open()))
+        assert rows
+    assert all(math.isfinite(float(row["difference"])) for row in rows)
+
+
+def test_the_page_says_what_was_found(study):
+    arms, _, _, found = study
+    view = factors_view(found.table, axis_names(arms), ["min_k", "loss", "zlib", "surp"])
+    assert view is not None
+    assert any("shows that the AUC rises with copies" in one for one in view.sentences)
+    assert any("paired difference" in one for one in view.sentences)
+    assert view.contrasts is not None
+    assert len(view.contrasts.rows) == 4
+    assert view.responses[0].title == "Response to copies"
+
+
+def test_parts_have_equally_many_of_every_stratum():
+    random = np.random.default_rng(0)
+    strata = np.repeat([1, 2, 3], [40, 20, 12])
+    cells = quantile_cells(random.random(72), np.ones(72, dtype=bool), strata)
+    assert [[int((cell & (strata == s)).sum()) for s in (1, 2, 3)] for cell in cells] == (
+        [[10, 5, 3]] * 4
+    )

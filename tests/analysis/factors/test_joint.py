@@ -1,0 +1,109 @@
+"""Joint covariances: equal to the report's own variances of single numbers, and to brute force."""
+
+import numpy as np
+import pytest
+
+from analysis.factors.joint import (
+    Rows,
+    combine,
+    dataset_aucs,
+    group_freedom,
+    join_seeds,
+    pool_datasets,
+    seed_aucs,
+    stack_seeds,
+)
+from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.influence import Side, auc_sample
+from inject.keyed import Stream, generator, item_key
+
+
+@pytest.fixture
+def random():
+    return generator(0, Stream.BOOTSTRAP, item_key("test joint"))
+
+
+def _rows(random, n=60, group=3, datasets=2):
+    member = np.arange(n) % 2 == 0
+    number = np.arange(n) // group
+    scores = random.normal(size=n) + member + random.normal(size=n)[number]
+    return Rows(scores, member, number % datasets, number)
+
+
+def test_aucs_are_shares_of_pairs_within_a_dataset(random):
+    rows = _rows(random)
+    half = np.arange(len(rows.scores)) < 30
+    found = seed_aucs(rows, [rows.member, half], 20)
+    for cell, value in zip([rows.member, half], found.value[0], strict=True):
+        total, weight = 0.0, 0
+        for dataset in (0, 1):
+            here = rows.dataset == dataset
+            inside = rows.scores[here & rows.member & cell]
+            outside = rows.scores[here & ~rows.member]
+            wins = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
+            total += wins / len(outside)
+            weight += len(inside)
+        assert value == pytest.approx(total / weight, abs=1e-12)
+
+
+def test_datasets_apart_join_to_the_pooled_value(random):
+    rows = _rows(random)
+    apart = dataset_aucs(rows, [rows.member], 20)
+    joined = pool_datasets(list(apart.values()))
+    shares = np.array([apart[d].members[0, 0] for d in (0, 1)]) / rows.member.sum()
+    assert joined.value[0, 0] == pytest.approx(
+        sum(share * apart[d].value[0, 0] for d, share in enumerate(shares))
+    )
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 3, 5])
+def test_the_variance_of_one_auc_is_that_of_the_report(random, seeds):
+    found, parts = [], []
+    for _ in range(seeds):
+        rows = _rows(random, datasets=1)
+        found.append(seed_aucs(rows, [rows.member], 20))
+        sample = auc_sample(
+            Side(rows.scores[rows.member], rows.group[rows.member]),
+            Side(rows.scores[~rows.member], rows.group[~rows.member]),
+            np.ones((1, int(rows.member.sum())), dtype=bool),
+            20,
+        )
+        parts.append([Weighted("", sample, np.ones(1))])
+    mine = combine(stack_seeds(found), np.ones((1, 1)))
+    theirs = cluster(parts)
+    assert mine.value[0] == pytest.approx(theirs.value[0], abs=1e-12)
+    assert mine.covariance[0, 0] == pytest.approx(theirs.variance[0], abs=1e-12)
+
+
+def test_the_covariance_of_a_sum_is_the_sum_of_covariances(random):
+    both = []
+    for _ in range(2):
+        rows = _rows(random)
+        both.append(seed_aucs(rows, [rows.member, np.arange(60) < 30], 20))
+    aucs = stack_seeds(both)
+    each = combine(aucs, np.eye(2))
+    total = combine(aucs, np.ones((1, 2)))
+    assert total.covariance[0, 0] == pytest.approx(each.covariance.sum())
+
+
+def test_seeds_never_make_a_variance_smaller(random):
+    for _ in range(20):
+        values, influence = random.normal(size=(4, 3)), random.normal(size=(4, 3, 10))
+        mean = influence.mean(axis=0)
+        wider = join_seeds(values, influence).covariance - mean @ mean.T
+        assert np.linalg.eigvalsh(wider).min() > -1e-9
+
+
+def test_seeds_without_a_value_are_left_out(random):
+    rows = _rows(random)
+    found = seed_aucs(rows, [rows.member], 20)
+    missing = found._replace(value=np.full((1, 1), np.nan))
+    assert combine(stack_seeds([found, missing]), np.ones((1, 1))).seeds == 1
+
+
+def test_the_freedom_of_equal_groups_is_about_their_number(random):
+    draws = [group_freedom(random.normal(size=(1, 30)))[0] for _ in range(300)]
+    assert 20 < np.mean(draws) < 32
+    # One group that carries nearly all of the variance leaves hardly any.
+    heavy = np.concatenate([np.full((1, 1), 10.0), random.normal(size=(1, 29))], axis=1)
+    assert group_freedom(heavy)[0] < 5

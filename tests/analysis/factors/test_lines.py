@@ -1,0 +1,107 @@
+"""Lines of dose-response: their values against a known truth, and how often intervals hold it."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from analysis.factors.joint import stack_seeds
+from analysis.factors.lines import Line, fit_line
+from inject.keyed import Stream, generator, item_key
+from scripts.calibration.factors import LineDesign, count_lines, draw_doses
+
+
+def _draw(design, name="line"):
+    return draw_doses(design, generator(0, Stream.BOOTSTRAP, item_key(name)))
+
+
+def test_a_large_study_finds_the_truth():
+    line = fit_line(*_draw(LineDesign(4000, 0.2, intercept=0.1)))
+    assert isinstance(line, Line)
+    assert line.slope == pytest.approx(0.2, abs=0.03)
+    assert line.intercept == pytest.approx(0.1, abs=0.1)
+    assert line.reach.value == pytest.approx((norm.ppf(0.75) - 0.1) / 0.2, abs=0.4)
+    assert line.p_value < 1e-6
+
+
+@pytest.mark.parametrize(
+    "design",
+    [LineDesign(100, 0.15), LineDesign(60, 0.3, group=3), LineDesign(60, 0.15, 3, 0.03)],
+)
+def test_intervals_hold_the_truth(design):
+    # 150 studies: a true 95 % has a standard error of 1.8 points.
+    found = count_lines(design, 150)
+    assert found.slope > 0.89
+    assert found.reach > 0.88
+    assert found.refused < 0.11
+    assert found.none < 0.02
+
+
+def test_a_slope_of_zero_is_seldom_called_a_slope():
+    assert count_lines(LineDesign(60, 0.0), 150).slope > 0.89
+
+
+def test_a_bent_curve_is_refused():
+    aucs, x = _draw(LineDesign(2000, 0.0))
+    value = norm.cdf(np.array([0.0, 1.0, 1.0, 0.0]))[None]
+    line = fit_line(aucs._replace(value=value), x)
+    assert isinstance(line, Line)
+    assert line.misfit_p < 1e-6
+
+
+def test_doses_share_their_non_members():
+    aucs, x = _draw(LineDesign(40, 0.15))
+    line = fit_line(aucs, x)
+    # The same influence dealt to four sets of groups of their own: nothing is shared.
+    k, groups = aucs.value.shape[1], aucs.influence.shape[2]
+    apart = np.zeros((1, k, k * groups))
+    for at in range(k):
+        apart[0, at, at * groups : (at + 1) * groups] = aucs.influence[0, at]
+    other = fit_line(aucs._replace(influence=apart), x)
+    assert isinstance(line, Line)
+    assert isinstance(other, Line)
+    # What all doses share moves the intercept, not the slope.
+    assert line.covariance[1, 1] < other.covariance[1, 1]
+
+
+def test_a_perfect_dose_has_a_place_and_a_spread():
+    aucs, x = _draw(LineDesign(100, 0.15))
+    value, influence = aucs.value.copy(), aucs.influence.copy()
+    value[0, -1], influence[0, -1] = 1.0, 0.0
+    line = fit_line(aucs._replace(value=value, influence=influence), x)
+    assert isinstance(line, Line)
+    assert 0 < line.low < line.slope < line.high
+    assert np.isfinite(line.covariance).all()
+
+
+def test_two_perfect_doses_are_no_line():
+    aucs, x = _draw(LineDesign(100, 0.15))
+    kept = aucs.pick([0, 1])
+    found = fit_line(kept._replace(value=np.ones((1, 2))), x[:2])
+    assert isinstance(found, str)
+
+
+def test_one_dose_is_no_line():
+    aucs, x = _draw(LineDesign(100, 0.15))
+    assert fit_line(aucs.pick([0]), x[:1]) == (
+        "fewer than two values with enough groups in every seed"
+    )
+
+
+def test_a_dose_that_a_seed_lacks_is_left_out():
+    first, x = _draw(LineDesign(100, 0.15), "one")
+    second, _ = _draw(LineDesign(100, 0.15), "two")
+    value = second.value.copy()
+    value[0, 1] = np.nan
+    both = stack_seeds([first, second._replace(value=value)])
+    line = fit_line(both, x)
+    assert isinstance(line, Line)
+    assert line.points.x.tolist() == [x[0], x[2], x[3]]
+    assert line.seeds == 2
+
+
+def test_the_band_holds_the_line_itself():
+    line = fit_line(*_draw(LineDesign(100, 0.15)))
+    assert isinstance(line, Line)
+    value, low, high = line.band(np.linspace(1, 6, 7))
+    assert ((low < value) & (value < high)).all()
+    assert value[0] == pytest.approx(norm.cdf(line.intercept + line.slope))

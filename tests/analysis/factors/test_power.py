@@ -1,0 +1,80 @@
+"""The power that is said beforehand is that of simulated studies."""
+
+import numpy as np
+import pytest
+
+from analysis.factors.power import (
+    Assumptions,
+    auc_power,
+    auc_variance,
+    difference_power,
+    needed_members,
+    seen_auc,
+    seen_difference,
+)
+from inject.keyed import Stream, generator, item_key
+from scripts.calibration.factors import ArmsDesign, count_seen, expected_power
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        ArmsDesign(40, (0.63, 0.75)),
+        ArmsDesign(40, (0.63, 0.75), 3, 0.0),
+        ArmsDesign(40, (0.63, 0.75), 3, 0.03),
+        ArmsDesign(40, (0.63, 0.75), 5, 0.03),
+    ],
+)
+def test_power_is_that_of_simulated_studies(design):
+    # 300 studies have a standard error of 2.9 points at most.
+    seen, said = count_seen(design, 300), expected_power(design)
+    assert seen[0] == pytest.approx(said[0], abs=0.11)
+    assert seen[1] == pytest.approx(said[1], abs=0.11)
+
+
+def test_the_variance_is_that_of_simulated_aucs():
+    random = generator(0, Stream.BOOTSTRAP, item_key("test power"))
+    members, others = random.normal(size=(4000, 20)) + 1.0, random.normal(size=(4000, 30))
+    aucs = (members[:, :, None] > others[:, None, :]).mean(axis=(1, 2))
+    assert aucs.var() == pytest.approx(auc_variance(aucs.mean(), 20, 30), rel=0.08)
+
+
+def test_no_effect_is_seen_as_often_as_it_is_allowed():
+    assumed = Assumptions(auc=0.5, seed_deviation=0.0)
+    assert auc_power(100, 1, assumed) == pytest.approx(0.05, abs=0.002)
+
+
+def test_what_is_needed_is_just_enough():
+    assumed = Assumptions(auc=0.65, seed_deviation=0.02)
+    for seeds in (1, 5):
+        needed = needed_members(seeds, assumed, delta=0.05)
+        assert needed is not None
+        assert difference_power(0.05, needed, seeds, assumed) >= 0.8
+        assert difference_power(0.05, needed - 1, seeds, assumed) < 0.8
+
+
+def test_no_number_of_rows_outweighs_seeds_that_differ():
+    assert needed_members(3, Assumptions(auc=0.52, seed_deviation=0.1)) is None
+
+
+def test_what_is_seen_has_the_wanted_power():
+    assumed = Assumptions(auc=0.6, seed_deviation=0.0)
+    delta = seen_difference(200, 1, assumed)
+    assert delta is not None
+    assert difference_power(delta, 200, 1, assumed) == pytest.approx(0.8, abs=0.001)
+    auc = seen_auc(200, 1, assumed)
+    assert auc is not None
+    assert auc_power(200, 1, Assumptions(auc=auc, seed_deviation=0.0)) == pytest.approx(
+        0.8, abs=0.01
+    )
+
+
+def test_more_of_everything_sees_more():
+    assumed = Assumptions()
+    assert auc_power(200, 3, assumed) > auc_power(100, 3, assumed)
+    assert auc_power(100, 10, assumed) > auc_power(100, 5, assumed)
+    closer = Assumptions(correlation=0.9)
+    assert difference_power(0.05, 100, 1, closer) > difference_power(0.05, 100, 1, assumed)
+    grouped = Assumptions(design_effect=3.0)
+    assert auc_power(100, 1, grouped) < auc_power(100, 1, assumed)
+    assert np.isfinite(auc_power(1_000_000, 1, assumed))

@@ -1,0 +1,81 @@
+"""`spikein plan --power`: from assumptions, from a finished run, and what it refuses."""
+
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from analysis.factors.power import difference_power
+from inject.errors import InputError
+from spikein.api import power as module
+from spikein.api.power import power
+from spikein.cli.main import app
+
+
+def test_the_table_is_printed():
+    result = CliRunner().invoke(
+        app, ["plan", "quickstart", "--power", "--assume", "auc=0.7", "--assume", "delta=0.1"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "power: difference 0.1" in result.output
+    assert "Nothing was run" in result.output
+    assert "as given" in result.output
+
+
+def test_numbers_are_those_of_the_experiment():
+    found = power("quickstart", assume=["delta=0.1"])
+    assert found.members == 150
+    # A quarter chooses settings, and some of Poisson's members have no copy.
+    assert found.tested < 0.75 * found.members
+    row = next(one for one in found.rows if one.seeds == 5)
+    expected = difference_power(0.1, found.tested, 5, found.assumed)
+    assert row.difference_power == pytest.approx(expected)
+
+
+def test_more_members_see_more():
+    few = power("quickstart").rows[0]
+    many = power("quickstart", overrides={"contaminants.0.members": 600}).rows[0]
+    assert many.auc_power > few.auc_power
+
+
+def test_bad_assumptions_are_refused():
+    with pytest.raises(InputError, match="Did you mean 'delta'"):
+        power("quickstart", assume=["delt=0.1"])
+    with pytest.raises(InputError, match=r"auc is '1\.2'"):
+        power("quickstart", assume=["auc=1.2"])
+    with pytest.raises(InputError, match="is no AUC"):
+        power("quickstart", assume=["auc=0.9", "delta=0.2"])
+
+
+def test_assumptions_without_power_are_refused():
+    result = CliRunner().invoke(app, ["plan", "quickstart", "--assume", "auc=0.7"])
+    assert result.exit_code == 2
+
+
+def test_a_finished_run_gives_its_variances(monkeypatch):
+    rows = [
+        {"kind": "variance", "detector": "loss", "term": term, "value": value}
+        for term, values in {
+            "design_effect": (1.0, 2.0, 3.0),
+            "seed_deviation": (0.01, 0.02),
+            "correlation": (0.7,),
+        }.items()
+        for value in values
+    ] + [{"kind": "variance", "detector": "zlib", "term": "design_effect", "value": 99.0}]
+    run = SimpleNamespace(metrics=None, axes=(), factors=SimpleNamespace(to_pylist=lambda: rows))
+    best = SimpleNamespace(detector="loss", cell=SimpleNamespace(value=0.66))
+    monkeypatch.setattr(module, "load_run", lambda name, runs: run)
+    monkeypatch.setattr(module, "split_by_cohort", lambda metrics, axes: [])
+    monkeypatch.setattr(module, "find_headline", lambda tables: best)
+    found = power("quickstart", from_run="earlier", assume=["correlation=0.4"])
+    assert found.assumed.design_effect == 2.0
+    assert found.assumed.seed_deviation == pytest.approx(0.015)
+    assert found.assumed.auc == 0.66
+    assert found.assumed.correlation == 0.4
+    assert found.sources["design_effect"] == "the run earlier"
+    assert found.sources["correlation"] == "as given"
+
+
+def test_a_run_that_there_is_not_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no run is called"):
+        power("quickstart", from_run="nowhere", runs=tmp_path)

@@ -1,4 +1,4 @@
-"""All figures of a report, as SVG and PNG, each with a caption that names its n and seeds."""
+"""All figures of a report: SVG, PNG, the CSV behind it, and a caption that names n and seeds."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ def build_figures(
     settings: AnalysisSettings,
     factors: Factors | None = None,
 ) -> list[ReportFigure]:
-    """Write figures/*.svg and *.png under `out` and return them in the order of the page.
+    """Write figures/*.svg, *.png and *.csv under `out` and return them in the order of the page.
 
     ROC curves, score distributions and the grid of SURP show the arm of the headline; the others
     show all contaminated arms. Figures without data are left out. Cost: 3 to 6 s.
@@ -31,9 +31,10 @@ def build_figures(
     from analysis.figures.copies import draw_copies
     from analysis.figures.detectors import draw_detectors
     from analysis.figures.factors import draw_factors
+    from analysis.figures.heat_maps.arms import draw_heat_map
+    from analysis.figures.heat_maps.surp_grid import draw_surp_grid
     from analysis.figures.roc import draw_roc
     from analysis.figures.scores import draw_scores
-    from analysis.figures.surp_grid import draw_surp_grid
     from analysis.figures.sweep import draw_sweeps
     from analysis.figures.training import draw_training
 
@@ -47,6 +48,7 @@ def build_figures(
         data = load_cohort(arms, analysis, best.table.cohort)
         figures += [
             draw_detectors(folder, seen, best.table),
+            draw_heat_map(folder, seen, best.table),
             *draw_sweeps(folder, seen, emphasised),
             draw_copies(folder, seen, highlighted_detectors(best, max_count=3)),
             draw_roc(

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.figures.captions import range_text
+from analysis.figures.data import cell_columns
 from analysis.figures.style import (
     INK,
     MUTED,
@@ -69,6 +70,12 @@ def draw_accuracy_gain(folder: Path, tables: Sequence[AccuracyGainTable]) -> Rep
             caption=caption,
             alternative="Dot plot of the excess of members over non-members in accuracy. "
             + " ".join(_alternative_text(row) for row in shown),
+            data=[
+                {"arm": row.arm, "dataset": row.dataset, "change": name, **cell_columns(cell)}
+                for row in rows
+                for name, cell in zip(("excess", "members", "nonmembers"), row.changes, strict=True)
+                if cell is not None
+            ],
         )
 
 

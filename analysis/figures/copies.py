@@ -2,18 +2,21 @@
 
 The axis is one of numbers, linear to 1 and by powers of two beyond: 0 is a dose like any other, and
 doses stand as far apart as they are. Colours are detectors; arms of one panel differ in their
-dashes and marks, which a key explains.
+dashes, marks and a letter behind the detector's name, which a key explains.
 """
 
-from collections.abc import Mapping, Sequence
+import string
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.arm import Cohort, short_axis
 from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.figures.captions import interval_text, range_text
+from analysis.figures.data import cell_columns
 from analysis.figures.style import (
     INK,
+    LINE_LOOKS,
     MUTED,
     WIDTH,
     ReportFigure,
@@ -31,7 +34,6 @@ from analysis.metrics_table import Cell, CohortMetrics
 from analysis.selection.ranking import reported_cell
 
 MAX_PANELS = 6
-_STYLES = (("-", "o"), ((0, (5, 2)), "s"), ((0, (1.5, 1.5)), "^"), ((0, (6, 2, 1.5, 2)), "v"))
 _FIXED = "one dose"
 
 
@@ -40,6 +42,8 @@ class LineStyle(NamedTuple):
 
     dashes: Any
     mark: str
+    letter: str = ""
+    """Stands behind the name of each of its lines; empty where one arm alone has lines."""
 
 
 def draw_copies(
@@ -65,17 +69,20 @@ def draw_copies(
         axes = panels(figure, len(shown), columns=columns)
         for axis, (title, same) in zip(axes, shown, strict=True):
             draw_chance_line(axis, vertical=False)
-            ends: dict[str, tuple[float, float]] = {}
+            ends: dict[tuple[str, str], tuple[float, float]] = {}
             for detector in emphasised:
                 for table in same:
                     last = _draw(axis, table, detector, colour[detector], looks)
                     if last is not None:
-                        ends[detector] = max(ends.get(detector, last), last)
+                        name = (detector, _look(table, looks).letter)
+                        ends[name] = max(ends.get(name, last), last)
             panel_title(axis, title, columns=columns)
             axis.grid(True, axis="y")
             axis.set_ylim(*_heights(tables, emphasised))
             _name_ends(axis, ends, colour)
-        _scale(axes, labels, emphasised, columns)
+        letters = any(look.letter for look in looks.values())
+        longest = max(len(name) for name in emphasised) + 2 * letters
+        _scale(axes, labels, longest, columns)
         for axis in axes[-columns:]:
             axis.set_xlabel("Realised copies")
         for axis in axes[::columns]:
@@ -99,7 +106,28 @@ def draw_copies(
             caption=caption,
             alternative="Lines of AUC against realised copies. "
             + _alternative_text(shown, emphasised[0]),
+            data=_rows(grouped, emphasised),
         )
+
+
+def _rows(
+    grouped: Mapping[str, Sequence[CohortMetrics]], detectors: Sequence[str]
+) -> Iterator[dict[str, object]]:
+    """Yield every point, of panels that are not drawn, too."""
+    for title, same in grouped.items():
+        for table in same:
+            for label in _doses(table):
+                for detector in detectors:
+                    cell = reported_cell(table, detector, copies=label)
+                    if cell is not None and cell.available:
+                        yield {
+                            "panel": title,
+                            "arm": _dose_axis(table.cohort),
+                            "detector": detector,
+                            "setting": cell.setting,
+                            "copies": label,
+                            **cell_columns(cell),
+                        }
 
 
 def _doses(table: CohortMetrics) -> list[str]:
@@ -110,10 +138,18 @@ def _doses(table: CohortMetrics) -> list[str]:
 def line_styles(tables: Sequence[CohortMetrics]) -> dict[str, LineStyle]:
     """Give each kind of dose that draws a line a look of its own, in order of appearance."""
     names = dict.fromkeys(_dose_axis(table.cohort) for table in tables if len(_doses(table)) > 1)
-    looks = {name: LineStyle(*_STYLES[at % len(_STYLES)]) for at, name in enumerate(names)}
+    letters = string.ascii_lowercase if len(names) > 1 else ""
+    looks = {
+        name: LineStyle(*LINE_LOOKS[at % len(LINE_LOOKS)], letters[at : at + 1])
+        for at, name in enumerate(names)
+    }
     if any(len(_doses(table)) == 1 for table in tables):
         looks[_FIXED] = LineStyle("none", "D")
     return looks
+
+
+def _look(table: CohortMetrics, looks: Mapping[str, LineStyle]) -> LineStyle:
+    return looks[_FIXED if len(_doses(table)) == 1 else _dose_axis(table.cohort)]
 
 
 def _draw(
@@ -136,7 +172,7 @@ def _draw(
             markeredgecolor=INK, markeredgewidth=0.8, linestyle="none", zorder=4,
         )  # fmt: skip
         return at, cell.value
-    look = looks[_dose_axis(table.cohort)]
+    look = _look(table, looks)
     axis.fill_between(
         x, [c.low for _, c in points], [c.high for _, c in points], color=colour, alpha=0.11,
         linewidth=0,
@@ -148,11 +184,11 @@ def _draw(
     return x[-1], points[-1][1].value
 
 
-def _scale(axes: Sequence[Any], labels: set[str], emphasised: Sequence[str], columns: int) -> None:
-    """Scale the shared axis, and leave room for the names behind the lines."""
+def _scale(axes: Sequence[Any], labels: set[str], longest: int, columns: int) -> None:
+    """Scale the shared axis, and leave room for names of so many letters behind the lines."""
     doses = sorted(copies_middle(label) for label in labels)
     # A bold letter is about 0.09 inches wide.
-    names = 0.09 * max(len(name) for name in emphasised) / (WIDTH / columns - 0.7)
+    names = 0.09 * longest / (WIDTH / columns - 0.7)
     for axis in axes:
         axis.set_xscale("symlog", base=2, linthresh=1, linscale=1)
         forward = axis.xaxis.get_transform()
@@ -192,15 +228,18 @@ def _heights(tables: Sequence[CohortMetrics], emphasised: Sequence[str]) -> tupl
 
 
 def _name_ends(
-    axis: Any, ends: Mapping[str, tuple[float, float]], colour: Mapping[str, str]
+    axis: Any,
+    ends: Mapping[tuple[str, str], tuple[float, float]],
+    colour: Mapping[str, str],
 ) -> None:
-    """Write each detector's name behind the last of its points."""
+    """Write each line's detector, and its arm's letter, behind the last of its points."""
     low, high = axis.get_ylim()
     heights = spread_labels([height for _, height in ends.values()], 0.062 * (high - low))
-    for (detector, (at, _)), height in zip(ends.items(), heights, strict=True):
+    for ((detector, letter), (at, _)), height in zip(ends.items(), heights, strict=True):
         axis.annotate(
-            detector, (at, height), xytext=(8, 0), textcoords="offset points",
-            color=colour[detector], fontsize=8.5, fontweight="bold", va="center",
+            f"{detector} {letter}".strip(), (at, height), xytext=(8, 0),
+            textcoords="offset points", color=colour[detector], fontsize=8.5, fontweight="bold",
+            va="center",
         )  # fmt: skip
 
 
@@ -211,9 +250,10 @@ def _key(figure: Any, looks: Mapping[str, LineStyle]) -> None:
     if len(looks) < 2:
         return
     handles = [
-        Line2D([], [], color=MUTED, linestyle=look.dashes, marker=look.mark, label=name)
+        Line2D([], [], color=MUTED, linestyle=look.dashes, marker=look.mark,
+               label=f"{look.letter}: {name}" if look.letter else name)
         for name, look in looks.items()
-    ]
+    ]  # fmt: skip
     figure.legend(
         handles=handles, loc="outside upper right", ncols=min(3, len(handles)), frameon=False,
         labelcolor=INK, handlelength=3.2,

@@ -6,6 +6,7 @@ from typing import Any
 
 from analysis.arm import MODEL_FREE
 from analysis.figures.captions import describe_extremes, describe_sample_sizes
+from analysis.figures.data import cell_columns
 from analysis.figures.style import (
     INK,
     MUTED,
@@ -79,7 +80,15 @@ def draw_detectors(
             caption=caption,
             alternative=f"Dot plot of the AUC of {len(names)} detectors, tuned settings. "
             + descriptions,
-        )
+            data=[
+                {"arm": table.cohort.label(), "detector": name, "selection": selection,
+                 "setting": cell.setting, **cell_columns(cell)}
+                for table in tables
+                for name in every
+                for selection in ("tuned", "default")
+                if (cell := table.get(name, selection=selection)) is not None
+            ],
+        )  # fmt: skip
 
 
 def strongest(ordered: Sequence[str]) -> list[str]:

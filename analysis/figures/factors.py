@@ -3,9 +3,7 @@
 Beside each figure lies NAME.csv, the numbers that it is drawn from.
 """
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from analysis.arm import short_axis
 from analysis.factors.comparisons import Comparison
 from analysis.factors.responses import COPIES, Response, factor_value
 from analysis.factors.table import short_number, shown_reach
+from analysis.figures.data import Row
 from analysis.figures.style import (
     INK,
     MUTED,
@@ -29,7 +28,6 @@ from analysis.figures.style import (
     save_figure,
 )
 from analysis.tables import POOLED
-from inject.files import write_text
 
 _MAX_PANELS = 6
 _MAX_CONTRASTS = 16
@@ -74,7 +72,7 @@ def _draw_responses(
         return None
     colours = dict(zip(emphasised, PALETTE, strict=False))
     columns = panel_columns(len(shown))
-    table = [["arm", "detector", "part", "copies", "auc", "low", "high", "members"]]
+    drawn: list[Row] = []
     with house_style():
         figure = new_figure(0.8 + 3.4 * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
@@ -82,7 +80,7 @@ def _draw_responses(
             draw_chance_line(axis, vertical=False)
             axis.axhline(0.75, color=MUTED, linewidth=0.8, linestyle=(0, (1, 3)))
             for one in found:
-                table += _draw_line(axis, one, arm, colours[one.detector])
+                drawn += _draw_line(axis, one, arm, colours[one.detector])
             panel_title(axis, arm, columns=columns)
             axis.grid(True, axis="y")
             axis.legend(loc="upper left", fontsize=8, frameon=False)
@@ -97,20 +95,20 @@ def _draw_responses(
             for one in found
         ]
         left = len(arms) - len(shown)
-        return _saved(
+        return save_figure(
             figure,
             folder,
-            "dose-response",
+            name="dose-response",
             title="Dose-response: AUC against copies",
             caption="Probit of AUC as a line in log2(1 + copies), with its 95 % band; points are "
             "the AUCs of each number of copies with intervals of their own. Dotted: AUC 0.75. All "
             "datasets pooled." + (f" {left} further arms are in factors.parquet." if left else ""),
             alternative="Curves of AUC against copies. " + "; ".join(words) + ".",
-            table=table,
+            data=drawn,
         )
 
 
-def _draw_line(axis: Any, one: Response, arm: str, colour: str) -> list[list[str]]:
+def _draw_line(axis: Any, one: Response, arm: str, colour: str) -> list[Row]:
     line = one.line
     assert line is not None
     points = line.points
@@ -122,16 +120,24 @@ def _draw_line(axis: Any, one: Response, arm: str, colour: str) -> list[list[str
     axis.errorbar(
         points.x, points.auc, yerr=errors, fmt="o", color=colour, markersize=4, linewidth=1
     )
-    found = []
+    found: list[Row] = []
     for part, places, values, lows, highs, members in (
         ("point", points.x, points.auc, points.low, points.high, points.members),
         ("curve", x, middle, low, high, np.full(len(x), np.nan)),
     ):
-        for k, place in enumerate(places):
-            numbers = (factor_value(COPIES, float(place)), values[k], lows[k], highs[k])
-            texts = [f"{float(number):.6g}" for number in numbers]
-            count = "" if np.isnan(members[k]) else f"{members[k]:.0f}"
-            found.append([arm, one.detector, part, *texts, count])
+        found += [
+            {
+                "arm": arm,
+                "detector": one.detector,
+                "part": part,
+                "copies": factor_value(COPIES, float(place)),
+                "auc": float(values[k]),
+                "low": float(lows[k]),
+                "high": float(highs[k]),
+                "members": None if np.isnan(members[k]) else int(members[k]),
+            }
+            for k, place in enumerate(places)
+        ]
     return found
 
 
@@ -147,7 +153,7 @@ def _draw_forest(
     if not found:
         return None
     shown = found[:_MAX_CONTRASTS]
-    table = [["contrast", "difference", "low", "high", "alone_low", "alone_high", "p_value"]]
+    drawn: list[Row] = []
     with house_style():
         figure = new_figure(1.2 + 0.36 * len(shown))
         axis = figure.subplots()
@@ -160,20 +166,26 @@ def _draw_forest(
             ends = [contrast.alone_low, contrast.alone_high]
             axis.plot(ends, [at, at], color=colour, linewidth=3.2)
             axis.plot([contrast.value], [at], "o", color=INK, markersize=5)
-            numbers = (
-                contrast.value, contrast.low, contrast.high, contrast.alone_low,
-                contrast.alone_high, contrast.p_value,
-            )  # fmt: skip
-            table.append([contrast_label(one), *(f"{number:.6g}" for number in numbers)])
+            drawn.append(
+                {
+                    "contrast": contrast_label(one),
+                    "difference": contrast.value,
+                    "low": contrast.low,
+                    "high": contrast.high,
+                    "alone_low": contrast.alone_low,
+                    "alone_high": contrast.alone_high,
+                    "p_value": contrast.p_value,
+                }
+            )
         axis.set_yticks(range(len(shown)), [contrast_label(one) for one in shown])
         axis.invert_yaxis()
         axis.grid(True, axis="x")
         axis.set_xlabel("difference of AUC")
         left = len(found) - len(shown)
-        return _saved(
+        return save_figure(
             figure,
             folder,
-            "contrasts",
+            name="contrasts",
             title=f"Paired differences between arms ({emphasised[0]})",
             caption="Each value of an axis less its first, on the same rows and seeds. Thick: the "
             "95 % interval of one difference for itself; thin: a band that holds all of them at "
@@ -186,7 +198,7 @@ def _draw_forest(
                 for one in shown
             )
             + ".",
-            table=table,
+            data=drawn,
         )
 
 
@@ -195,21 +207,3 @@ def contrast_label(one: Comparison) -> str:
     rest = one.cohort.label()
     what = f"{short_axis(one.axis)} {one.level} − {one.versus}"
     return f"{what} ({rest})" if rest else what
-
-
-def _saved(
-    figure: Any, folder: Path, name: str, *, table: Sequence[Sequence[str]], **words: str
-) -> ReportFigure:
-    texts: Mapping[str, str] = words
-    saved = save_figure(
-        figure,
-        folder,
-        name=name,
-        title=texts["title"],
-        caption=texts["caption"],
-        alternative=texts["alternative"],
-    )
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(table)
-    write_text(saved.svg.with_suffix(".csv"), out.getvalue())
-    return saved

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from analysis.figures.captions import interval_text
 from analysis.figures.style import (
     INK,
+    LINE_LOOKS,
     MUTED,
     PALETTE,
     ReportFigure,
@@ -55,7 +56,7 @@ def draw_lines(
     """Draw one panel an arm, at most six; None where there is nothing to draw.
 
     Args:
-        folder: where to write NAME.svg and NAME.png.
+        folder: where to write NAME.svg, NAME.png and NAME.csv.
         name: file stem, and anchor in the page.
         title: of the figure.
         arms: the lines of each panel by its title.
@@ -75,8 +76,8 @@ def draw_lines(
         axes = panels(figure, len(shown), columns=columns)
         for axis, (arm, lines) in zip(axes, shown, strict=True):
             draw_chance_line(axis, vertical=False)
-            for line in lines:
-                _line(axis, line)
+            for at, line in enumerate(lines):
+                _line(axis, line, LINE_LOOKS[at % len(LINE_LOOKS)])
             panel_title(axis, arm, columns=columns)
             axis.grid(True, axis="y")
         _scale(
@@ -100,7 +101,17 @@ def draw_lines(
             caption=caption + more,
             alternative=f"Lines of AUC against {x.lower()}. "
             + " ".join(_alternative_text(shown, written)),
+            data=[
+                {"panel": arm, "line": line.name, x: point.x, **_numbers(point)}
+                for arm, lines in arms.items()
+                for line in lines
+                for point in line.points
+            ],
         )
+
+
+def _numbers(point: Point) -> dict[str, float]:
+    return {"auc": point.value, "low": point.low, "high": point.high}
 
 
 def _alternative_text(
@@ -121,7 +132,9 @@ def _alternative_text(
         yield f"{arm}: {ends}." if arm else f"{ends}."
 
 
-def _line(axis: Any, line: Line) -> None:
+def _line(axis: Any, line: Line, look: tuple[Any, str]) -> None:
+    """Draw a line with its band: dashes and mark tell it from the others, as its colour does."""
+    dashes, mark = ((0, (4, 2)), ".") if line.dashed else look
     at = [point.x for point in line.points]
     axis.fill_between(
         at, [point.low for point in line.points], [point.high for point in line.points],
@@ -129,8 +142,7 @@ def _line(axis: Any, line: Line) -> None:
     )  # fmt: skip
     axis.plot(
         at, [point.value for point in line.points], color=line.colour,
-        linewidth=1.4 if line.dashed else 2, marker="o", markersize=3 if line.dashed else 4,
-        linestyle=(0, (4, 2)) if line.dashed else "-",
+        linewidth=1.4 if line.dashed else 2, marker=mark, markersize=4.5, linestyle=dashes,
     )  # fmt: skip
 
 

@@ -55,6 +55,7 @@ def draw_roc(
     colour = detector_colours([name for name, _ in ranked], emphasised)
     cells = dict(ranked)
     floor = max(_FLOOR, lowest_rate(cells))
+    points: list[dict[str, object]] = []
     with house_style():
         figure = new_figure(4.4)
         linear, log = figure.subplots(1, 2)
@@ -62,6 +63,12 @@ def draw_roc(
         for detector, _ in reversed(ranked):
             rows = cohort_rows(data, data.column(detector, selection), settings)
             exceeded = np.sort(rows.exceeded[rows.copies >= least])
+            grid, share = _steps(exceeded, 0.0)
+            points += [
+                {"detector": detector, "false_positive_rate": float(x),
+                 "true_positive_rate": float(y)}
+                for x, y in zip(grid, share, strict=True)
+            ]  # fmt: skip
             strong = detector in emphasised
             blind = detector in MODEL_FREE
             line = {
@@ -103,6 +110,7 @@ def draw_roc(
             f"are set within each dataset, dashes mark chance{dots}; the key gives the AUC. "
             f"{describe_sample_sizes([cells])}{some}",
             alternative=f"ROC curves, by falling AUC: {auc or 'none'}.",
+            data=points,
         )
 
 
@@ -126,11 +134,19 @@ def _curve(axis: Any, exceeded: Floats, floor: float, line: dict[str, Any]) -> N
     """Plot the share of members with at most x of the non-members above them."""
     if not len(exceeded):
         return
+    grid, share = _steps(exceeded, floor)
+    axis.plot(grid, np.maximum(share, floor), **line)
+
+
+def _steps(exceeded: Floats, floor: float) -> tuple[Floats, Floats]:
+    """Return false-positive rates from a floor on, and the true-positive rates there."""
+    if not len(exceeded):
+        return np.zeros(0), np.zeros(0)
     grid = np.unique(np.concatenate([[floor, 1.0], exceeded[exceeded >= floor]]))
     share = np.searchsorted(exceeded, grid, side="right") / len(exceeded)
     if floor == 0.0:
         grid, share = np.concatenate([[0.0], grid]), np.concatenate([[0.0], share])
-    axis.plot(grid, np.maximum(share, floor), **line)
+    return grid, share
 
 
 def _frame(linear: Any, log: Any, floor: float) -> None:

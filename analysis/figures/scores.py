@@ -89,6 +89,11 @@ def draw_scores(
             alternative="Distributions of scores, their medians in robust standard deviations: "
             + ", ".join(f"{name} {np.median(values):.2f}" for name, values, _ in groups)
             + ".",
+            data=[
+                {"group": name, "score": float(value)}
+                for name, values, _ in groups
+                for value in values
+            ],
         )
 
 

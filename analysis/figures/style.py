@@ -9,11 +9,13 @@ pyplot, hence no global figures and no display.
 
 import itertools
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from analysis.figures.data import write_rows
 
 INK = "#1f2933"
 MUTED = "#66717d"
@@ -21,6 +23,15 @@ GRID = "#e1e5ea"
 PAPER = "#ffffff"
 FAINT = "#87919c"
 PALETTE = ("#bf5300", "#0072b2", "#007f5c", "#a5548f")
+ON_LIGHT, ON_DARK = "#15191d", "#fdfdfd"
+"""Letters on a coloured ground, which is the same on a dark page: so these colours stay, too."""
+LINE_LOOKS: tuple[tuple[Any, str], ...] = (
+    ("-", "o"),
+    ((0, (5, 2)), "s"),
+    ((0, (1.5, 1.5)), "^"),
+    ((0, (6, 2, 1.5, 2)), "v"),
+)
+"""Dashes and marks of the lines of a panel: nobody needs colours to tell them apart."""
 WIDTH = 9.0
 """Inches of every figure; the page shows it at full width."""
 _RC: dict[str, Any] = {
@@ -70,6 +81,13 @@ class ReportFigure:
     """The same in words, for readers who do not see it: what stands where, with numbers."""
     svg: Path
     png: Path
+    csv: Path | None = None
+    """The numbers that are drawn; None for a figure that has no such table."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The drawing in both forms, and its numbers."""
+        return (self.svg, self.png) if self.csv is None else (self.svg, self.png, self.csv)
 
 
 @contextmanager
@@ -131,12 +149,30 @@ def write_files(figure: Any, folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def save_figure(
-    figure: Any, folder: Path, *, name: str, title: str, caption: str, alternative: str
+    figure: Any,
+    folder: Path,
+    *,
+    name: str,
+    title: str,
+    caption: str,
+    alternative: str,
+    data: Iterable[Mapping[str, object]] = (),
 ) -> ReportFigure:
-    """Save a figure and describe it."""
+    """Save a figure and describe it.
+
+    Args:
+        figure: what was drawn.
+        folder: where to write NAME.svg, NAME.png and NAME.csv.
+        name: file stem, and anchor in the page.
+        title: of the figure.
+        caption: what is shown.
+        alternative: the same in words.
+        data: the numbers that are drawn, a row a point; without any there is no CSV.
+    """
     svg, png = write_files(figure, folder, name)
+    csv = write_rows(folder / f"{name}.csv", list(data))
     return ReportFigure(
-        name=name, title=title, caption=caption, alternative=alternative, svg=svg, png=png
+        name=name, title=title, caption=caption, alternative=alternative, svg=svg, png=png, csv=csv
     )
 
 

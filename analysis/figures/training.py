@@ -36,6 +36,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
     columns = panel_columns(len(shown))
     total = 0
     descriptions = []
+    points: list[dict[str, object]] = []
     with house_style():
         figure = new_figure(0.5 + 2.7 * -(-len(shown) // columns))
         axes = panels(figure, len(shown), columns=columns)
@@ -48,6 +49,11 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
             axis.plot(tokens, loss, color=FAINT, linewidth=0.8)
             smooth = _smooth(loss)
             axis.plot(tokens, smooth, color=PALETTE[1], linewidth=2)
+            points += [
+                {"arm": cohort.label(), "tokens": int(at), "loss": float(raw),
+                 "running_median": float(middle)}
+                for at, raw, middle in zip(tokens, loss, smooth, strict=True)
+            ]  # fmt: skip
             copies = _rug(axis, arm)
             total += copies
             ends = f"from {smooth[0]:.2f} to {smooth[-1]:.2f}" if len(smooth) else "without a loss"
@@ -79,6 +85,7 @@ def draw_training(folder: Path, arms: Sequence[tuple[Cohort, Arm]]) -> ReportFig
             caption=caption,
             alternative="Curves of the training loss, copies marked where they were read. "
             + " ".join(descriptions),
+            data=points,
         )
 
 

@@ -14,6 +14,7 @@ from analysis.checks.validity import Check, check_validity
 from analysis.figures.style import ReportFigure
 from analysis.metrics_table import split_by_cohort
 from analysis.page.background import background_audit
+from analysis.page.methods import MethodsInputs, describe_methods
 from analysis.page.notes import PoolReport, detector_notes, pool_notes
 from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.report import CostRow, Report
@@ -23,6 +24,7 @@ from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import trajectory_view
 from analysis.passage_copies import passage_sentences
 from analysis.results import Analysis
+from analysis.settings import AnalysisSettings
 from analysis.summary import summary_sentences
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.task_accuracy.contamination import read_accuracy_table
@@ -49,6 +51,7 @@ class PageInputs:
     arms: Sequence[Arm]
     """The scored models: arms, their base models and reported twins."""
     analysis: Analysis
+    analysis_settings: AnalysisSettings
     figures: Sequence[ReportFigure]
     audited: Sequence[TrainedModel]
     """All models whose streams were audited, shadow models included."""
@@ -78,6 +81,8 @@ class PageInputs:
     """What each detector's scores are drawn from, a model at a time."""
     notes: Sequence[str] = ()
     """What the graph left out, and why."""
+    figure_links: bool = False
+    """Whether the files of the figures lie beside the page."""
     show_protected: bool = False
     """Whether the texts of protected datasets may appear in the page."""
 
@@ -115,8 +120,21 @@ def build_report(inputs: PageInputs) -> Report:
         provenance=provenance(
             inputs.steps, inputs.artifacts, code=inputs.code, libraries=inputs.libraries
         ),
+        methods=describe_methods(
+            MethodsInputs(
+                name=inputs.name,
+                arms=inputs.settings,
+                seeds=inputs.seeds,
+                detectors=inputs.detectors,
+                analysis=inputs.analysis_settings,
+                artifacts=inputs.artifacts,
+                code=inputs.code,
+                libraries=inputs.libraries,
+            )
+        ),
         notes=[*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)],
         detector_notes=detector_notes(inputs.arms, besides={*listed, *inputs.notes}),
+        figure_links=inputs.figure_links,
         show_protected=inputs.show_protected,
     )
 

@@ -1,8 +1,9 @@
 """Fill the template: the report's data in, one HTML file out.
 
-The file needs nothing beside it: styles and figures are inside, there is no script, and a
-content security policy forbids loading anything. Every text is escaped by the template
-engine; the only markup let through is our own figures' (see `svg.py`).
+The file needs nothing beside it: styles, figures and one script are inside, and a content security
+policy forbids loading anything and running any other script. The script sorts and filters a table
+and holds no data; without it the page is whole. Every text is escaped by the template engine; the
+only markup let through is our own figures' (see `svg.py`).
 """
 
 from pathlib import Path
@@ -16,6 +17,7 @@ from analysis.page.factors import factors_view
 from analysis.page.report import Report
 from analysis.page.streams import stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
+from analysis.page.tables.all_results import all_results
 from analysis.page.tables.dataset_findings import dataset_assumptions, dataset_findings
 from analysis.page.tables.detector_costs import detector_cost_listing
 from analysis.page.tables.flagged_rows import flagged_view
@@ -32,7 +34,7 @@ from analysis.page.tables.views import (
     retrained_grids,
     variants_grids,
 )
-from analysis.page.template import number_text, page_template
+from analysis.page.template import number_text, page_script, page_template
 from analysis.summary import find_headline, find_trend_arm, summary_sentences
 from inject.examples.example import read_examples, read_held_out
 from inject.files import write_text
@@ -86,6 +88,8 @@ def _context(report: Report) -> dict[str, Any]:
         "examples": [],
         "factors": None,
         "best": best,
+        "all_results": all_results(tables),
+        "script": page_script(),
         "total_seconds": sum(row.seconds for row in report.cost if not row.from_store),
     }
     if best is not None:

@@ -10,6 +10,7 @@ from analysis.page.background import BackgroundAudit
 from analysis.page.streams import Stream
 from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import TrajectoryView
+from analysis.references import Reference, references_text
 from analysis.results import Analysis
 from analysis.task_accuracy.accuracy_gain import AccuracyGainTable
 from detect.detector_table import DetectorFacts
@@ -35,6 +36,20 @@ class CostRow(NamedTuple):
     """Wall-clock seconds when it was computed."""
     from_store: bool
     """Whether this run found it in the store."""
+
+
+class Methods(NamedTuple):
+    """The paragraphs, and what they cite."""
+
+    name: str
+    """Of the experiment."""
+    paragraphs: tuple[str, ...]
+    references: tuple[Reference, ...]
+
+    @property
+    def bibtex(self) -> str:
+        """The content of `references.bib`."""
+        return references_text(self.references)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +87,14 @@ class Report:
     """What each detector's scores are drawn from, a model at a time."""
     provenance: Sequence[Fact] = ()
     """Digests, versions, seeds."""
+    methods: Methods | None = None
+    """What was done, as paragraphs for a paper, with their sources."""
     notes: Sequence[str] = ()
     """Anything a reader must know: licences, dropped rows, protected data."""
     detector_notes: Sequence[str] = ()
     """What detectors note on their scores."""
+    figure_links: bool = False
+    """Whether the page links to the files of its figures, which then lie in `figures/` beside
+    it."""
     show_protected: bool = False
     """Whether the texts of protected datasets may appear in this page."""

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.page.report import Fact
+from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant
+from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
@@ -34,6 +36,8 @@ class ArmSettings:
     placement: Placement
     variants: Variants
     twins: Twins
+    pool: PoolSettings
+    detect: DetectSettings
 
 
 Read = Callable[[ArmSettings], str | None]
@@ -48,7 +52,7 @@ def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:
     """
 
     def values(read: Read) -> str:
-        return _any_of(arms, read)
+        return values_text(arms, read)
 
     members = values(lambda arm: f"{sum(part.members for part in arm.contaminants):,}")
     withheld = values(lambda arm: f"{sum(part.nonmembers for part in arm.contaminants):,}")
@@ -90,14 +94,14 @@ def setup(arms: Sequence[ArmSettings], *, swept: Sequence[str], seeds: Sequence[
         ("Training", _training),
         ("Twins of each arm", lambda arm: arm.twins.label() if arm.twins != Twins() else None),
     )
-    facts = [Fact(name, text) for name, read in lines if (text := _any_of(arms, read, "; "))]
+    facts = [Fact(name, text) for name, read in lines if (text := values_text(arms, read, "; "))]
     for axis in swept:
         labels = dict.fromkeys(arm.axes[axis] for arm in arms)
         facts.append(Fact(f"Swept: {axis}", ", ".join(labels)))
     return [*facts, Fact("Seeds", ", ".join(str(seed) for seed in seeds))]
 
 
-def _any_of(arms: Sequence[ArmSettings], read: Read, between: str = ", ") -> str:
+def values_text(arms: Sequence[ArmSettings], read: Read, between: str = ", ") -> str:
     """Join the different values that the arms have, in the order of the arms."""
     values = dict.fromkeys(text for arm in arms if (text := read(arm)) is not None)
     if between == "; " or len(values) < 2:

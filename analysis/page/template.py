@@ -1,9 +1,11 @@
 """The templates of our pages: one look, numbers written alike, and every text escaped."""
 
+import base64
+import hashlib
 from collections.abc import Callable, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -40,6 +42,24 @@ def page_template(
 def page_style() -> str:
     """Return the stylesheet of our pages."""
     return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+
+
+class PageScript(NamedTuple):
+    """The script of a page, and what its content security policy calls it."""
+
+    text: str
+    """Markup: our own file, in which no data are."""
+    digest: str
+    """`sha256-…`: a browser runs this script and no other."""
+
+
+def page_script() -> PageScript:
+    """Return the script of a report."""
+    from markupsafe import Markup
+
+    text = (Path(__file__).parent / "report.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return PageScript(Markup(text), f"sha256-{digest}")
 
 
 def number_text(value: float) -> str:

@@ -107,7 +107,13 @@ def _page_alone(
     experiment_graph: ExperimentGraph, report: RunReport, out: Path, show_protected: bool
 ) -> Path:
     with tempfile.TemporaryDirectory() as folder:
-        fill_run(Path(folder), experiment_graph, report, show_protected=show_protected)
+        fill_run(
+            Path(folder),
+            experiment_graph,
+            report,
+            show_protected=show_protected,
+            page_alone=True,
+        )
         with writing(out.parent, "Give another file by --out.", "the page"):
             write_text(out, (Path(folder) / PAGE).read_text(encoding="utf-8"))
     return out

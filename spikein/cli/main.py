@@ -18,6 +18,7 @@ from spikein.cli.commands import (
     audit,
     bundle,
     check,
+    compare,
     datasets,
     detect,
     detectors,
@@ -88,6 +89,7 @@ app.command("check", rich_help_panel=_EXPERIMENT_PANEL)(check.check)
 app.command("plan", rich_help_panel=_EXPERIMENT_PANEL)(plan.plan)
 app.command("status", rich_help_panel=_EXPERIMENT_PANEL)(status.status)
 app.command("report", rich_help_panel=_EXPERIMENT_PANEL)(report.report)
+app.command("compare", rich_help_panel=_EXPERIMENT_PANEL)(compare.compare)
 app.command("audit", rich_help_panel=_EXPERIMENT_PANEL)(audit.audit)
 app.command("export", rich_help_panel=_EXPERIMENT_PANEL)(export.export)
 app.command("validate", rich_help_panel=_EXPERIMENT_PANEL)(validate.validate)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from inject.errors import InputError
 from spikein.config.yaml_document import read_document
@@ -35,12 +35,30 @@ def result_changes(published: PublishedRun, file: str) -> list[str]:
     ]
 
 
+class SettingChange(NamedTuple):
+    """A setting that differs between two experiments."""
+
+    key: str
+    """Dotted."""
+    old: str
+    """The value as YAML writes it; `absent` where there is none."""
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.old} → {self.new}"
+
+
 def changed_settings(earlier: Path, now: Path) -> list[str]:
     """Return the settings that differ between two experiment files, as `key: old → new`."""
+    return [str(one) for one in setting_changes(earlier, now)]
+
+
+def setting_changes(earlier: Path, now: Path) -> list[SettingChange]:
+    """Return the settings that differ between two experiment files."""
     old, new = (dict(_flat(_read(path))) for path in (earlier, now))
     keys = [*new, *(key for key in old if key not in new)]
     return [
-        f"{key}: {old.get(key, _ABSENT)} → {new.get(key, _ABSENT)}"
+        SettingChange(key, old.get(key, _ABSENT), new.get(key, _ABSENT))
         for key in keys
         if old.get(key, _ABSENT) != new.get(key, _ABSENT)
     ]

@@ -43,6 +43,7 @@ def page_inputs(
     analysis: Analysis,
     trajectory: TrajectoryTables | None,
     figures: Sequence[ReportFigure],
+    figure_links: bool,
     show_protected: bool,
 ) -> PageInputs:
     """Return the inputs of the page.
@@ -53,6 +54,7 @@ def page_inputs(
         analysis: the results.
         trajectory: detection along training; None where no checkpoint was kept.
         figures: all figures.
+        figure_links: let the page link to their files, in `figures/` beside it.
         show_protected: let the page show the texts of protected datasets.
     """
     experiment = experiment_graph.experiment
@@ -69,6 +71,7 @@ def page_inputs(
         settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
         arms=open_arms(experiment_graph.arms, results),
         analysis=analysis,
+        analysis_settings=experiment.analysis,
         figures=figures,
         audited=audited_models(experiment_graph, report),
         trained=_trained_models(experiment_graph, report),
@@ -91,6 +94,7 @@ def page_inputs(
         code=code_version(),
         libraries=library_versions(_LIBRARIES),
         notes=experiment_graph.notes,
+        figure_links=figure_links,
         show_protected=show_protected,
     )
 
@@ -110,6 +114,8 @@ def arm_settings(arm: ArmExperiment) -> ArmSettings:
         placement=experiment.placement,
         variants=experiment.variants,
         twins=experiment.twins,
+        pool=experiment.pool,
+        detect=experiment.detect,
     )
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.page import build_report, page_summary, write_report
+from analysis.page.methods import write_methods
 from analysis.result_files import TABLE_FILES
 from detect.task_accuracy.answers import ACCURACY_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
@@ -38,6 +39,7 @@ def fill_run(
     report: RunReport,
     *,
     show_protected: bool = False,
+    page_alone: bool = False,
 ) -> list[str]:
     """Write everything into the (hidden) run folder and return the summary's lines.
 
@@ -46,6 +48,7 @@ def fill_run(
         experiment_graph: the experiment and its steps.
         report: what became of the steps.
         show_protected: let the page show the texts of protected datasets.
+        page_alone: the page will lie elsewhere, so it links to no file beside it.
     """
     results_folder = report.artifact(experiment_graph.results).path
     results = load_results(results_folder)
@@ -74,9 +77,8 @@ def fill_run(
         ),
     ]
     for figure in figures:
-        for path in (figure.svg, figure.png, figure.svg.with_suffix(".csv")):
-            if path.suffix != ".csv" or path.is_file():
-                shutil.copyfile(path, folder / "figures" / path.name)
+        for path in figure.files:
+            shutil.copyfile(path, folder / "figures" / path.name)
     _write_examples(folder, experiment_graph, report)
     _write_exposures(folder, experiment_graph, report)
     for outcome in report.outcomes:
@@ -88,10 +90,13 @@ def fill_run(
             analysis=results.analysis,
             trajectory=None if along is None else along.tables,
             figures=figures,
+            figure_links=not page_alone,
             show_protected=show_protected,
         )
     )
     write_report(folder, page)
+    if page.methods is not None:
+        write_methods(folder, page.methods)
     summary = page_summary(page)
     write_summary(folder, summary, arms=len(experiment_graph.nodes))
     return summary.lines

@@ -70,7 +70,11 @@ def test_two_arms_of_one_panel_look_different(tmp_path, figures):
     assert len(looks) == 6
     assert len(set(looks)) == len(looks), "two lines of one panel have one look"
     names = [text.get_text() for legend in figures["copies"].legends for text in legend.get_texts()]
-    assert names == ["poisson=1.0", "poisson=4.0"]
+    assert names == ["a: poisson=1.0", "b: poisson=4.0"]
+    ends = {text.get_text() for text in axis.texts}
+    detectors = {name.removesuffix(" a") for name in ends if name.endswith(" a")}
+    assert len(detectors) == 3
+    assert ends == {f"{name} {letter}" for name in detectors for letter in "ab"}
 
 
 @pytest.mark.parametrize(("n", "floor"), [(40, None), (160, 10 / 120)])

@@ -1,3 +1,4 @@
+import csv
 import itertools
 import re
 import xml.etree.ElementTree as ET
@@ -13,12 +14,17 @@ FAST = AnalysisSettings(replicates=100)
 
 def test_all_figures_are_whole_and_say_what_stands_behind(drawn):
     names = [figure.name for figure in drawn.figures]
-    sweeps = ["sweep-train-lr", "sweep-train-lr-datasets"]
-    assert names == ["detectors", *sweeps, "copies", "roc", "scores", "training"]
+    sweeps = ["sweep-train-lr", "sweep-train-lr-arms", "sweep-train-lr-datasets"]
+    assert names == ["detectors", "heat-map", *sweeps, "copies", "roc", "scores", "training"]
     for figure in drawn.figures:
         assert figure.svg.parent.name == "figures"
         assert ET.parse(figure.svg).getroot().tag.endswith("svg")
         assert figure.png.read_bytes().startswith(b"\x89PNG")
+        assert figure.files == (figure.svg, figure.png, figure.csv)
+        with figure.csv.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) > 3
+        assert any(re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", one) for one in rows[0].values())
         assert "seed" in figure.caption
         assert re.search(r"\d", figure.alternative), "words for those who do not see the numbers"
     for figure in drawn.figures[:-1]:
@@ -30,6 +36,7 @@ def test_the_same_data_give_the_same_bytes(drawn, tmp_path):
     for left, right in zip(drawn.figures, again, strict=True):
         assert left.svg.read_bytes() == right.svg.read_bytes()
         assert left.png.read_bytes() == right.png.read_bytes()
+        assert left.csv.read_bytes() == right.csv.read_bytes()
         assert b"dc:date" not in left.svg.read_bytes()
 
 

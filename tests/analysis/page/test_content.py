@@ -3,7 +3,9 @@
 from analysis.page.notes import PoolReport, pool_notes
 from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.settings_summary import ArmSettings, description, setup
+from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant
+from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
@@ -31,6 +33,8 @@ def arm(tokens: int, lr: float, **more) -> ArmSettings:
         placement=Placement(),
         variants=Variants(),
         twins=more.get("twins", Twins()),
+        pool=PoolSettings(),
+        detect=DetectSettings(),
     )
 
 

@@ -29,6 +29,7 @@ COMMANDS = [
     "plan",
     "status",
     "report",
+    "compare",
     "audit",
     "export",
     "detect",

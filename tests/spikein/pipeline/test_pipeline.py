@@ -61,6 +61,8 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
         "accuracy.parquet",
         "figures",
         "experiment.yaml",
+        "methods.md",
+        "references.bib",
         "run.json",
         "summary.json",
         "artifacts",

@@ -13,11 +13,9 @@ import numpy as np
 
 from analysis.arm import Column
 from analysis.figures.cohort_scores import CohortData
+from analysis.figures.heat_maps.auc_grid import auc_reach, draw_cells
 from analysis.figures.style import (
-    GRID,
     INK,
-    PALETTE,
-    PAPER,
     ReportFigure,
     house_style,
     new_figure,
@@ -88,6 +86,11 @@ def draw_surp_grid(
                 "not chosen by anything and is optimistic."
             ),
             alternative=_in_words(grid, marked),
+            data=[
+                {"entropy": entropy, "k": percent, "auc": float(grid.values[row, column])}
+                for row, percent in enumerate(grid.percents)
+                for column, entropy in enumerate(grid.entropies)
+            ],
         )
 
 
@@ -113,35 +116,12 @@ def _grid(columns: Mapping[Column, tuple[float, float]], values: Floats) -> _Gri
 
 
 def _draw(axis: Any, grid: _Grid) -> Any:
-    from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
-
-    there = grid.values[np.isfinite(grid.values)]
-    ramp = LinearSegmentedColormap.from_list("auc", [PALETTE[1], PAPER, PALETTE[0]], bad=GRID)
     # White is chance, and both sides have one scale.
-    reach = max(0.02, float(np.abs(there - 0.5).max()))
-    norm = TwoSlopeNorm(0.5, 0.5 - reach, 0.5 + reach)
-    image = axis.imshow(
-        np.ma.masked_invalid(grid.values), cmap=ramp, norm=norm, aspect="auto", origin="lower"
-    )
-    for row, column in np.argwhere(np.isfinite(grid.values)):
-        value = grid.values[row, column]
-        dark = abs(value - 0.5) > 0.7 * reach
-        axis.text(
-            column,
-            row,
-            f"{value:.2f}".lstrip("0"),
-            ha="center",
-            va="center",
-            fontsize=7,
-            color=PAPER if dark else INK,
-        )
+    image = draw_cells(axis, grid.values, auc_reach(grid.values), size=7)
     axis.set_xticks(range(len(grid.entropies)), [f"{value:g}" for value in grid.entropies])
     axis.set_yticks(range(len(grid.percents)), [f"{value:g}" for value in grid.percents])
     axis.set_xlabel("entropy threshold ε (nats)")
     axis.set_ylabel("percentile k")
-    axis.tick_params(length=0)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
     return image
 
 

@@ -1,0 +1,211 @@
+"""The metrics of two runs side by side, with paired differences where both scored the same rows.
+
+Arms are matched by their model and by the axes that both runs sweep. A paired difference is that
+of two AUCs on the very same rows: those of `test` in both runs, on the same side, with a score in
+both, of members that had a copy in both, seed by seed. Its interval is that of the report's
+differences (`analysis.intervals`): what the rows have in common cancels. Second minus first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from analysis.arm import Cohort, axis_column
+from analysis.comparison.paired import PairedDifference, ScoredRow, paired_differences
+from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
+from analysis.settings import AnalysisSettings
+from analysis.tables import AUC, POOLED
+from inject.stream.exposures import seen_copy_counts
+
+_CONTAMINATED = "contaminated"
+_UNKNOWN_COPIES = frozenset({"retrained"})
+"""Models that saw copies of some members, which a run's folder does not name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTables:
+    """What a run's folder holds that a comparison reads."""
+
+    name: str
+    axes: Sequence[str]
+    metrics: pa.Table
+    scores: pa.Table
+    examples: pa.Table
+    exposures: pa.Table
+
+
+class ComparedMetric(NamedTuple):
+    """One number in both runs."""
+
+    arm: str
+    """Of the first run; and of the second, where it is called otherwise."""
+    model: str
+    dataset: str
+    detector: str
+    selection: str
+    metric: str
+    first: Cell | None
+    second: Cell | None
+    paired: PairedDifference | None
+    """None for what is not an AUC, and where the runs share no rows."""
+
+
+class Matched(NamedTuple):
+    """Two cohorts that are compared."""
+
+    first: CohortMetrics
+    second: CohortMetrics
+
+    @property
+    def label(self) -> str:
+        """The arm in words."""
+        names = dict.fromkeys(one.cohort.label() for one in self)
+        return " / ".join(name or "the one arm" for name in names)
+
+
+class ComparedMetrics(NamedTuple):
+    """Everything that is compared."""
+
+    rows: tuple[ComparedMetric, ...]
+    unmatched: tuple[str, ...]
+    """Arms that stand in one run alone, in words."""
+
+
+def compare_metrics(
+    first: RunTables, second: RunTables, settings: AnalysisSettings
+) -> ComparedMetrics:
+    """Return the metrics of both runs, arm by arm."""
+    pairs, unmatched = _match(first, second)
+    rows = [row for pair in pairs for row in _rows(pair, first, second, settings)]
+    return ComparedMetrics(tuple(rows), tuple(unmatched))
+
+
+def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str]]:
+    """Match cohorts that agree in their model and in every axis of both runs."""
+    shared = [axis for axis in first.axes if axis in second.axes]
+    sides = [_by_key(run, shared) for run in (first, second)]
+    pairs, unmatched = [], []
+    for key in dict.fromkeys([*sides[0], *sides[1]]):
+        one, two = (side.get(key, []) for side in sides)
+        if len(one) == len(two) == 1:
+            pairs.append(Matched(one[0], two[0]))
+            continue
+        unmatched += _alone(first, one, second, len(two))
+        unmatched += _alone(second, two, first, len(one))
+    return pairs, unmatched
+
+
+def _alone(
+    run: RunTables, tables: Sequence[CohortMetrics], other: RunTables, alike: int
+) -> list[str]:
+    """Say of each arm why the other run has none to compare it with."""
+    why = f"has {alike} arms like it" if alike else "has no such arm"
+    labels = [" · ".join(x for x in (t.cohort.model, t.cohort.label()) if x) for t in tables]
+    return [f"{run.name}: {label} ({other.name} {why})" for label in labels]
+
+
+def _by_key(run: RunTables, axes: Sequence[str]) -> dict[tuple[str, ...], list[CohortMetrics]]:
+    found: dict[tuple[str, ...], list[CohortMetrics]] = {}
+    for table in split_by_cohort(run.metrics, run.axes):
+        values = dict(table.cohort.axes)
+        key = (table.cohort.model, *(values[axis] for axis in axes))
+        found.setdefault(key, []).append(table)
+    return found
+
+
+def _rows(
+    pair: Matched, first: RunTables, second: RunTables, settings: AnalysisSettings
+) -> Iterator[ComparedMetric]:
+    model = pair.first.cohort.model
+    known = model not in _UNKNOWN_COPIES
+    ours = scored_rows(first, pair.first.cohort) if known else {}
+    theirs = scored_rows(second, pair.second.cohort) if known else {}
+    keys = dict.fromkeys(
+        key
+        for table in pair
+        for key in table.cells
+        if key.copies == "all" and key.variant == "all" and _is_compared(key.metric)
+    )
+    differences: dict[tuple[str, str], Mapping[str, PairedDifference]] = {}
+    for key in keys:
+        column = (key.detector, key.selection)
+        if column not in differences:
+            differences[column] = paired_differences(
+                ours.get(column, []), theirs.get(column, []), confidence=settings.confidence
+            )
+        yield ComparedMetric(
+            arm=pair.label,
+            model=model,
+            dataset=key.dataset,
+            detector=key.detector,
+            selection=key.selection,
+            metric=key.metric,
+            first=pair.first.cells.get(key),
+            second=pair.second.cells.get(key),
+            paired=differences[column].get(key.dataset) if key.metric == AUC else None,
+        )
+
+
+def _is_compared(metric: str) -> bool:
+    return metric == AUC or metric.startswith("tpr@")
+
+
+def scored_rows(run: RunTables, cohort: Cohort) -> dict[tuple[str, str], list[ScoredRow]]:
+    """Return the scored test rows of a cohort's models by detector and selection.
+
+    Members without a copy are left out where copies have a meaning.
+    """
+    of_cohort = {axis_column(axis): value for axis, value in cohort.axes}
+    examples = {
+        (row["seed"], row["example_id"]): row
+        for row in run.examples.select(
+            ["seed", "example_id", "dataset", "group", "side", "split"]
+        ).to_pylist()
+        if row["split"] == "test"
+    }
+    copies = _copies(run, cohort) if cohort.model == _CONTAMINATED else None
+    found: dict[tuple[str, str], list[ScoredRow]] = {}
+    for row in run.scores.to_pylist():
+        if row["model"] != cohort.model or any(row[k] != v for k, v in of_cohort.items()):
+            continue
+        example = examples.get((row["seed"], row["example_id"]))
+        score = row["score"]
+        if example is None or score is None or score != score:
+            continue
+        member = example["side"] == "member"
+        if member and copies is not None and not copies.get(row["seed"], {}).get(row["example_id"]):
+            continue
+        found.setdefault((row["detector"], row["selection"]), []).append(
+            ScoredRow(
+                row["seed"], row["example_id"], example["dataset"], example["group"], member, score
+            )
+        )
+    return found
+
+
+def _copies(run: RunTables, cohort: Cohort) -> dict[int, Mapping[str, int]]:
+    """Return the realised copies of a contaminated cohort's members, by seed."""
+    import pyarrow.compute as pc
+
+    table = run.exposures
+    for axis, value in cohort.axes:
+        table = table.filter(pc.equal(table[axis], value))
+    return {
+        seed: seen_copy_counts(table.filter(pc.equal(table["seed"], seed)))
+        for seed in table["seed"].unique().to_pylist()
+    }
+
+
+def pooled_aucs(rows: Sequence[ComparedMetric]) -> list[ComparedMetric]:
+    """Return the AUCs over all datasets of the contaminated models, tuned where there is a choice:
+    what a reader looks at first."""
+    wanted = [
+        row
+        for row in rows
+        if (row.model, row.dataset, row.metric) == (_CONTAMINATED, POOLED, AUC)
+        and row.selection in ("tuned", "default")
+    ]
+    tuned = {(row.arm, row.detector) for row in wanted if row.selection == "tuned"}
+    return [r for r in wanted if r.selection == "tuned" or (r.arm, r.detector) not in tuned]

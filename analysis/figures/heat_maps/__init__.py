@@ -1,0 +1,1 @@
+"""AUCs as coloured cells: detectors by arms, and the grid of SURP."""

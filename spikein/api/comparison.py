@@ -1,0 +1,121 @@
+"""Two finished runs compared: what differs between them, and by how much their numbers do."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.comparison.metrics import ComparedMetrics, RunTables, compare_metrics
+from analysis.settings import AnalysisSettings
+from inject.errors import InputError
+from spikein.api.finished_run import Run, load_run
+from spikein.api.folders import AnyPath
+from spikein.runs.comparison.origins import Origins, compare_origins
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunComparison:
+    """Two runs beside each other; differences are the second less the first."""
+
+    first: Run
+    second: Run
+    names: tuple[str, str]
+    """Of the runs; their folders where the names are equal."""
+    origins: Origins
+    metrics: ComparedMetrics
+    settings: AnalysisSettings
+    """Those of the first run: the confidence of the intervals."""
+
+
+def compare_runs(first: AnyPath, second: AnyPath, *, runs: AnyPath | None = None) -> RunComparison:
+    """Compare two finished runs from their folders.
+
+    Args:
+        first: a run's name or folder.
+        second: another.
+        runs: the folder of runs that names are looked up in.
+
+    Raises:
+        InputError: when one is no run, both are the same one, or a table cannot be read.
+    """
+    found = [load_run(run, runs=runs) for run in (first, second)]
+    one, two = found
+    if one.folder.resolve() == two.folder.resolve():
+        raise InputError(
+            "is compared with itself",
+            where=str(one.folder),
+            hint="Give two runs. Earlier results of a run are in its folder's history.",
+        )
+    names = (one.folder.name, two.folder.name)
+    if names[0] == names[1]:
+        names = (str(one.folder), str(two.folder))
+    settings = AnalysisSettings.model_validate(dict(one.settings.get("analysis") or {}))
+    return RunComparison(
+        first=one,
+        second=two,
+        names=names,
+        origins=compare_origins(one.folder, two.folder),
+        metrics=compare_metrics(_tables(one, names[0]), _tables(two, names[1]), settings),
+        settings=settings,
+    )
+
+
+def plain_comparison(found: RunComparison) -> dict[str, Any]:
+    """Return a comparison as plain JSON values; a number that is missing is null."""
+    origins = found.origins
+    return {
+        "first": {"name": found.names[0], "folder": str(found.first.folder)},
+        "second": {"name": found.names[1], "folder": str(found.second.folder)},
+        "settings": [one._asdict() for one in origins.settings],
+        "artifacts": [one._asdict() for one in origins.kinds],
+        "artifact_changes": [one._asdict() for one in origins.changes],
+        "versions": [one._asdict() for one in origins.versions],
+        "notes": list(origins.notes),
+        "confidence": found.settings.confidence,
+        "metrics": [
+            {
+                "arm": row.arm,
+                "model": row.model,
+                "dataset": row.dataset,
+                "detector": row.detector,
+                "selection": row.selection,
+                "metric": row.metric,
+                "first": _cell(row.first),
+                "second": _cell(row.second),
+                "paired": None if row.paired is None else _finite(row.paired._asdict()),
+            }
+            for row in found.metrics.rows
+        ],
+        "unmatched": list(found.metrics.unmatched),
+    }
+
+
+def _cell(cell: Any) -> dict[str, Any] | None:
+    if cell is None:
+        return None
+    names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "interval")
+    return _finite({name: getattr(cell, name) for name in names})
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN."""
+    return {key: None if value != value else value for key, value in values.items()}
+
+
+def _tables(run: Run, name: str) -> RunTables:
+    return RunTables(
+        name=name,
+        axes=run.axes,
+        metrics=run.metrics,
+        scores=run.scores,
+        examples=run.examples,
+        exposures=run.exposures,
+    )
+
+
+def write_comparison(path: Path, found: RunComparison) -> Path:
+    """Write the page of a comparison to a file, whole or not at all; return its path."""
+    from spikein.runs.comparison.page import ComparisonPage, write_page
+
+    return write_page(
+        path, ComparisonPage(names=found.names, origins=found.origins, metrics=found.metrics)
+    )

@@ -1,0 +1,182 @@
+"""What two runs were asked, and what they were made from: settings, code, libraries, artifacts.
+
+Settings and the names of artifacts stand in the run folders. What an artifact is made of (code,
+libraries, the digest of its content) stands in the store; where a store is not found, the report
+says so and the rest goes on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from inject.errors import InputError
+from spikein.runs.changes import SettingChange, setting_changes
+from spikein.runs.folder import linked_artifacts
+from spikein.runs.publish import EXPERIMENT
+from spikein.store.environment import CODE, MACHINE
+from spikein.store.manifest import SHORT, Manifest, read_manifest
+
+
+class KindOverlap(NamedTuple):
+    """The artifacts of one kind."""
+
+    kind: str
+    shared: int
+    first_only: int
+    second_only: int
+
+
+class ArtifactChange(NamedTuple):
+    """An artifact of both runs that has one label and two recipes."""
+
+    name: str
+    """`kind/label`."""
+    differs: tuple[str, ...]
+    """What of the recipe: `settings train.lr`, `input corpus`, `code`, `library torch`."""
+    same_content: bool | None
+    """Whether the files agree all the same; None where a store is gone."""
+
+
+class Versions(NamedTuple):
+    """What the artifacts of one run were made with."""
+
+    code: tuple[str, ...]
+    """Versions of spikein."""
+    libraries: Mapping[str, tuple[str, ...]]
+    """Name to versions."""
+    machines: tuple[str, ...]
+    missing: int
+    """Artifacts whose record is not in the store any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origins:
+    """What differs between two runs before any number."""
+
+    settings: Sequence[SettingChange]
+    kinds: Sequence[KindOverlap]
+    changes: Sequence[ArtifactChange]
+    versions: tuple[Versions, Versions]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def compare_origins(first: Path, second: Path) -> Origins:
+    """Return what differs between two run folders.
+
+    Raises:
+        InputError: when a record cannot be read.
+    """
+    folders = [{_name(path): path for path in linked_artifacts(run)} for run in (first, second)]
+    manifests = [
+        {name: found for name, path in one.items() if (found := _manifest(path)) is not None}
+        for one in folders
+    ]
+    versions = [
+        _versions(found, len(names)) for found, names in zip(manifests, folders, strict=True)
+    ]
+    notes = [
+        f"{run.name}: the records of {one.missing} of {len(names)} artifacts are not in the store "
+        "any more, so code, libraries and contents are compared without them"
+        for run, one, names in zip((first, second), versions, folders, strict=True)
+        if one.missing
+    ]
+    return Origins(
+        # Two runs differ in their names by nature.
+        settings=[
+            one
+            for one in setting_changes(first / EXPERIMENT, second / EXPERIMENT)
+            if one.key != "name"
+        ],
+        kinds=_kinds(*(set(one) for one in folders)),
+        changes=_changes((folders[0], folders[1]), (manifests[0], manifests[1])),
+        versions=(versions[0], versions[1]),
+        notes=notes,
+    )
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def _label(name: str) -> str:
+    """Return `kind/label` of `kind/label-digest12`."""
+    return name[: -SHORT - 1]
+
+
+def _manifest(path: Path) -> Manifest | None:
+    try:
+        return read_manifest(path) if path.is_dir() else None
+    except InputError:
+        return None
+
+
+def _versions(manifests: Mapping[str, Manifest], total: int) -> Versions:
+    code: dict[str, None] = {}
+    machines: dict[str, None] = {}
+    libraries: dict[str, dict[str, None]] = {}
+    for one in manifests.values():
+        code |= dict.fromkeys([one.environment.get(CODE, "not recorded")])
+        machines |= dict.fromkeys([one.environment.get(MACHINE, "not recorded")])
+        for name, version in one.libraries.items():
+            libraries.setdefault(name, {})[version] = None
+    return Versions(
+        tuple(sorted(code)),
+        {name: tuple(sorted(found)) for name, found in sorted(libraries.items())},
+        tuple(sorted(machines)),
+        total - len(manifests),
+    )
+
+
+def _kinds(first: set[str], second: set[str]) -> list[KindOverlap]:
+    found = []
+    for kind in sorted({name.partition("/")[0] for name in first | second}):
+        one, two = ({n for n in side if n.startswith(f"{kind}/")} for side in (first, second))
+        found.append(KindOverlap(kind, len(one & two), len(one - two), len(two - one)))
+    return found
+
+
+def _changes(
+    folders: tuple[Mapping[str, Path], Mapping[str, Path]],
+    manifests: tuple[Mapping[str, Manifest], Mapping[str, Manifest]],
+) -> list[ArtifactChange]:
+    """Return the artifacts of one label and two recipes, with what their recipes differ in."""
+    found = []
+    alone: list[dict[str, list[str]]] = [{}, {}]
+    for side in (0, 1):
+        for name in folders[side]:
+            if name not in folders[1 - side]:
+                alone[side].setdefault(_label(name), []).append(name)
+    for label in sorted(alone[0].keys() & alone[1].keys()):
+        if len(alone[0][label]) != 1 or len(alone[1][label]) != 1:
+            continue
+        one = manifests[0].get(alone[0][label][0])
+        two = manifests[1].get(alone[1][label][0])
+        if one is None or two is None:
+            found.append(ArtifactChange(label, (), None))
+        else:
+            found.append(
+                ArtifactChange(label, tuple(_recipe(one, two)), one.content == two.content)
+            )
+    return found
+
+
+def _recipe(one: Manifest, two: Manifest) -> list[str]:
+    """Return the parts of two recipes that differ."""
+    found = []
+    for part, word in (("settings", "setting"), ("inputs", "input"), ("libraries", "library")):
+        old, new = (_flat(side.identity.get(part, {})) for side in (one, two))
+        names = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+        found += [f"{word} {name}" for name in names]
+    found += [key for key in ("code", "version") if one.identity.get(key) != two.identity.get(key)]
+    return found
+
+
+def _flat(value: object, prefix: str = "") -> dict[str, object]:
+    """Return nested mappings as dotted keys; lists stay values."""
+    if not isinstance(value, Mapping):
+        return {prefix: value}
+    found: dict[str, object] = {}
+    for key, below in value.items():
+        found |= _flat(below, f"{prefix}.{key}" if prefix else str(key))
+    return found

@@ -1,0 +1,185 @@
+"""Paired differences between runs, against the report's own, and where there can be none."""
+
+import numpy as np
+import pytest
+
+from analysis.comparison.metrics import RunTables, compare_metrics, pooled_aucs, scored_rows
+from analysis.comparison.paired import ScoredRow, paired_differences
+from analysis.metrics_table import split_by_cohort
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from inject.examples.example import examples_table, read_examples
+from tests.analysis.synthetic import make_arm
+
+SETTINGS = AnalysisSettings(replicates=100)
+
+
+def tables(name: str, arms, axes) -> RunTables:
+    """Return what a run's folder would hold, as `spikein.runs.publish` writes it."""
+    import pyarrow as pa
+
+    found = analyse(arms, SETTINGS)
+    examples, exposures = [], []
+    for arm in {one.seed: one for one in arms}.values():
+        table = examples_table(list(read_examples(arm.examples)))
+        examples.append(table.append_column("seed", pa.array([arm.seed] * len(table))))
+    for arm in arms:
+        if arm.copies is None:
+            continue
+        exposures.append(pa.Table.from_pylist([
+            {**arm.axes, "seed": arm.seed, "example_id": name, "dataset": "d", "copy": copy,
+             "variant": "whole", "status": "whole", "text_start": 0, "text_stop": 9,
+             "text_length": 9}
+            for name, count in arm.copies.items() for copy in range(count)
+        ]))  # fmt: skip
+    return RunTables(
+        name=name,
+        axes=axes,
+        metrics=found.metrics,
+        scores=found.scores,
+        examples=pa.concat_tables(examples),
+        exposures=pa.concat_tables(exposures),
+    ), found
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("first")
+    arms = [
+        make_arm(folder / f"{lr}-{seed}", axes={"train.lr": lr}, seed=seed, effect=effect, n=60)
+        for lr, effect in (("0.001", 0.5), ("0.01", 1.2))
+        for seed in (0, 1, 2)
+    ]
+    return tables("first", arms, ["train.lr"])
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """The same rows under other models, and an arm that the first run has not."""
+    folder = tmp_path_factory.mktemp("second")
+    arms = [
+        make_arm(folder / f"{lr}-{seed}", axes={"train.lr": lr}, seed=seed, effect=effect, n=60)
+        for lr, effect in (("0.001", 1.4), ("0.1", 1.2))
+        for seed in (0, 1, 2)
+    ]
+    return tables("second", arms, ["train.lr"])
+
+
+def test_a_difference_is_that_of_the_report_to_the_last_bit(run):
+    """Two detectors of one run are two models of the same rows."""
+    first, found = run
+    wanted = [
+        row
+        for row in found.differences.to_pylist()
+        if row["reference"] == "loss" and row["copies"] == "all" and row["selection"] == "tuned"
+    ]
+    assert {row["dataset"] for row in wanted} == {"all", "fictional", "news"}
+    for table in split_by_cohort(found.metrics, ["train.lr"]):
+        rows = scored_rows(first, table.cohort)
+        lr = dict(table.cohort.axes)["train.lr"]
+        for one in wanted:
+            if one["train.lr"] != lr:
+                continue
+            made = paired_differences(
+                rows["loss", "tuned"], rows[one["detector"], "tuned"], confidence=0.95
+            )[one["dataset"]]
+            assert made.value == pytest.approx(one["value"], abs=1e-12)
+            assert (made.low, made.high) == pytest.approx((one["low"], one["high"]), abs=1e-12)
+            assert (made.n_members, made.n_nonmembers, made.n_seeds) == (
+                one["n_members"], one["n_nonmembers"], one["n_seeds"],
+            )  # fmt: skip
+
+
+def test_values_are_the_rank_aucs_of_the_shared_rows_and_nothing_else(run, other):
+    found = compare_metrics(run[0], other[0], SETTINGS)
+    (row,) = [
+        one for one in found.rows
+        if (one.arm, one.dataset, one.detector, one.selection, one.metric)
+        == ("lr 0.001", "news", "zlib", "default", "auc")
+    ]  # fmt: skip
+    sides = [
+        scored_rows(one, split_by_cohort(one.metrics, ["train.lr"])[0].cohort)["zlib", "default"]
+        for one, _ in (run, other)
+    ]
+    second = {(one.seed, one.example_id): one.score for one in sides[1] if one.dataset == "news"}
+    shared = [one for one in sides[0] if (one.seed, one.example_id) in second]
+    assert len(shared) > 100
+    for values, shown in (
+        ([one.score for one in shared], row.paired.first),
+        ([second[one.seed, one.example_id] for one in shared], row.paired.second),
+    ):
+        aucs = []
+        for seed in (0, 1, 2):
+            pairs = [
+                (a > b) + (a == b) / 2
+                for a, x in zip(values, shared, strict=True)
+                for b, y in zip(values, shared, strict=True)
+                if x.seed == y.seed == seed and x.member and not y.member
+            ]
+            aucs.append(np.mean(pairs))
+        assert shown == pytest.approx(np.mean(aucs), abs=1e-12)
+    assert row.paired.value == pytest.approx(row.paired.second - row.paired.first)
+    assert row.paired.low > 0, "the second run's models saw the copies better"
+
+
+def test_arms_of_one_run_alone_are_named(run, other):
+    found = compare_metrics(run[0], other[0], SETTINGS)
+    assert {row.arm for row in found.rows} == {"lr 0.001"}
+    assert found.unmatched == (
+        "first: contaminated · lr 0.01 (second has no such arm)",
+        "second: contaminated · lr 0.1 (first has no such arm)",
+    )
+    names = [row.detector for row in pooled_aucs(found.rows)]
+    assert len(names) == len(set(names)), "one line a detector"
+
+
+def test_a_run_with_itself_differs_nowhere(run):
+    found = compare_metrics(run[0], run[0], SETTINGS)
+    for row in found.rows:
+        assert row.first == row.second or row.first.value != row.first.value
+        if row.paired is not None:
+            assert row.paired.value == 0
+
+
+def test_without_shared_rows_there_is_no_difference(run, tmp_path):
+    import pyarrow as pa
+
+    alone = run[0]
+    renamed = pa.array([f"x{one}" for one in alone.examples["example_id"].to_pylist()])
+    at = alone.examples.schema.get_field_index("example_id")
+    examples = alone.examples.set_column(at, "example_id", renamed)
+    changed = RunTables(**{**vars(alone), "name": "other", "examples": examples})
+    found = compare_metrics(alone, changed, SETTINGS)
+    assert found.rows
+    assert all(row.paired is None for row in found.rows)
+    assert any(row.first is not None and row.second is not None for row in found.rows)
+
+
+def rows(seed, scores, *, member, dataset="d", group=None):
+    return [
+        ScoredRow(seed, f"{member}{at}", dataset, group or f"{member}{at}", member, float(score))
+        for at, score in enumerate(scores)
+    ]
+
+
+def test_rows_that_changed_sides_or_stand_in_one_run_are_not_shared():
+    first = [*rows(0, range(5), member=True), *rows(0, range(5), member=False)]
+    moved = [row._replace(member=not row.member) if row.example_id.endswith("0") else row
+             for row in first]  # fmt: skip
+    found = paired_differences(first, moved[:-1], confidence=0.95)["all"]
+    assert (found.n_members, found.n_nonmembers) == (4, 3)
+    assert paired_differences(first, [], confidence=0.95) == {}
+
+
+def test_one_group_or_one_row_on_a_side_makes_no_comparison():
+    nonmembers = rows(0, range(9), member=False)
+    grouped = rows(0, range(9), member=True, group="g")
+    assert (
+        paired_differences([*nonmembers, *grouped], [*nonmembers, *grouped], confidence=0.9) == {}
+    )
+    single = [*nonmembers, *rows(0, [1], member=True)]
+    assert paired_differences(single, single, confidence=0.9) == {}
+    two = [*nonmembers, *rows(0, [1, 5], member=True)]
+    found = paired_differences(two, [row._replace(score=-row.score) for row in two], confidence=0.9)
+    assert found["all"].about.startswith("none: 2 groups")
+    assert np.isnan(found["all"].low)

@@ -1,0 +1,148 @@
+"""The page of a study in a real browser: sorted, filtered, quiet, offline, and nothing injected."""
+
+import dataclasses
+import re
+import shutil
+
+import pytest
+
+from analysis.page import Report, write_report
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from inject.examples.example import example_id, write_examples
+from tests.analysis.synthetic import make_arm, make_examples
+from tests.browsing import visit
+from tests.pages import on_paper, overflow
+
+pytestmark = pytest.mark.slow
+EVIL = '</script><script>window.evil = 1</script><img src="x" onerror="window.evil = 2">'
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Two arms whose texts, datasets and swept values try to be markup."""
+    folder = tmp_path_factory.mktemp("study")
+    pool = []
+    for example in make_examples(0, n=60, datasets=(EVIL, "news")):
+        text = f"{EVIL} {example.text}"
+        pool.append(dataclasses.replace(example, text=text, example_id=example_id(text)))
+    arms = []
+    for at, axis in enumerate((EVIL, "plain")):
+        arm = make_arm(folder / str(at), axes={"train.lr": axis}, seed=0, effect=1.0, examples=pool)
+        write_examples(arm.examples, pool)
+        arms.append(arm)
+    analysis = analyse(arms, AnalysisSettings(replicates=100))
+    report = Report(name=EVIL, arms=arms, analysis=analysis, experiment_yaml=f"name: {EVIL}")
+    return write_report(folder, report)
+
+
+def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study, tmp_path):
+    seen = visit(
+        study,
+        tmp_path,
+        """
+        const start = {rows: rows().length, status: status(), heads: heads()};
+        const at = name => heads().findIndex(one => one.name === name);
+        const column = name => rows().map(row => row[at(name)]);
+        press("Show every row");
+        press("AUC"); const down = column("AUC"), first = heads()[at("AUC")], said = status();
+        press("AUC"); const up = column("AUC"), second = heads()[at("AUC")];
+        press("Detector"); const words = column("Detector");
+        choose("Detector", "zlib"); const zlib = column("Detector");
+        choose("Copies", "2"); const both = [column("Detector"), column("Copies")];
+        press("Show all again"); const again = status();
+        type("min_k NEWS"); const typed = rows();
+        type("no such words"); const none = [rows().length, status()];
+        press("Show all again");
+        return {start, down, first, said, up, second, words, zlib, both, again, typed, none,
+                evil: seen.evil ?? null, scripts: page.scripts.length, images: page.images.length,
+                resources: seen.performance.getEntriesByType("resource").map(one => one.name)};
+        """,
+    )
+    found = seen.found
+    assert found["start"]["rows"] == 25
+    assert {head["sort"] for head in found["start"]["heads"]} == {"none"}
+    numbers = [float(text) for text in found["down"]]
+    assert len(numbers) > 50
+    assert numbers == sorted(numbers, reverse=True)
+    assert [float(text) for text in found["up"]] == sorted(numbers)
+    assert (found["first"]["sort"], found["second"]["sort"]) == ("descending", "ascending")
+    assert "Sorted by AUC, descending." in found["said"]
+    assert found["words"] == sorted(found["words"])
+    assert set(found["zlib"]) == {"zlib"}
+    assert [set(one) for one in found["both"]] == [{"zlib"}, {"2"}]
+    assert found["again"].startswith("25 rows shown; ")
+    assert {(row[1], row[2]) for row in found["typed"]} == {("news", "min_k")}
+    assert found["none"][0] == 0
+    assert found["none"][1].startswith("0 rows shown; 0 match, of")
+    assert found["evil"] is None
+    assert (found["scripts"], found["images"]) == (1, 0)
+    assert found["resources"] == []
+    assert seen.console == []
+    assert seen.requests == []
+
+
+def test_the_driver_would_see_what_the_page_must_not_do(tmp_path):
+    """What the test above finds absent is found where it is there."""
+    page = tmp_path / "bad.html"
+    page.write_text('<script>console.error("heard"); window.evil = 1</script>'
+                    '<img src="http://spikein.invalid/x.png">')  # fmt: skip
+    seen = visit(page, tmp_path, "return seen.evil;")
+    assert seen.found == 1
+    assert any("heard" in line for line in seen.console)
+    assert seen.requests == ["http://spikein.invalid/x.png"]
+
+
+def test_a_script_that_was_put_into_the_page_does_not_run(study, tmp_path):
+    html = study.read_text(encoding="utf-8")
+    page = tmp_path / "injected.html"
+    page.write_text(html.replace("<main>", "<main><script>window.evil = 3</script>", 1))
+    seen = visit(page, tmp_path, "return [seen.evil ?? null, rows().length];")
+    assert seen.found == [None, 25]
+    assert any("Content Security Policy" in line for line in seen.console)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_table_is_cut_at_its_right_edge(study, tmp_path, width):
+    found = overflow(study, width, tmp_path, figures_scroll=True)
+    assert found["scroll"] <= found["client"]
+    if width < 640:
+        assert found["wide"] == []
+    assert found["broken"] == []
+
+
+def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study, tmp_path):
+    script = """
+        const tabbed = [...page.querySelectorAll(".explore :is(button, select, input)")]
+            .filter(one => one.getClientRects().length && one.tabIndex >= 0).length;
+        const inHead = [...page.querySelectorAll(".explore th button")]
+            .filter(one => one.getClientRects().length).length;
+        const list = page.querySelector("select.sort-by");
+        const there = list.getClientRects().length;
+        list.value = String(heads().findIndex(one => one.name === "AUC"));
+        list.dispatchEvent(new seen.Event("change"));
+        page.querySelector("button.direction").click();
+        const cells = [...page.querySelectorAll(".explore tbody td[data-label=AUC]")];
+        return {tabbed, inHead, there, live: page.querySelector(".explore-status").ariaLive,
+                cells: cells.map(one => Number(one.textContent))};
+    """
+    wide = visit(study, tmp_path, script).found
+    assert wide["inHead"] > 5
+    assert wide["there"] == 0
+    assert wide["live"] == "polite"
+    narrow = visit(study, tmp_path, script, width=390).found
+    assert narrow["inHead"] == 0
+    assert narrow["there"] == 1
+    assert narrow["cells"] == sorted(narrow["cells"])
+
+
+def test_paper_has_every_row_and_no_control(study, tmp_path):
+    shutil.copyfile(study, tmp_path / "page.html")
+    text, beyond = on_paper(tmp_path / "page.html", tmp_path)
+    assert "Show every row" not in text
+    assert "rows shown" not in text
+    interval = re.compile(r"\d\.\d{3}–\d\.\d{3}")
+    wanted = interval.findall(study.read_text(encoding="utf-8"))
+    assert sorted(interval.findall(text)) == sorted(wanted)
+    assert len(wanted) > 100
+    assert beyond == []

@@ -1,0 +1,112 @@
+"""The methods of a paper: every value of the run is in the words, and nothing that is not."""
+
+import re
+
+import pytest
+
+from analysis.page.methods import MethodsInputs, describe_methods, write_methods
+from analysis.page.provenance import NamedArtifact
+from analysis.page.render import render
+from analysis.page.report import Report
+from analysis.references.bibliography import _parsed
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from detect.detector_table import describe_named
+from tests.analysis.page.test_content import arm
+from train.settings import BaseSettings
+
+
+def methods(arms, **more):
+    given = {
+        "name": "study",
+        "arms": arms,
+        "seeds": (0, 1, 2),
+        "detectors": [describe_named(name) for name in ("loss", "min_k", "lira")],
+        "analysis": AnalysisSettings(),
+        "artifacts": [NamedArtifact("results", "ab" * 32, "cd" * 32)],
+        "code": "0.1.0 (abc)",
+        "libraries": {"torch": "2.13.0"},
+    }
+    return describe_methods(MethodsInputs(**{**given, **more}))
+
+
+@pytest.fixture(scope="module")
+def two():
+    base = BaseSettings(tokens=4_000, lr=0.002, seed=7)
+    return [arm(40_000, 0.001, base=base), arm(80_000, 0.01, base=base)]
+
+
+def test_every_setting_is_in_the_words_and_a_swept_one_with_all_its_values(two):
+    data, streams, models, detectors, statistics, software = methods(two).paragraphs
+    assert "fictional: 1,200 members and 30 non-members" in data
+    assert "25 % of the rows" in data
+    assert "Jaccard similarity of word 3-grams of at least 0.7" in data
+    assert "40,000 and 80,000 tokens" in streams
+    assert "Copies of each member: poisson=2" in streams
+    assert "The pretrained model some/model" in models
+    assert "4,000 clean tokens (seed 7: AdamW, learning rate 0.002, schedule cosine" in models
+    assert "AdamW, learning rate 0.001 and 0.01, schedule constant, warm-up over no st" in models
+    assert "tokens a step 1,024, weight decay 0.1, betas 0.9/0.95" in models
+    assert "with the seeds 0, 1, 2" in models
+    assert "min_k (Shi et al. 2024 (Min-K% Prob), equation 1; k=0.2; tuned over" in detectors
+    assert detectors.startswith("Detectors. A higher score means more likely a member. 3 detectors")
+    assert "95 % intervals" in statistics
+    assert "variance between the 3 training seeds" in statistics
+    assert software.startswith("Software. spikein 0.1.0 (abc) with torch 2.13.0.")
+    assert "results abababababab" in software
+
+
+def test_some_arms_without_a_base_model_and_many_models_are_said(two):
+    mixed = [*two, arm(40_000, 0.001)]
+    models = methods(mixed).paragraphs[2]
+    assert "For some arms a base model was first trained" in models
+    assert "Training started from the published weights in the others." in models
+    made = [NamedArtifact(f"model {at}", f"{at:064d}", "c") for at in range(9)]
+    software = methods(two, artifacts=made).paragraphs[5]
+    assert "Those of the 9 models are in run.json." in software
+    assert "model 3" not in software
+
+
+def test_what_was_asked_of_the_analysis_is_what_is_said(two):
+    how = AnalysisSettings(
+        confidence=0.9, false_positive_rates=(0.05,), dataset_detectors=(), zero_copies="nonmember"
+    )
+    found = methods(two, analysis=how, seeds=(4,))
+    statistics = found.paragraphs[4]
+    assert "90 % intervals" in statistics
+    assert "false-positive rates 5 % where" in statistics
+    assert "one training seed an interval speaks of this model" in statistics
+    assert "are non-members." in statistics
+    assert "Holm" not in statistics
+    assert "holm1979simple" not in {one.key for one in found.references}
+    assert "two training seeds" in methods(two, seeds=(1, 2)).paragraphs[4]
+
+
+def test_everybody_who_is_named_in_the_words_is_in_the_references(two):
+    found = methods(two)
+    cited = " ".join(one.fields["author"] + one.fields["year"] for one in found.references)
+    named = re.findall(r"([A-Z][A-Za-z]+) (?:et al\. |and [A-Z][a-z]+ |\()?\(?((?:19|20)\d\d)",
+                       " ".join(found.paragraphs))  # fmt: skip
+    assert {"DeLong", "Obuchowski", "Shi", "Yeom", "Carlini", "Smyth"} <= {
+        name for name, _ in named
+    }
+    for name, year in named:
+        assert name in cited, name
+        assert year in cited, (name, year)
+
+
+def test_the_files_hold_what_the_page_holds_and_markup_stays_text(two, tmp_path):
+    found = methods(two, name="</script><b>")
+    write_methods(tmp_path, found)
+    text = (tmp_path / "methods.md").read_text(encoding="utf-8")
+    assert all(paragraph in text for paragraph in found.paragraphs)
+    entries = _parsed((tmp_path / "references.bib").read_text(encoding="utf-8"))
+    assert [one.key for one in entries] == [one.key for one in found.references]
+    assert len(entries) > 10
+    analysis = analyse([], AnalysisSettings(replicates=100))
+    report = Report(name="x", arms=[], analysis=analysis, experiment_yaml="", methods=found)
+    html = render(report)
+    assert "4,000 clean tokens (seed 7" in html
+    assert "@misc{shi2024detecting," in html
+    assert 'href="methods.md"' not in html, "no link where the files are not beside the page"
+    assert "<b>" not in html.split('id="methods"')[1].split("</section>")[0]

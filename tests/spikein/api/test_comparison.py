@@ -1,0 +1,189 @@
+"""`spikein compare`: what differs between two runs, their numbers, the page, what is refused."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from analysis.comparison.metrics import pooled_aucs
+from analysis.result_files import write_analysis
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from inject.errors import InputError
+from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
+from inject.stream.exposures import SCHEMA as EXPOSURES
+from inject.stream.exposures import write_exposures
+from spikein.api.comparison import compare_runs, plain_comparison, write_comparison
+from spikein.cli.main import app
+from spikein.config.load import resolved_yaml
+from spikein.runs.folder import link_artifact
+from spikein.runs.replacement import publish_run
+from spikein.store.filesystem import delete_tree
+from spikein.store.store import ArtifactRules, Store
+from tests.analysis.synthetic import make_arm
+from tests.pages import Page, overflow
+from tests.spikein.samples import read, recipe, write
+
+EVIL = "<script>evil</script>"
+
+
+def publish(root: Path, name: str, *, lr: str, effect: float, made: dict[str, int]) -> None:
+    """Publish a run of one simulated arm; `made` are its artifacts by label."""
+    store = Store(root / "store")
+    arm = make_arm(root / name, axes={}, seed=0, effect=effect, n=60, datasets=("news", EVIL))
+
+    def fill(folder: Path) -> None:
+        experiment = read(f"name={name}", "seeds=[0]", f"train.lr={lr}")
+        (folder / "experiment.yaml").write_text(resolved_yaml(experiment))
+        write_analysis(folder, analyse([arm], AnalysisSettings(replicates=100)))
+        table = examples_table(list(read_examples(arm.examples)))
+        seeded = table.append_column("seed", pa.array([0] * len(table)))
+        pq.write_table(seeded, folder / EXAMPLES_FILE)
+        whole = {"status": "whole", "variant": "whole", "text_start": 0, "text_stop": 9}
+        rows = [
+            {"example_id": one, "dataset": "d", "copy": copy, "text_length": 9, **whole}
+            for one, count in arm.copies.items()
+            for copy in range(count)
+        ]
+        seen = pa.Table.from_pylist(rows, schema=EXPOSURES)
+        write_exposures(folder, seen.add_column(0, "seed", pa.array([0] * len(rows))))
+        (folder / "figures").mkdir()
+        (folder / "report.html").touch()
+        for label, number in made.items():
+            found = store.obtain(
+                recipe(n=number), write(str(number % 10)), label=label,
+                rules=ArtifactRules(volatile=("log.txt",)),
+            )  # fmt: skip
+            link_artifact(folder, found.artifact)
+
+    publish_run(root / "runs", name, fill)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("lab")
+    # `same` has two recipes with one content: 12 and 2 both write "2".
+    publish(root, "slow", lr="0.0003", effect=0.3, made={"shared": 1, "same": 2, "other": 3})
+    publish(root, "fast", lr="0.001", effect=1.5, made={"shared": 1, "same": 12, "other": 4})
+    return root
+
+
+@pytest.fixture(scope="module")
+def found(lab):
+    return compare_runs("slow", "fast", runs=lab / "runs")
+
+
+def test_settings_and_artifacts_that_differ_are_named_and_the_runs_names_are_no_setting(found):
+    assert [str(one) for one in found.origins.settings] == ["train.lr: 0.0003 → 0.001"]
+    (kind,) = found.origins.kinds
+    assert kind == ("thing", 1, 2, 2)
+    changes = {one.name: one for one in found.origins.changes}
+    assert changes.keys() == {"thing/same", "thing/other"}
+    assert changes["thing/same"].same_content is True
+    assert changes["thing/other"].same_content is False
+    assert changes["thing/other"].differs == ("setting n",)
+    assert not found.origins.notes
+    for one in found.origins.versions:
+        assert one.missing == 0
+        assert one.code
+
+
+def test_json_has_every_number_and_no_nan(lab, found):
+    result = CliRunner().invoke(
+        app, ["compare", "slow", "fast", "--json", "--runs", str(lab / "runs")]
+    )
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert shown == json.loads(json.dumps(plain_comparison(found)))
+    assert shown["settings"] == [{"key": "train.lr", "old": "0.0003", "new": "0.001"}]
+    (row,) = [
+        one for one in shown["metrics"]
+        if (one["dataset"], one["detector"], one["selection"], one["metric"])
+        == ("all", "loss", "tuned", "auc")
+    ]  # fmt: skip
+    assert row["paired"]["low"] > 0, "the second run's model saw the copies better"
+    assert row["paired"]["value"] == pytest.approx(row["second"]["value"] - row["first"]["value"],
+                                                   abs=0.1)  # fmt: skip
+    rates = [one for one in shown["metrics"] if one["metric"].startswith("tpr@")]
+    assert rates
+    assert all(one["paired"] is None for one in rates)
+
+
+def test_the_table_says_what_differs_and_by_how_much(lab):
+    result = CliRunner().invoke(app, ["compare", "slow", "fast", "--runs", str(lab / "runs")])
+    assert result.exit_code == 0, result.output
+    assert "1 setting differs; 1 artifacts are shared, 2 are of slow alone" in result.stdout
+    assert "train.lr" in result.stdout
+    assert "Made from another recipe with the same content: thing/same" in result.stdout
+    (line,) = [one for one in result.stdout.splitlines() if one.strip().startswith("loss ")]
+    assert "[+0." in line
+    assert "Differences are fast less slow" in result.stdout
+
+
+def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found, tmp_path):
+    path = write_comparison(tmp_path / "page.html", found)
+    html = path.read_text(encoding="utf-8")
+    page = Page(html)
+    assert {tag for tag, _ in page.tags}.isdisjoint({"script", "link", "img", "iframe"})
+    assert "default-src 'none'; style-src" in html
+    assert EVIL not in html
+    (table,) = page.titled("AUC over all datasets")
+    assert [head.text for head in table.heads][-3:] == [
+        "slow", "fast", "Difference on the same rows",
+    ]  # fmt: skip
+    paired = {row.detector: row.paired for row in pooled_aucs(found.metrics.rows)}
+    shown = {row[0].text: row[-1].text for row in table.rows[1:]}
+    assert shown["loss"].startswith(f"{paired['loss'].value:+.3f}".replace("-", "−"))
+    (every,) = page.titled("All numbers")
+    assert len(every.rows) - 1 == len(found.metrics.rows)
+    assert EVIL in every.column("Dataset")
+    assert page.titled("Settings")[0].rows[1][0].text == "train.lr"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_table_of_the_page_is_cut(found, tmp_path, width):
+    path = write_comparison(tmp_path / "page.html", found)
+    measured = overflow(path, width, tmp_path)
+    assert measured["scroll"] <= measured["client"]
+    if width < 640:
+        assert measured["wide"] == []
+
+
+def test_a_store_that_is_gone_is_said_and_the_numbers_stay(lab, tmp_path, found):
+    import shutil
+
+    shutil.copytree(lab / "runs", tmp_path / "runs", symlinks=True)
+    shutil.copytree(lab / "store", tmp_path / "store")
+    for path in (tmp_path / "store" / "thing").iterdir():
+        delete_tree(path)
+    for name in ("slow", "fast"):
+        record = tmp_path / "runs" / name / "run.json"
+        content = json.loads(record.read_text())
+        content["store"]["absolute"] = str(tmp_path / "store")
+        record.write_text(json.dumps(content))
+    alone = compare_runs("slow", "fast", runs=tmp_path / "runs")
+    assert len(alone.origins.notes) == 2
+    assert "3 of 3 artifacts are not in the store any more" in alone.origins.notes[0]
+    assert {one.same_content for one in alone.origins.changes} == {None}
+    assert str(alone.metrics) == str(found.metrics)
+
+
+def test_bad_names_are_refused_in_words(lab):
+    runs = lab / "runs"
+    with pytest.raises(InputError, match="no run is called 'fost'") as told:
+        compare_runs("slow", "fost", runs=runs)
+    assert "fast" in str(told.value)
+    with pytest.raises(InputError, match="is compared with itself"):
+        compare_runs("slow", runs / "slow", runs=runs)
+    result = CliRunner().invoke(app, ["compare", "slow", "nothing", "--runs", str(runs)])
+    assert result.exit_code == 2
+
+
+def test_help_has_examples():
+    text = CliRunner().invoke(app, ["compare", "--help"], env={"COLUMNS": "200"}).output
+    assert "spikein compare quickstart quickstart-bf16" in text
+    assert "--json" in text

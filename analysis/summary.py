@@ -80,7 +80,7 @@ def _choice_sentence(best: Headline, compared: int) -> str:
         )
     sentence = (
         f"It was chosen among {compared} detectors in {arms} by its AUC on other rows, those of "
-        f"`tune`: {best.cell.tune:.2f}."
+        f"the tune split: {best.cell.tune:.2f}."
     )
     band = best.table.get(best.detector, selection=best.selection, metric=BAND)
     if band is None or not band.available:

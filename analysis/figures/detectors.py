@@ -59,8 +59,8 @@ def draw_detectors(
         drawn = {table.cohort.label(): _cells(table, names) for table in shown}
         rest = len(tables) - len(shown)
         caption = (
-            "AUC over all members with at least one copy, with 95 % intervals (bootstrap by "
-            "group within dataset and side). Filled: setting chosen on the tune split; hollow: "
+            "AUC over all members with at least one copy, with 95 % intervals (from "
+            "influence values, summed by group). Filled: setting chosen on the tune split; hollow: "
             "the default. The dashed line is chance."
         )
         caption += f" {describe_sample_sizes([_marks(table, names) for table in shown])}"

@@ -84,7 +84,7 @@ def _caption(found: Validation, lines: list[Ranked]) -> str:
     own = f" On rows of their own: {', '.join(apart)}." if apart else ""
     return (
         f"AUC over all members with at least one copy in the arm {found.arm}, with "
-        f"{found.settings.confidence:.0%} intervals (bootstrap by group within dataset and side). "
+        f"{found.settings.confidence:.0%} intervals (from influence values, summed by group). "
         "Diamonds: the judged detectors; grey: a control or an upper bound. Settings were chosen "
         f"on the tune split. The dashed line is chance.{counts}{own}"
     )

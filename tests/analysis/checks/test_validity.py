@@ -279,8 +279,8 @@ def test_the_best_is_chosen_by_its_auc_on_tune():
     assert "loss" in first
     assert "0.70" in first
     assert second == (
-        "It was chosen among 2 detectors in this arm by its AUC on other rows, those of `tune`: "
-        "0.72."
+        "It was chosen among 2 detectors in this arm by its AUC on other rows, those of the tune "
+        "split: 0.72."
     )
 
 

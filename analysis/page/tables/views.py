@@ -63,8 +63,9 @@ def arms_grids(
         detectors,
         lines,
         "AUC with its interval; all datasets pooled (mean of the datasets' AUCs, "
-        "weighted by members), members with at least one copy. Bold: the best of an arm by its AUC "
-        "on the tune rows, where its interval here is above 0.5. "
+        "weighted by members), members with at least one copy. Bold: the best of an arm, with "
+        "the highest AUC on the tune split, of those on the rows that most detectors share, where "
+        "its interval is above 0.5. "
         f"{_COUNTS_NOTE}",
     )
 

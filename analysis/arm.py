@@ -52,6 +52,9 @@ class Arm:
     training: Path | None = None
     """Folder of the trained model: the log of its training, and its exposures (what it saw, and
     when)."""
+    fixed_levels: bool = False
+    """Whether each number of copies was given to as many groups of a dataset as another
+    (`copies.levels`): how many have which is then no chance, and each is a stratum of its own."""
     further: Mapping[str, Path] = field(default_factory=dict)
     """Folders that dataset-level detectors read besides, by name (`analysis.dataset_detectors`)."""
 

@@ -12,8 +12,8 @@ Cost: about 3 ms for 400 rows and 1,000 replicates, for all cells together.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,8 @@ class ColumnMetrics:
     """[D + 1]."""
     sample: ColumnSample
     """The same with influence values: what intervals are made of."""
+    intervals: dict[int, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Of each dataset, once they were made: default and tuned setting are often one."""
 
 
 def measure_column(
@@ -101,7 +103,7 @@ def measure_column(
         trend_sums = np.zeros((2, shape[4]))
         tied = []
         sides = {
-            d: _sides(arm.loaded, arm.compared[dataset].rows(column), settings)
+            d: compared_sides(arm.loaded, arm.compared[dataset].rows(column), settings)
             for d, dataset in enumerate(datasets, start=1)
             if dataset in arm.compared
         }
@@ -187,7 +189,7 @@ def concordance(scores: Floats, copies: Counts, weights: Weights) -> Floats:
     return sums
 
 
-def _sides(loaded: LoadedArm, rows: Mask, settings: AnalysisSettings) -> tuple[Mask, Mask]:
+def compared_sides(loaded: LoadedArm, rows: Mask, settings: AnalysisSettings) -> tuple[Mask, Mask]:
     """Return the masks of members (zero copies among them, if apart) and of non-members."""
     zero = loaded.member & (loaded.copies == 0)
     if settings.zero_copies == "nonmember":

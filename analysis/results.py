@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from analysis.adjusted.rows import AdjustedColumns, BaseModels
 from analysis.arm import MODEL_FREE, Arm, Cohort, Column, axis_names, cohorts, load_arm
 from analysis.auc_cells import measure_column
 from analysis.compared_rows import UnscoredRows
@@ -24,6 +25,7 @@ from analysis.selection.reported_scores import reported_columns, score_schema, s
 from analysis.selection.tuning import Choice, choose_settings
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, PreparedCohort, differences_schema, metrics_schema
+from analysis.uncertainty.samples import ColumnSample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +43,11 @@ class Analysis:
     metrics: pa.Table
     """One row a cell: axes, model, dataset, detector, setting, selection, copies, variant, metric,
     value, low, high, n_members, n_nonmembers (both summed over seeds), n_seeds. `variant` is
-    `all`, or what the copies of the row's members carried."""
+    `all`, or what the copies of the row's members carried. `auc_adjusted` rows stand beside `auc`
+    ones where the base model scored the same rows (`analysis.adjusted.rows`)."""
     differences: pa.Table
     """AUC differences on the same rows: as metrics, with `versus` (a detector) and
-    `reference` (`loss`, or `best`: the highest AUC among these very rows)."""
+    `reference` (`loss`, or `best`: the highest AUC on the tune rows); raw and adjusted."""
     scores: pa.Table
     """The selected settings' scores of every example: axes, seed, model, row, example_id,
     detector, setting, selection, score, reason."""
@@ -87,6 +90,7 @@ def analyse(
     datasets: list[dict[str, Any]] = []
     flagged: list[dict[str, Any]] = []
     scores, choices, unscored = [], [], []
+    bases = BaseModels(arms)
     for cohort, same in cohorts(arms).items():
         if progress is not None:
             progress(" · ".join(part for part in (cohort.model, cohort.label()) if part))
@@ -100,10 +104,15 @@ def analyse(
             column: measure_column(work.arms, column, work.datasets, work.cells, settings)
             for column in picked
         }
+        for dataset in (None, *work.datasets):
+            ColumnSample.find_aucs([one.sample for one in measured.values()], dataset)
+        seeds = [bases.of(arm) if cohort.model == "contaminated" else None for arm in same]
+        adjusted = AdjustedColumns(work, measured, seeds)
         for column, selections in picked.items():
             for selection in selections:
-                made = work.metric_rows(column, selection, measured[column])
-                metrics += with_passage_copies(made, loaded, work.cells)
+                raw = list(work.metric_rows(column, selection, measured[column]))
+                both = [*raw, *adjusted.metric_rows(column, raw)]
+                metrics += with_passage_copies(both, loaded, work.cells)
         metrics += with_passage_copies(_control_rows(work, picked), loaded, work.cells)
         for variant, part in work.by_variant().items():
             for column, selections in picked.items():
@@ -117,7 +126,8 @@ def analyse(
             tune = {column: values[column.detector] for column in columns}
             chosen_by = work.choice_rows(columns, selection, measured, tune)
             metrics += with_passage_copies(chosen_by, loaded, work.cells)
-            differences += work.difference_rows(columns, selection, measured, tune)
+            gaps = list(work.difference_rows(columns, selection, measured, tune))
+            differences += [*gaps, *adjusted.difference_rows(gaps)]
         datasets += dataset_rows(cohort, loaded, chosen, settings)
         flagged += flagged_rows(cohort, loaded, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]

@@ -30,7 +30,8 @@ class AnalysisSettings(Settings):
     """A grid setting that cannot score a larger share of the tune rows that another setting of its
     detector can score cannot be chosen."""
     min_members: PositiveInt = 10
-    """Numbers of copies with fewer members than this get no row of their own."""
+    """Numbers of copies with fewer members than this get no row of their own; `all` has a row
+    whatever it holds, with fewer members than this without an interval."""
     high_copies: PositiveInt = 4
     """Members with at least so many copies also form one row, `4+`."""
     task_accuracy: bool = True

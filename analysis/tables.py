@@ -43,6 +43,8 @@ _MEASURE_FIELDS = [
 ]
 _SEED_FIELDS = [("seed_low", pa.float64()), ("seed_high", pa.float64()), ("interval", pa.string())]
 """The lowest and highest value of a seed (of two seeds, both), and what the interval speaks of."""
+_BASE_FIELDS = [("base_value", pa.float64()), ("base_weight", pa.float64())]
+"""Of an adjusted number: the base model's on the same rows, and its weight."""
 _SETTING_FIELDS = [
     (name, pa.string())
     for name in ("model", "dataset", "detector", "setting", "selection", "copies")
@@ -55,6 +57,7 @@ def metrics_schema(axes: Sequence[str]) -> pa.Schema:
     names = [(axis_column(axis), pa.string()) for axis in axes]
     last = (PASSAGE_COPIES, pa.float64())
     shared = [*_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS, last, *_SEED_FIELDS]
+    shared += _BASE_FIELDS
     return pa.schema([*names, *shared])
 
 
@@ -159,7 +162,7 @@ class PreparedCohort:
                 if self._too_few(cell, measured.n_members[d, 0, c]):
                     continue
                 for m, name in enumerate(names):
-                    measures = found.cells[m][c].measures(value[d, m, c])
+                    measures = self._measures(found.cells[m][c], value[d, m, c], measured, (d, c))
                     counts = _counts(measured, (d, m, c))
                     yield {**head, "copies": cell.label, "metric": name, **measures, **counts}
             if np.isfinite(measured.trend[d, 0]):
@@ -173,15 +176,27 @@ class PreparedCohort:
                     "n_seeds": int(measured.trend_seeds[d]),
                 }
 
+    def _measures(
+        self, cell: CellInterval, value: float, measured: ColumnMetrics, at: tuple[int, int]
+    ) -> dict[str, float | str]:
+        """Return a value with its interval; without one where there are too few members for it."""
+        members = int(measured.n_members[at[0], 0, at[1]])
+        if members >= self.settings.min_members or not np.isfinite(value):
+            return cell.measures(value)
+        return no_interval(value, f"none: {members} members, fewer than min_members")
+
     def _intervals(self, measured: ColumnMetrics, d: int) -> ColumnIntervals:
         """Return the intervals of all cells of a column in one dataset (0 for all of them)."""
-        return column_intervals(
-            measured.sample,
-            self.datasets[d - 1] if d else None,
-            cells=len(self.cells),
-            rates=len(self.settings.false_positive_rates),
-            confidence=self.settings.confidence,
-        )
+        if d not in measured.intervals:
+            measured.intervals[d] = column_intervals(
+                measured.sample,
+                self.datasets[d - 1] if d else None,
+                cells=len(self.cells),
+                rates=len(self.settings.false_positive_rates),
+                confidence=self.settings.confidence,
+            )
+        found: ColumnIntervals = measured.intervals[d]
+        return found
 
     def choice_rows(
         self,
@@ -367,7 +382,9 @@ def _weights(arm: LoadedArm, settings: AnalysisSettings) -> Weights:
     """Draw weights for the test rows; the same whatever model or axis the arm has."""
     weights = np.ones((len(arm.examples), settings.replicates + 1), dtype=np.float32)
     rows = np.flatnonzero(arm.test)
-    sides = np.where(arm.member, "member", "nonmember")
+    sides = np.where(arm.member, "member", "nonmember").astype(object)
+    if arm.arm.fixed_levels:
+        sides = sides + np.where(arm.member, [f"\0{count}" for count in arm.copies], "")
     weights[rows] = draw_weights(
         [f"{arm.dataset[row]}\0{sides[row]}" for row in rows],
         [arm.group[row] for row in rows],

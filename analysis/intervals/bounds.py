@@ -22,6 +22,8 @@ TRUSTED_GROUPS = 15
 """Groups of members below which an interval is shown and said not to be trusted."""
 STEEP = 0.95
 """An AUC beyond it, of grouped rows and fewer than `TRUSTED_GROUPS` groups, has no interval."""
+STEEP_GROUPS = 50
+"""The same number for an adjusted AUC, of grouped rows or not."""
 
 
 class Scale(Enum):
@@ -48,6 +50,7 @@ def find_interval(
     *,
     confidence: float,
     grouped: bool = False,
+    adjusted: bool = False,
     quantile: Floats | float | None = None,
 ) -> Interval:
     """Return the intervals of K numbers.
@@ -57,21 +60,26 @@ def find_interval(
         scale: of what kind the numbers are.
         confidence: coverage asked for.
         grouped: whether some group has several rows.
+        adjusted: whether the numbers have the luck of the pool taken out.
         quantile: of how many standard errors half an interval is; Student's t where None.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     tail = (1 - confidence) / 2
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        student = t.ppf(1 - tail, np.maximum(found.freedom, 1.0))
+        student = stdtrit(np.maximum(found.freedom, 1.0), 1 - tail)
         half = (student if quantile is None else quantile) * np.sqrt(found.variance)
         low, high = _limited(found, scale, _ends(found.value, half, scale), tail)
-    about = [_about(found, k, scale, grouped=grouped) for k in range(len(found.value))]
+    steep = STEEP_GROUPS if adjusted else TRUSTED_GROUPS if grouped else 0
+    steep = steep if scale is Scale.AUC else 0
+    about = [_about(found, k, steep) for k in range(len(found.value))]
     limit = _at_limit(found.value) & (scale in _SHARES)
     flat = np.isfinite(found.value) & (found.variance <= _NOTHING) & ~limit
-    for k in np.flatnonzero(flat):
-        if not about[k].startswith("none"):
-            about[k] = "none: the rows do not differ"
+    beyond = np.isfinite(found.value) & ~(np.isfinite(low) & np.isfinite(high))
+    for reason, where in (("the rows do not differ", flat), ("beyond what is possible", beyond)):
+        for k in np.flatnonzero(where):
+            if not about[k].startswith("none"):
+                about[k] = f"none: {reason}"
     return _given(low, high, about)
 
 
@@ -95,11 +103,13 @@ def find_difference(
         confidence: coverage asked for.
         quantile: of how many standard errors half an interval is; Student's t where None.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     tail = (1 - confidence) / 2
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        student = t.ppf(1 - tail, np.maximum(found.freedom, 1.0)) if quantile is None else quantile
+        student = (
+            stdtrit(np.maximum(found.freedom, 1.0), 1 - tail) if quantile is None else quantile
+        )
         halves = [student * np.sqrt(auc.variance) for auc in (one, other)]
         product = 2 * np.sqrt(one.variance * other.variance)
         shared = (one.variance + other.variance - found.variance) / product
@@ -113,7 +123,7 @@ def find_difference(
         below = np.hypot(one.value - left, other_right - other.value)
         above = np.hypot(right - one.value, other.value - other_left)
     limit = _at_limit(one.value) | _at_limit(other.value)
-    about = [_about(found, k, None, grouped=False) for k in range(len(found.value))]
+    about = [_about(found, k, 0) for k in range(len(found.value))]
     return _given(
         np.where(limit, found.value - below, low), np.where(limit, found.value + above, high), about
     )
@@ -178,7 +188,14 @@ def _ends(value: Floats, half: Floats, scale: Scale) -> tuple[Floats, Floats]:
     return middle - wide / (1 + extra), middle + wide / (1 + extra)
 
 
-def _about(found: Clustered, k: int, scale: Scale | None, *, grouped: bool) -> str:
+def _about(found: Clustered, k: int, steep_groups: int) -> str:
+    """Say what an interval speaks of, or why there is none.
+
+    Args:
+        found: the numbers.
+        k: which.
+        steep_groups: fewer groups than this support no interval of an AUC beyond `STEEP`.
+    """
     if not np.isfinite(found.value[k]):
         return "none: no value"
     fewest = int(found.smaller_groups[k])
@@ -187,7 +204,7 @@ def _about(found: Clustered, k: int, scale: Scale | None, *, grouped: bool) -> s
     off = abs(float(found.value[k]) - 0.5) + 0.5
     # A perfect order has the exact bound, which holds for few groups, too.
     steep = off > STEEP and not _at_limit(found.value[k])
-    if scale is Scale.AUC and grouped and fewest < TRUSTED_GROUPS and steep:
+    if fewest < steep_groups and steep:
         return f"none: an AUC beyond {STEEP} of {fewest} groups"
     seeds = int(found.seeds[k])
     about = "this model" if seeds == 1 else f"these {seeds} models"

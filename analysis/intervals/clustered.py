@@ -52,6 +52,10 @@ class Clustered(NamedTuple):
     influence: Floats
     """Mean over the seeds, by group, [K, groups of all datasets]: what numbers share."""
 
+    def part(self, start: int, stop: int) -> "Clustered":
+        """Return some of the numbers."""
+        return self._replace(**{name: getattr(self, name)[start:stop] for name in self._fields})
+
 
 def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
     """Combine the datasets of each seed, and the seeds.

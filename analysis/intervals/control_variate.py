@@ -50,10 +50,11 @@ def adjust(seeds: Seeds, base: Seeds, weights: Floats, *, centre: float) -> list
 
 def _adjusted(part: Weighted, base: Weighted, weights: Floats, centre: float) -> Weighted:
     mine, theirs = part.sample, base.sample
+    # The weight was found in the same rows, which costs one degree of freedom on either side.
+    cost = np.sqrt(mine.groups / np.maximum(mine.groups - 1, 1))
     sample = mine._replace(
         value=mine.value - weights * (theirs.value - centre),
-        influence=mine.influence - weights[:, None] * theirs.influence,
-        # The weight was found in the same rows.
+        influence=(mine.influence - weights[:, None] * theirs.influence) * cost[:, :, None],
         freedom=np.maximum(mine.freedom - 1, 1.0),
     )
     return part._replace(sample=sample)

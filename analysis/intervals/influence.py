@@ -45,7 +45,13 @@ class Side(NamedTuple):
     groups: Counts
 
 
-def auc_sample(members: Side, nonmembers: Side, within: Mask, n_groups: int) -> Sample:
+def auc_sample(
+    members: Side,
+    nonmembers: Side,
+    within: Mask,
+    n_groups: int,
+    strata: Counts | None = None,
+) -> Sample:
     """Return the AUC of every cell of members against all non-members.
 
     Args:
@@ -53,6 +59,7 @@ def auc_sample(members: Side, nonmembers: Side, within: Mask, n_groups: int) -> 
         nonmembers: likewise, [n].
         within: which members each cell holds, [K, m].
         n_groups: numbers of groups lie below.
+        strata: of members, [m], where the design says how many groups each has; None for one.
     """
     ordered = np.sort(nonmembers.scores)
     below = _share_below(ordered, members.scores)
@@ -63,12 +70,19 @@ def auc_sample(members: Side, nonmembers: Side, within: Mask, n_groups: int) -> 
     for k, cell in enumerate(within):
         if count[k]:
             above[k] = 1 - _share_below(np.sort(members.scores[cell]), nonmembers.scores)
-    return _sample(
-        value, np.broadcast_to(below, within.shape), above, within, members, nonmembers, n_groups
-    )
+    placed = np.broadcast_to(below, within.shape)
+    found = _sample(value, placed, above, within, members, nonmembers, n_groups)
+    return found if strata is None else _by_stratum(found, placed, within, members.groups, strata)
 
 
-def tpr_sample(members: Side, nonmembers: Side, within: Mask, n_groups: int, rate: float) -> Sample:
+def tpr_sample(
+    members: Side,
+    nonmembers: Side,
+    within: Mask,
+    n_groups: int,
+    rate: float,
+    strata: Counts | None = None,
+) -> Sample:
     """Return the TPR of every cell at the threshold with (k + 1) / (m + 1) <= rate.
 
     k of m non-members lie at it or above, so (k + 1) / (m + 1) is the rate to expect of new ones.
@@ -102,7 +116,10 @@ def tpr_sample(members: Side, nonmembers: Side, within: Mask, n_groups: int, rat
     resting = len(set(nonmembers.groups[false > 0].tolist()))
     freedom = found.freedom.copy()
     freedom[1] = np.minimum(freedom[1], max(resting - 1, 1))
-    return found._replace(freedom=freedom)
+    found = found._replace(freedom=freedom)
+    if strata is None:
+        return found
+    return _by_stratum(found, np.broadcast_to(hits, within.shape), within, members.groups, strata)
 
 
 def allowed_false_positives(rate: float, nonmembers: int) -> int:
@@ -110,13 +127,16 @@ def allowed_false_positives(rate: float, nonmembers: int) -> int:
     return max(int(np.floor(rate * (nonmembers + 1) - 1 + 1e-9)), -1)
 
 
-def trend_sample(members: Side, copies: Counts, n_groups: int) -> tuple[Sample, float]:
+def trend_sample(
+    members: Side, copies: Counts, n_groups: int, strata: Counts | None = None
+) -> tuple[Sample, float]:
     """Return Somers' D of score given copies over all pairs of members, and the pairs' number.
 
     Args:
         members: scores and groups, [m].
         copies: of each, [m].
         n_groups: numbers of groups lie below.
+        strata: as for `auc_sample`.
     """
     signs, pairs = np.zeros(len(copies)), np.zeros(len(copies))
     for level in sorted(set(copies.tolist()))[:-1]:
@@ -140,7 +160,43 @@ def trend_sample(members: Side, copies: Counts, n_groups: int) -> tuple[Sample, 
     freedom = np.array([[max(groups - 1.0, 1.0)], [1.0]])
     # All rows are members, so both counts are theirs.
     both = np.full((2, 1), groups, dtype=np.int64)
-    return Sample(np.array([value]), influence, freedom, both), float(total)
+    sample = Sample(np.array([value]), influence, freedom, both)
+    if strata is not None:
+        # What a member says of the trend, as a mean over all of them.
+        said = (value + found * len(found))[None]
+        everyone = np.ones(said.shape, dtype=bool)
+        sample = _by_stratum(sample, said, everyone, members.groups, strata)
+    return sample, float(total)
+
+
+def _by_stratum(
+    found: Sample, inside: Floats, within: Mask, groups: Counts, strata: Counts
+) -> Sample:
+    """Leave what strata differ by out of the members' influence: their sizes are no chance.
+
+    Where a stratum of a cell has a single group, which shows no spread, the cell stays as it is.
+
+    Args:
+        found: without strata.
+        inside: what each member says of each number, [K, m]; the number is its mean over the cell.
+        within: which members each cell holds, [K, m].
+        groups: of members.
+        strata: of members; a group lies in one of them.
+    """
+    influence, freedom = found.influence.copy(), found.freedom.copy()
+    for k, cell in enumerate(within):
+        parts = [cell & (strata == one) for one in np.unique(strata[cell])]
+        counts = [len(set(groups[part].tolist())) for part in parts]
+        if len(parts) < 2 or min(counts) < 2:
+            continue
+        total = np.zeros(influence.shape[2])
+        for part, count in zip(parts, counts, strict=True):
+            terms = (inside[k, part] - inside[k, part].mean()) / cell.sum()
+            sums = np.bincount(groups[part], weights=terms, minlength=len(total))
+            total += np.sqrt(count / (count - 1)) * sums
+        influence[0, k] = total
+        freedom[0, k] = max(sum(counts) - len(counts), 1)
+    return found._replace(influence=influence, freedom=freedom)
 
 
 def _sample(

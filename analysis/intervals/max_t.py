@@ -5,6 +5,8 @@ A band holds all of them at once (Hothorn et al. 2008); how alike they are enter
 correlation of their influence values, so 30 detectors that say the same cost little more than one.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from analysis.metrics import Floats
@@ -23,9 +25,24 @@ def max_t_quantile(influence: Floats, freedom: float, *, confidence: float) -> f
     """
     sums = np.square(influence).sum(axis=1)
     scaled = influence[sums > 0] / np.sqrt(sums[sums > 0])[:, None]
-    random = generator(0, Stream.BOOTSTRAP, item_key("max t"))
-    # Normal draws of the groups give the numbers their correlation, without a matrix to factor.
-    draws = random.normal(size=(_DRAWS, scaled.shape[1])) @ scaled.T
-    chance = np.sqrt(random.chisquare(max(freedom, 1.0), size=_DRAWS) / max(freedom, 1.0))
-    largest = np.abs(draws).max(axis=1, initial=0.0) / chance
+    if not len(scaled):
+        return 0.0
+    # Draws with the numbers' correlation, by its symmetric root: that exists where the matrix is
+    # singular, and is one and the same whatever eigenvectors a machine finds.
+    values, vectors = np.linalg.eigh(scaled @ scaled.T)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    largest = np.abs(_normal(len(scaled)) @ root.T).max(axis=1) / _chance(max(freedom, 1.0))
     return float(np.quantile(largest, confidence))
+
+
+@lru_cache(maxsize=8)
+def _normal(numbers: int) -> Floats:
+    return generator(0, Stream.BOOTSTRAP, item_key(f"max t {numbers}")).normal(
+        size=(_DRAWS, numbers)
+    )
+
+
+@lru_cache(maxsize=64)
+def _chance(freedom: float) -> Floats:
+    random = generator(0, Stream.BOOTSTRAP, item_key("max t chance"))
+    return np.sqrt(random.chisquare(freedom, size=_DRAWS) / freedom)

@@ -24,6 +24,7 @@ from analysis.page.tables.flagged_rows import flagged_view
 from analysis.page.tables.leaderboard import leaderboard, left_out_listing
 from analysis.page.tables.listing import Listing, listing, seconds_text
 from analysis.page.tables.views import (
+    adjusted_grids,
     arms_grids,
     copies_grids,
     dataset_grids,
@@ -99,6 +100,7 @@ def _context(report: Report) -> dict[str, Any]:
         context["grids"] = {
             "tuned": tuned,
             "default": default if grids_differ(tuned, default) else [],
+            "adjusted": adjusted_grids(contaminated_cohorts(tables), detectors),
             "dataset": dataset_grids(best.table, detectors),
             "copies": copies_grids(find_trend_arm(tables, best) or best.table, detectors),
             "variants": variants_grids(contaminated_cohorts(tables), detectors),

@@ -8,7 +8,8 @@ sides in Table 8).
 
 Every interval is a bootstrap over groups of examples, clustered over seeds, by the same weights
 for all quantities (`analysis.intervals`). Where not one replicate differs, the interval is that of
-an event which was seen in none of n groups.
+an event which was seen in none of n groups; a mean over datasets is widened by what those of them
+in which none differs could hide.
 """
 
 from collections.abc import Mapping, Sequence
@@ -105,6 +106,8 @@ class _Summary(NamedTuple):
     nonmembers: int
     groups: Mapping[str, int]
     """Number of groups by side."""
+    parts: tuple["_Summary", ...] = ()
+    """Of a mean: the datasets."""
 
 
 def accuracy_cells(
@@ -279,6 +282,7 @@ def _mean(summaries: Sequence[_Summary]) -> _Summary:
         members=sum(one.members for one in summaries),
         nonmembers=sum(one.nonmembers for one in summaries),
         groups={side: sum(one.groups[side] for one in summaries) for side in _SIDES},
+        parts=tuple(summaries),
     )
 
 
@@ -287,13 +291,29 @@ def _bounds(
 ) -> tuple[float, float]:
     bounds = percentile_bounds(replicates[None], confidence=confidence)
     low, high = float(bounds.low[0]), float(bounds.high[0])
-    if low != high:
+    margin = _hidden(quantity, found, confidence) if not found[0].parts else 0.0
+    if found[0].parts:
+        parts = list(zip(*(one.parts for one in found), strict=True))
+        # The worst is all of it in one dataset: the others then have none of it.
+        margin = max(_hidden(quantity, part, confidence) for part in parts) / len(parts)
+    if not margin:
         return low, high
+    value, least = float(replicates[0]), 0.0 if quantity.name == "accuracy" else -1.0
+    return (
+        max(value - float(np.hypot(value - low, margin)), least),
+        min(value + float(np.hypot(high - value, margin)), 1.0),
+    )
+
+
+def _hidden(quantity: Quantity, found: Sequence[_Summary], confidence: float) -> float:
+    """Return how far off a dataset can be in which no replicate differs; 0 where one does.
+
+    Something that happens with this probability is missed in n groups just often enough.
+    """
+    if any(np.ptp(one.replicates[quantity]) > 0 for one in found):
+        return 0.0
     sides = [quantity.side] if quantity.side else list(_SIDES)
-    # Something that happens with this probability is missed in n groups just often enough.
-    margin = sum(
+    return sum(
         1 - ((1 - confidence) / 2) ** (1 / max(sum(one.groups[side] for one in found), 1))
         for side in sides
     )
-    least = 0.0 if quantity.name == "accuracy" else -1.0
-    return max(low - margin, least), min(high + margin, 1.0)

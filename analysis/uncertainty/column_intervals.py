@@ -58,7 +58,13 @@ class ColumnIntervals(NamedTuple):
 
 
 def column_intervals(
-    sample: ColumnSample, dataset: str | None, *, cells: int, rates: int, confidence: float
+    sample: ColumnSample,
+    dataset: str | None,
+    *,
+    cells: int,
+    rates: int,
+    confidence: float,
+    adjusted: bool = False,
 ) -> ColumnIntervals:
     """Return the intervals of a column's cells.
 
@@ -68,13 +74,14 @@ def column_intervals(
         cells: how many there are.
         rates: how many false-positive rates.
         confidence: coverage asked for.
+        adjusted: whether the luck of the pool is taken out of the column.
     """
     grouped = sample.grouped(dataset)
     found = [sample.auc(dataset), *(sample.rate(dataset, index) for index in range(rates))]
     scales = [Scale.AUC, *[Scale.TPR] * rates]
     return ColumnIntervals(
         [
-            _listed(one, scale, cells, confidence, grouped=grouped)
+            _listed(one, scale, cells, confidence, grouped=grouped, adjusted=adjusted)
             for one, scale in zip(found, scales, strict=True)
         ],
         _listed(sample.trend(dataset), Scale.TREND, 1, confidence)[0],
@@ -85,7 +92,7 @@ def difference_intervals(
     one: ColumnSample, other: ColumnSample, dataset: str | None, *, cells: int, confidence: float
 ) -> list[CellInterval]:
     """Return the intervals of the paired differences of AUC, cell by cell."""
-    found = _Difference.of(one, other, dataset)
+    found = _Difference(one.minus(other).auc(dataset), one.auc(dataset), other.auc(dataset))
     return found.listed(cells, confidence)
 
 
@@ -93,6 +100,7 @@ def auc_bands(
     samples: Sequence[ColumnSample], dataset: str | None, *, cells: int, confidence: float
 ) -> list[list[CellInterval]]:
     """Return bands that hold the AUCs of all columns at once, by column and cell."""
+    ColumnSample.find_aucs(samples, dataset)
     found = [sample.auc(dataset) for sample in samples]
     grouped = any(sample.grouped(dataset) for sample in samples)
     quantiles = _band_quantiles(found, cells, confidence)
@@ -121,7 +129,13 @@ def difference_bands(
         confidence: coverage asked for.
         together: whether they shall hold all at once, or each for itself.
     """
-    found = [_Difference.of(sample, best, dataset) for sample in samples]
+    gaps = [sample.minus(best) for sample in samples]
+    ColumnSample.find_aucs([best, *samples], dataset)
+    ColumnSample.find_aucs(gaps, dataset)
+    found = [
+        _Difference(gap.auc(dataset), sample.auc(dataset), best.auc(dataset))
+        for gap, sample in zip(gaps, samples, strict=True)
+    ]
     quantiles = _band_quantiles([one.gap for one in found], cells, confidence) if together else None
     return [one.listed(cells, confidence, quantiles) for one in found]
 
@@ -132,10 +146,6 @@ class _Difference(NamedTuple):
     gap: Clustered | None
     one: Clustered | None
     other: Clustered | None
-
-    @classmethod
-    def of(cls, one: ColumnSample, other: ColumnSample, dataset: str | None) -> "_Difference":
-        return cls(one.minus(other).auc(dataset), one.auc(dataset), other.auc(dataset))
 
     def listed(
         self, cells: int, confidence: float, quantile: Floats | None = None
@@ -171,12 +181,18 @@ def _listed(
     confidence: float,
     *,
     grouped: bool = False,
+    adjusted: bool = False,
     quantile: Floats | None = None,
 ) -> list[CellInterval]:
     if found is None:
         return [_ABSENT] * cells
     interval = find_interval(
-        found, scale, confidence=confidence, grouped=grouped, quantile=quantile
+        found,
+        scale,
+        confidence=confidence,
+        grouped=grouped,
+        adjusted=adjusted,
+        quantile=quantile,
     )
     return _cells(found, interval)
 

@@ -6,7 +6,8 @@ dataset and number of copies, and the trend over copies. Each dataset of each se
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,17 +56,45 @@ class DatasetSample(NamedTuple):
     """Whether some group has several rows."""
 
 
-class ColumnSample(NamedTuple):
+@dataclass(frozen=True)
+class ColumnSample:
     """One column of one cohort. A dataset of None stands for all of them together."""
 
     seeds: tuple[Mapping[str, DatasetSample], ...]
     """For each seed, by dataset."""
+    _aucs: dict[str | None, Clustered | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """What was asked for before: differences to many columns ask again and again."""
 
     def auc(self, dataset: str | None) -> Clustered | None:
         """Return the AUCs of all cells; None without any rows."""
-        return self._joined(
-            dataset, lambda one: None if one.auc is None else (one.auc, one.members)
-        )
+        if dataset not in self._aucs:
+            self._aucs[dataset] = self._joined(
+                dataset, lambda one: None if one.auc is None else (one.auc, one.members)
+            )
+        return self._aucs[dataset]
+
+    @staticmethod
+    def find_aucs(samples: "Sequence[ColumnSample]", dataset: str | None) -> None:
+        """Find what `auc` will be asked of many columns, all at once: 20 times as fast."""
+        alike: dict[tuple[Any, ...], list[ColumnSample]] = {}
+        for sample in samples:
+            if dataset not in sample._aucs:
+                shape = tuple(
+                    tuple((name, one.auc is None, len(one.members)) for name, one in seed.items())
+                    for seed in sample.seeds
+                )
+                alike.setdefault(shape, []).append(sample)
+        for same in alike.values():
+            found = _stacked(same)._joined(
+                dataset, lambda one: None if one.auc is None else (one.auc, one.members)
+            )
+            cells = 0 if found is None else len(found.value) // len(same)
+            for at, sample in enumerate(same):
+                sample._aucs[dataset] = (
+                    None if found is None else found.part(at * cells, (at + 1) * cells)
+                )
 
     def rate(self, dataset: str | None, index: int) -> Clustered | None:
         """Return the TPRs of all cells at one rate."""
@@ -119,6 +148,28 @@ class ColumnSample(NamedTuple):
         return cluster(seeds) if any(seeds) else None
 
 
+def _stacked(samples: Sequence[ColumnSample]) -> ColumnSample:
+    """Return columns of the same rows as one column of as many cells as they have together."""
+    seeds = []
+    for parts in zip(*(sample.seeds for sample in samples), strict=True):
+        found = {}
+        for name, first in parts[0].items():
+            same = [part[name] for part in parts]
+            aucs = [one.auc for one in same if one.auc is not None]
+            joined = (
+                None
+                if not aucs
+                else Sample(
+                    np.concatenate([one.value for one in aucs]),
+                    *(np.concatenate([one[at] for one in aucs], axis=1) for at in (1, 2, 3)),
+                )
+            )
+            members = np.concatenate([one.members for one in same])
+            found[name] = first._replace(auc=joined, members=members)
+        seeds.append(found)
+    return ColumnSample(tuple(seeds))
+
+
 class DatasetRows(NamedTuple):
     """The rows of one dataset of one seed under one column."""
 
@@ -156,13 +207,17 @@ def sample_dataset(
     within = np.array([cell.holds(copies) for cell in cells], dtype=bool)
     if rows.loaded.arm.copies is None:
         copies = np.zeros(0, dtype=np.int64)
-    trend, pairs = trend_sample(members if len(copies) else Side(*_NONE), copies, n_groups)
+    # A group has one number of copies, so each number is a stratum of whole groups.
+    strata = copies if rows.loaded.arm.fixed_levels and len(copies) else None
+    if strata is not None and _mixed(members.groups, strata):
+        strata = None
+    trend, pairs = trend_sample(members if len(copies) else Side(*_NONE), copies, n_groups, strata)
     both = np.concatenate([members.groups, nonmembers.groups])
     return DatasetSample(
-        auc=auc_sample(members, nonmembers, within, n_groups) if comparable else None,
+        auc=auc_sample(members, nonmembers, within, n_groups, strata) if comparable else None,
         members=within.sum(axis=1).astype(np.float64),
         rates=tuple(
-            tpr_sample(members, nonmembers, within, n_groups, rate)
+            tpr_sample(members, nonmembers, within, n_groups, rate, strata)
             if comparable and supports_rate(rate, total_nonmembers)
             else None
             for rate in rates
@@ -172,6 +227,12 @@ def sample_dataset(
         pairs=pairs,
         grouped=len(set(both.tolist())) < len(both),
     )
+
+
+def _mixed(groups: npt.NDArray[np.int64], strata: npt.NDArray[np.int64]) -> bool:
+    """Say whether some group lies in two strata: a copy of one of its rows was cut off."""
+    pairs = np.unique(np.stack([groups, strata]), axis=1)
+    return bool(len(np.unique(groups)) < pairs.shape[1])
 
 
 _NONE = (np.zeros(0), np.zeros(0, dtype=np.int64))

@@ -2,6 +2,7 @@
 
 python -m scripts.calibration            # 1,000 studies a cell: some minutes on one core
 python -m scripts.calibration --studies 100 --print
+python -m scripts.calibration --only trends fading
 """
 
 import argparse
@@ -10,7 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from analysis.intervals.bounds import Scale, find_interval
+from scripts.calibration.adjusted import pairs, studies_of
 from scripts.calibration.fading import slopes, trainings
+from scripts.calibration.levels import level_cases
 from scripts.calibration.others import (
     Case,
     coverage,
@@ -62,6 +65,17 @@ def slope_table(studies: int) -> Iterator[list[str]]:
         yield [training.name, f"{truth + 0.0:.3f}", shown(held, without), f"{100 * misled:.0f} %"]
 
 
+def adjusted_table(studies: int) -> Iterator[list[str]]:
+    """Yield the coverage of raw and adjusted AUCs, and how much narrower the latter are."""
+    yield ["case", "raw", "adjusted", "width"]
+    for pair in pairs():
+        found = studies_of(pair, studies)
+        width = np.nanmedian(found.adjusted.high - found.adjusted.low)
+        narrower = width / np.nanmedian(found.raw.high - found.raw.low)
+        cells = [shown(*coverage(one, found.truth)) for one in (found.raw, found.adjusted)]
+        yield [pair.name, *cells, f"× {narrower:.2f}"]
+
+
 def rate_table(studies: int) -> Iterator[list[str]]:
     """Yield the FPR that a threshold really has, by the non-members that it was set on."""
     yield ["FPR asked", "non-members of a dataset", "k / m", "(k + 1) / (m + 1)"]
@@ -85,6 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--print", action="store_true")
+    parser.add_argument("--only", nargs="+", metavar="TABLE", help="these tables alone")
     options = parser.parse_args()
     studies = options.studies
     tables = {
@@ -92,13 +107,20 @@ def main() -> None:
         "auc-groups": auc_table(studies, 4),
         "pooled": case_table(pooled_cases(), studies),
         "differences": case_table(difference_cases(), studies),
+        "adjusted": adjusted_table(studies),
         "trends": case_table(trend_cases(), studies),
+        "levels": case_table(level_cases(), studies),
         "fading": slope_table(studies),
         "tpr": case_table(rate_cases(), studies),
         "pooled-tpr": case_table(pooled_rate_cases(), studies),
         "realised-fpr": rate_table(studies),
     }
-    found = {name: list(lines) for name, lines in tables.items()}
+    if unknown := set(options.only or ()) - tables.keys():
+        parser.error(
+            f"no table is called {', '.join(sorted(unknown))}; there are {', '.join(tables)}"
+        )
+    wanted = options.only or list(tables)
+    found = {name: list(tables[name]) for name in wanted}
     write_tables(found, studies=studies, only_print=options.print)
 
 

@@ -66,7 +66,7 @@ def pooled_cases() -> list[Case]:
     """Return the AUC over four datasets of unlike sizes and unlike AUCs."""
     return [
         Case(
-            f"{scale} × (10, 20, 30, 40) a side, {_groups(group)}, AUC {auc}",
+            f"{scale} × (10, 20, 30, 40) a side, {groups_text(group)}, AUC {auc}",
             _pooled_truth(auc),
             Scale.AUC,
             lambda random, scale=scale, group=group, auc=auc: _pooled(random, scale, group, auc),
@@ -81,7 +81,8 @@ def rate_cases() -> list[Case]:
     """Return TPRs of one dataset."""
     return [
         Case(
-            f"FPR {rate:g}, {outside} non-members, {inside} members, {_groups(group)}, TPR {tpr}",
+            f"FPR {rate:g}, {outside} non-members, {inside} members, "
+            f"{groups_text(group)}, TPR {tpr}",
             tpr,
             Scale.TPR,
             lambda random, rate=rate, outside=outside, inside=inside, group=group, tpr=tpr: _rate(
@@ -117,8 +118,8 @@ def trend_cases() -> list[Case]:
     """Return Somers' D of score given 1, 2, 4 or 8 copies."""
     return [
         Case(
-            f"{members} members, {_groups(group)}, effect {effect}",
-            _trend_truth(effect),
+            f"{members} members, {groups_text(group)}, effect {effect}",
+            trend_truth(effect),
             Scale.TREND,
             lambda random, members=members, group=group, effect=effect: _trend(
                 random, members, group, effect
@@ -134,7 +135,7 @@ def difference_cases() -> list[Case]:
     """Return differences of two detectors on the same rows, 80 % of their noise shared."""
     return [
         Case(
-            f"{rows} a side, {_groups(group)}, AUC {one} against {other}",
+            f"{rows} a side, {groups_text(group)}, AUC {one} against {other}",
             one - other,
             None,
             lambda random, rows=rows, group=group, one=one, other=other: _difference(
@@ -160,11 +161,13 @@ def realised_rates(rate: float, outside: int, studies: int) -> tuple[float, floa
 _ONE = np.ones(1)
 
 
-def _groups(size: int) -> str:
+def groups_text(size: int) -> str:
+    """Return how rows are grouped, in words."""
     return "rows alone" if size == 1 else f"groups of {size}"
 
 
-def _side(random: np.random.Generator, rows: int, group: int, first: int = 0) -> Side:
+def rows_of_side(random: np.random.Generator, rows: int, group: int, first: int = 0) -> Side:
+    """Return standard normal rows of one side, correlated within groups that count from `first`."""
     number = np.arange(rows) // group
     scores = random.normal(size=rows)
     if group > 1:
@@ -179,8 +182,8 @@ def _auc(members: Side, nonmembers: Side) -> Sample:
 
 
 def _both(random: np.random.Generator, rows: tuple[int, int], group: int) -> tuple[Side, Side]:
-    members = _side(random, rows[0], group)
-    return members, _side(random, rows[1], group, int(members.groups.max()) + 1)
+    members = rows_of_side(random, rows[0], group)
+    return members, rows_of_side(random, rows[1], group, int(members.groups.max()) + 1)
 
 
 _SIZES = (10, 20, 30, 40)
@@ -218,7 +221,8 @@ def _rate(
     return [Weighted("", _rate_sample(random, rate, rows, group, tpr), _ONE)]
 
 
-def _trend_truth(effect: float) -> float:
+def trend_truth(effect: float) -> float:
+    """Return Somers' D over all pairs of members whose copies differ."""
     logs = np.log2(1 + np.array(LEVELS))
     pairs = [
         2 * norm.cdf(effect * (logs[b] - logs[a]) / np.sqrt(2)) - 1
@@ -229,7 +233,7 @@ def _trend_truth(effect: float) -> float:
 
 
 def _trend(random: np.random.Generator, members: int, group: int, effect: float) -> list[Weighted]:
-    side = _side(random, members, group)
+    side = rows_of_side(random, members, group)
     # Copies are drawn row by row, as many of each number.
     copies = np.array(LEVELS)[random.permutation(members) % len(LEVELS)]
     scores = side.scores + effect * np.log2(1 + copies)

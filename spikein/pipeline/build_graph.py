@@ -116,6 +116,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
             scores=node.scores,
             examples=node.examples,
             trained=node.trained,
+            fixed_levels=node.arm.experiment.copies.levels is not None,
             further=node.further.steps,
         )
         for node in nodes

@@ -5,13 +5,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.arm import Arm, Column, load_arm
-from analysis.auc_cells import concordance
+from analysis.arm import Arm, Cohort, Column, load_arm
+from analysis.auc_cells import concordance, measure_column
 from analysis.intervals.bootstrap import draw_weights
 from analysis.metrics_table import BAND, TUNE_AUC
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
-from analysis.tables import TREND
+from analysis.tables import TREND, PreparedCohort
+from analysis.uncertainty.samples import ColumnSample
 from detect.scoring import read_scores, write_scores
 from inject.errors import InputError
 from tests.analysis import synthetic
@@ -64,6 +65,8 @@ def test_columns_in_order_with_one_per_axis(experiment):
             "seed_low",
             "seed_high",
             "interval",
+            "base_value",
+            "base_weight",
         ]
     )
 
@@ -201,6 +204,46 @@ def test_seeds_are_clustered_and_counted(experiment):
         assert row["n_nonmembers"] == 2 * 2 * 60
 
 
+def test_too_few_members_have_a_value_and_no_interval(tmp_path):
+    """Eight members of which six are tested, and as many non-members as one likes."""
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=8, fixed=2)
+    where = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
+    few = one(metrics_of([arm], FAST), metric="auc", **where)
+    assert few["n_members"] == 6
+    assert np.isfinite(few["value"])
+    assert np.isnan([few["low"], few["high"]]).all()
+    assert few["interval"] == "none: 6 members, fewer than min_members"
+    allowed = FAST.model_copy(update={"min_members": 6})
+    assert one(metrics_of([arm], allowed), metric="auc", **where)["interval"] != few["interval"]
+
+
+def test_levels_that_are_laid_out_make_narrower_intervals_and_no_other_value(tmp_path):
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=2.0, datasets=("news",), n=80)
+    members = [one for one in load_arm(arm).examples if one.side == "member"]
+    # By group, as the plan deals them.
+    copies = {one.example_id: (1, 16)[int(one.group[1:]) % 2] for one in members}
+    random = np.random.default_rng(0)
+    rows = read_scores(arm.scores).to_pylist()
+    for row in rows:
+        row["score"] = 2.0 * np.log2(1 + copies.get(row["example_id"], 0)) + random.normal(scale=3)
+    write_scores(arm.scores, pa.Table.from_pylist(rows), record={})
+    laid_out = dataclasses.replace(arm, copies=copies)
+    where = {"dataset": "all", "detector": "loss", "selection": "default", "copies": "all"}
+    drawn, fixed = (
+        metrics_of([dataclasses.replace(laid_out, fixed_levels=levels)], FAST)
+        for levels in (False, True)
+    )
+    # With two levels no more can be known of a trend: each level's mean is in it as it is.
+    for metric, narrower in (("auc", 0.95), (TREND, 1.1)):
+        one_stratum, strata = (one(table, metric=metric, **where) for table in (drawn, fixed))
+        assert strata["value"] == one_stratum["value"]
+        width = strata["high"] - strata["low"]
+        assert width < narrower * (one_stratum["high"] - one_stratum["low"])
+        assert strata["low"] != one_stratum["low"]
+    dose = {**where, "copies": "16", "metric": "auc"}
+    assert str(one(drawn, **dose)) == str(one(fixed, **dose))
+
+
 def test_a_rate_counts_the_rows_of_the_seeds_that_support_it(tmp_path):
     """At 10 % FPR one seed has the hundred non-members it takes, the other sixty."""
     arms = [
@@ -236,24 +279,25 @@ def test_a_pooled_dose_counts_the_nonmembers_of_the_datasets_that_have_it(tmp_pa
 
 def test_results_do_not_depend_on_the_order_or_company_of_arms(experiment):
     arms, analysis = experiment
-    alone = metrics_of([arm for arm in reversed(arms) if arm.axes == arms[0].axes], FAST)
-    together = [
-        row
-        for row in analysis.metrics.to_pylist()
-        if row["train.lr"] == "0.0003" and row["sweep.copies"] == "poisson=4"
-    ]
-    assert str(alone.to_pylist()) == str(together)
+    # The base model adjusts the arm's numbers, so it comes along.
+    few = [arm for arm in reversed(arms) if arm.axes == arms[0].axes or arm.model == "base"]
+    alone, together = (
+        [
+            row
+            for row in table.to_pylist()
+            if row["train.lr"] == "0.0003" and row["sweep.copies"] == "poisson=4"
+        ]
+        for table in (metrics_of(few, FAST), analysis.metrics)
+    )
+    assert str(alone) == str(together)
 
 
 def test_paired_differences_are_narrower_than_unpaired_ones(experiment):
     _, analysis = experiment
     where = {"train.lr": "0.001", "sweep.copies": "poisson=4", "dataset": "all", "copies": "all"}
-    where["selection"] = "default"
+    where |= {"selection": "default", "metric": "auc"}
     gap = one(analysis.differences, detector="zlib", reference="loss", **where)
-    cells = {
-        name: one(analysis.metrics, detector=name, metric="auc", **where)
-        for name in ("zlib", "loss")
-    }
+    cells = {name: one(analysis.metrics, detector=name, **where) for name in ("zlib", "loss")}
     assert gap["value"] == pytest.approx(cells["zlib"]["value"] - cells["loss"]["value"])
     width = {name: cell["high"] - cell["low"] for name, cell in cells.items()}
     assert gap["high"] - gap["low"] < np.hypot(width["zlib"], width["loss"])
@@ -261,6 +305,26 @@ def test_paired_differences_are_narrower_than_unpaired_ones(experiment):
     assert best
     assert all(row["value"] <= 0 for row in best)
     assert not any("blind" in (row["detector"], row["versus"]) for row in best)
+
+
+def test_many_columns_found_at_once_are_what_each_is_alone(experiment):
+    arms, _ = experiment
+    loaded = [load_arm(arm) for arm in arms if arm.axes == arms[0].axes]
+    columns = loaded[0].columns[:4]
+    cohort = Cohort((), "contaminated")
+    work = PreparedCohort.prepare(cohort, loaded, columns, FAST)
+    together, alone = (
+        [
+            measure_column(work.arms, column, work.datasets, work.cells, FAST).sample
+            for column in columns
+        ]
+        for _ in range(2)
+    )
+    for dataset in (None, *work.datasets):
+        ColumnSample.find_aucs(together, dataset)
+        for one_of_many, single in zip(together, alone, strict=True):
+            for mine, own in zip(one_of_many.auc(dataset), single.auc(dataset), strict=True):
+                assert np.array_equal(mine, own, equal_nan=True)
 
 
 def test_concordance_counts_pairs_in_every_replicate():

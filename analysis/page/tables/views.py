@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from analysis.adjusted.rows import ADJUSTED_AUC
 from analysis.arm import MODEL_FREE, axis_column
 from analysis.copy_bins import copies_order
 from analysis.metrics_table import Cell, CohortMetrics
@@ -19,6 +20,7 @@ from analysis.page.tables.grid import (
 from analysis.results import Analysis
 from analysis.selection.ranking import reported_cell
 from analysis.summary import Headline
+from analysis.tables import AUC
 
 _COUNTS_NOTE = (
     "Under each head: members + non-members, seeds; a value of other rows shows its own counts."
@@ -65,6 +67,30 @@ def arms_grids(
         "the highest AUC on the tune split, of those on the rows that most detectors share, where "
         "its interval is above 0.5. "
         f"{_COUNTS_NOTE}",
+    )
+
+
+def adjusted_grids(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -> list[Grid]:
+    """All trained arms with the luck of the pool taken out; none where no base model was scored."""
+    lines = []
+    for table in tables:
+        cells = [
+            table.get(name, selection="tuned", metric=ADJUSTED_AUC)
+            or table.get(name, metric=ADJUSTED_AUC)
+            for name in detectors
+        ]
+        if any(cell is not None for cell in cells):
+            lines.append(table_line(table.cohort.label() or "all members", "", detectors, cells))
+    return tables_by_detector(
+        "Detectors and arms, adjusted by the base model",
+        detectors,
+        [without_best(line) for line in lines],
+        "AUC less what the luck of the pool added to it, with its interval; else as above. Some "
+        "texts are easier for a detector whoever trained on them, and which of them became members "
+        "is drawn. The base model saw none of them, so what its AUC on the same rows differs from "
+        "0.5 by is that luck; a share of it is taken off, the one that leaves the least variance "
+        "(adjusted = AUC − weight × (base AUC − 0.5); `metrics.parquet` has base AUC and weight). "
+        "Sides that differ in truth are taken for luck as well: look at the checks first.",
     )
 
 
@@ -218,7 +244,7 @@ def difference_rows(
     cohort = best.table.cohort
     wanted = {axis_column(key): value for key, value in cohort.axes}
     wanted |= {"model": cohort.model, "dataset": "all", "copies": "all"}
-    wanted |= {"selection": best.selection}
+    wanted |= {"selection": best.selection, "metric": AUC}
     found: dict[tuple[str, str], Cell] = {}
     settings: dict[str, str] = {}
     for row in analysis.differences.to_pylist():

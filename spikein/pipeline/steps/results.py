@@ -39,6 +39,8 @@ class ArmSteps:
     examples: Step
     trained: Step | None = None
     """The arm's model; None for one that saw no copies, whose number has no meaning."""
+    fixed_levels: bool = False
+    """Whether `copies.levels` gave each number of copies to as many groups as another."""
     further: Mapping[str, Step] = field(default_factory=dict)
     """What dataset-level detectors read of it besides, by the names of `Arm.further`."""
 
@@ -90,7 +92,13 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
             # Whether models are asked questions is visible in the graph.
             "analysis": plain(settings, exclude={"task_accuracy", "shards", "shuffles"}),
             "arms": [
-                {"axes": dict(arm.axes), "seed": arm.seed, "model": arm.model} for arm in arms
+                {
+                    "axes": dict(arm.axes),
+                    "seed": arm.seed,
+                    "model": arm.model,
+                    "fixed_levels": arm.fixed_levels,
+                }
+                for arm in arms
             ],
         },
         inputs=inputs,
@@ -161,6 +169,7 @@ def open_arms(arms: Sequence[ArmSteps], inputs: Mapping[str, Any]) -> list[Arm]:
                 variants=variants,
                 defaults=dict(arm.scores.settings["defaults"]),
                 training=training,
+                fixed_levels=arm.fixed_levels,
                 further={name: folders[name] for name in arm.further},
             )
         )

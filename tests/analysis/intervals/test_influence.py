@@ -114,3 +114,47 @@ def test_the_slope_of_the_roc_curve_brings_the_threshold_into_the_variance():
     inside, outside = np.mean([np.square(one.influence[:, 0]).sum(axis=1) for one in found], axis=0)
     assert outside == pytest.approx(np.var([one.value[0] for one in found]), rel=0.5)
     assert outside > 5 * inside
+
+
+def test_levels_that_are_laid_out_are_strata():
+    """Cochran 1977, 5A.3: the squared shares of the strata times their variances of a mean."""
+    members, others = rows(30, 0, size=2), rows(40, 15, seed=1)
+    copies = np.array([1, 4, 16])[members.groups % 3]
+    moved = Side(members.scores + np.log2(copies), members.groups)
+    found = auc_sample(moved, others, everyone(moved), 55, copies)
+    inside = np.array([auc([one], others.scores) for one in moved.scores])
+    expected = 0.0
+    for level in (1, 4, 16):
+        means = [inside[members.groups == group].mean() for group in set(
+            members.groups[copies == level].tolist()
+        )]  # fmt: skip
+        expected += (1 / 3) ** 2 * np.var(means, ddof=1) / 5
+    assert np.square(found.influence[0, 0]).sum() == pytest.approx(expected, rel=1e-12)
+    assert found.freedom[0, 0] == 12
+    plain = auc_sample(moved, others, everyone(moved), 55)
+    assert expected < 0.7 * np.square(plain.influence[0, 0]).sum()
+    assert found.value == plain.value
+    assert found.influence[1] == pytest.approx(plain.influence[1])
+
+
+def test_a_level_of_one_group_leaves_the_cell_without_strata():
+    members, others = rows(12, 0, shift=0.5), rows(15, 12, seed=1)
+    copies = np.array([1] * 11 + [2])
+    whole = np.ones((2, 12), dtype=bool)
+    whole[1, 11] = False
+    plain, found = (auc_sample(members, others, whole, 27, one) for one in (None, copies))
+    assert found.influence == pytest.approx(plain.influence)
+
+
+def test_the_variance_of_a_trend_over_levels_is_that_of_many_studies():
+    random = np.random.default_rng(0)
+    copies = np.repeat([1, 2, 4, 8], 12)
+    values, plain, stratified = [], [], []
+    for _ in range(400):
+        side = Side(random.normal(size=48) + 0.7 * np.log2(1 + copies), np.arange(48))
+        for strata, variances in ((None, plain), (copies, stratified)):
+            sample, _ = trend_sample(side, copies, 48, strata)
+            variances.append(np.square(sample.influence).sum())
+        values.append(sample.value[0])
+    assert np.mean(stratified) == pytest.approx(np.var(values), rel=0.2)
+    assert np.mean(plain) > np.mean(stratified)

@@ -214,3 +214,24 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says(tmp_path: Path) 
         cell = table(accuracy_cells([arm], AnalysisSettings(replicates=200)))[EXCESS]
         inside += cell.low <= truth <= cell.high
     assert inside >= 52
+
+
+def test_a_mean_is_widened_by_what_a_dataset_without_any_change_could_hide(tmp_path: Path) -> None:
+    """In `b` no answer changed; that is seen, too, where one in four did unseen."""
+    cells = accuracy_cells([written(tmp_path, ROWS)], SETTINGS)
+    alone, mean = table(cells)[EXCESS], table(cells, MEAN)[EXCESS]
+    still = table(cells, "b")[EXCESS]
+    assert (still.value, still.high) == (0.0, -still.low)
+    # Ten members and ten non-members, each a group of its own.
+    hidden = 2 * (1 - 0.025 ** (1 / 10))
+    assert still.high == pytest.approx(min(hidden, 1.0))
+    for end in ("low", "high"):
+        seen = getattr(alone, end) / 2 - mean.value
+        assert abs(getattr(mean, end) - mean.value) == pytest.approx(np.hypot(seen, hidden / 2))
+    # Where both change, the mean is that of their replicates alone.
+    moving = [row for row in ROWS if row[0] == "a"]
+    both = [*moving, *(("b", *row[1:]) for row in moving)]
+    found = accuracy_cells([written(tmp_path / "both", both)], SETTINGS)
+    wide = table(found)[EXCESS]
+    narrow = table(found, MEAN)[EXCESS]
+    assert narrow.high - narrow.low < wide.high - wide.low

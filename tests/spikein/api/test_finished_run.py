@@ -88,7 +88,7 @@ def test_tables_are_those_of_the_folder_and_pandas_takes_them(lab):
     assert run.axes == ("train.lr",)
     assert run.settings["train"]["lr"] == 0.0003
     assert run.report == run.folder / "report.html"
-    assert "reported on" in " ".join(run.summary)
+    assert "It was chosen among" in " ".join(run.summary)
 
 
 def test_figures_are_found_by_name(lab):

@@ -1,0 +1,54 @@
+"""Simulated studies whose numbers of copies are laid out: each has as many groups as another."""
+
+import numpy as np
+from scipy.stats import norm
+
+from analysis.intervals.bounds import Scale
+from analysis.intervals.clustered import Weighted
+from analysis.intervals.influence import Side, auc_sample, trend_sample
+from scripts.calibration.others import LEVELS, Case, groups_text, rows_of_side, trend_truth
+
+EFFECT = 1.0
+"""What a doubling of one plus the copies adds to a score, in its standard deviations."""
+
+
+def level_cases() -> list[Case]:
+    """Return AUCs of all members, and trends, with and without the levels as strata."""
+    shifts = EFFECT * np.log2(1 + np.array(LEVELS))
+    truths = {
+        Scale.AUC: float(norm.cdf((shifts - shifts.mean()) / np.sqrt(2)).mean()),
+        Scale.TREND: trend_truth(EFFECT),
+    }
+    return [
+        Case(
+            f"{scale.name} of {rows} members, {groups_text(group)}, "
+            + ("levels as strata" if strata else "no strata"),
+            truths[scale],
+            scale,
+            lambda random, scale=scale, rows=rows, group=group, strata=strata: _study(
+                random, scale, (rows, group), strata=strata
+            ),
+        )
+        for scale in (Scale.AUC, Scale.TREND)
+        for rows, group in ((24, 1), (100, 1), (400, 1), (400, 4))
+        for strata in (False, True)
+    ]
+
+
+def _study(
+    random: np.random.Generator, scale: Scale, size: tuple[int, int], *, strata: bool
+) -> list[Weighted]:
+    rows, group = size
+    members = rows_of_side(random, rows, group)
+    others = rows_of_side(random, rows, group, int(members.groups.max()) + 1)
+    copies = np.array(LEVELS)[members.groups % len(LEVELS)]
+    shifts = EFFECT * np.log2(1 + copies)
+    shifts -= EFFECT * float(np.log2(1 + np.array(LEVELS)).mean())
+    moved = Side(members.scores + shifts, members.groups)
+    laid_out = copies if strata else None
+    n_groups = int(others.groups.max()) + 1
+    if scale is Scale.TREND:
+        sample, pairs = trend_sample(moved, copies, n_groups, laid_out)
+        return [Weighted("", sample, np.array([pairs]))]
+    everyone = np.ones((1, rows), dtype=bool)
+    return [Weighted("", auc_sample(moved, others, everyone, n_groups, laid_out), np.ones(1))]

@@ -1,0 +1,91 @@
+"""The base model as a control variate: its weight, what it takes off, and what intervals hold."""
+
+import numpy as np
+import pytest
+
+from analysis.intervals.bounds import Scale, find_interval
+from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.control_variate import adjust, control_weights
+from analysis.intervals.influence import Side, auc_sample
+from scripts.calibration.adjusted import Pair, studies_of
+from scripts.calibration.others import coverage
+from tests.analysis.oracles import auc
+
+
+def aucs(scores, member):
+    """Return the AUC of rows of which each is a group, for one seed."""
+    number = np.arange(len(scores))
+    sides = (Side(scores[rows], number[rows]) for rows in (member, ~member))
+    sample = auc_sample(*sides, np.ones((1, int(member.sum())), dtype=bool), len(scores))
+    return [[Weighted("", sample, np.ones(1))]]
+
+
+@pytest.fixture(scope="module")
+def models():
+    random = np.random.default_rng(0)
+    member = np.arange(60) < 25
+    base = random.normal(size=60)
+    return 0.9 * base + 0.4 * random.normal(size=60) + member, base, member
+
+
+def placements(scores, member):
+    """Return DeLong's components: each row among those of the other side."""
+    inside = [auc([one], scores[~member]) for one in scores[member]]
+    return inside, [auc(scores[member], [one]) for one in scores[~member]]
+
+
+def test_the_weight_is_covariance_over_variance_of_delongs_components(models):
+    trained, base, member = models
+    (ours, theirs), (base_ours, base_theirs) = (placements(s, member) for s in (trained, base))
+    both = [np.cov(ours, base_ours) / 25, np.cov(theirs, base_theirs) / 35]
+    expected = sum(one[0, 1] for one in both) / sum(one[1, 1] for one in both)
+    assert control_weights(aucs(trained, member), aucs(base, member)) == pytest.approx(expected)
+
+
+def test_the_luck_of_the_pool_is_taken_off_and_the_variance_falls(models):
+    trained, base, member = models
+    raw, control = aucs(trained, member), aucs(base, member)
+    weights = control_weights(raw, control)
+    found = cluster(adjust(raw, control, weights, centre=0.5))
+    expected = auc(trained[member], trained[~member])
+    expected -= float(weights[0]) * (auc(base[member], base[~member]) - 0.5)
+    assert found.value[0] == pytest.approx(expected)
+    assert found.variance[0] < 0.5 * cluster(raw).variance[0]
+    # Known mistake: the plain difference, a weight of one, can only be worse.
+    plain = cluster(adjust(raw, control, np.ones(1), centre=0.5))
+    assert found.variance[0] < plain.variance[0]
+
+
+def test_a_base_model_without_relation_changes_little(models):
+    trained, _, member = models
+    other = np.random.default_rng(5).normal(size=60)
+    raw, control = aucs(trained, member), aucs(other, member)
+    found = cluster(adjust(raw, control, control_weights(raw, control), centre=0.5))
+    assert abs(found.value[0] - cluster(raw).value[0]) < 0.03
+
+
+def test_a_base_model_whose_scores_are_all_equal_has_no_weight(models):
+    trained, _, member = models
+    assert np.isnan(control_weights(aucs(trained, member), aucs(np.zeros(60), member))).all()
+
+
+@pytest.mark.parametrize(
+    "pair", [Pair(40, 1, 0.65, 0.9), Pair(100, 4, 0.5, 0.9), Pair(100, 1, 0.8, 0.9, 3, 0.03)]
+)
+def test_adjusted_intervals_hold_the_truth_and_are_narrower(pair):
+    studies = 300
+    found = studies_of(pair, studies)
+    error = 3 * np.sqrt(0.95 * 0.05 / studies)
+    assert 0.92 - error <= coverage(found.adjusted, found.truth)[0] <= min(1.0, 0.975 + error)
+    widths = [np.nanmedian(one.high - one.low) for one in (found.adjusted, found.raw)]
+    assert widths[0] < 0.85 * widths[1]
+
+
+def test_a_steep_adjusted_auc_needs_more_groups(models):
+    trained, base, member = models
+    raw, control = aucs(trained + 2 * member, member), aucs(base, member)
+    found = cluster(adjust(raw, control, control_weights(raw, control), centre=0.5))
+    assert found.value[0] > 0.95
+    about = find_interval(found, Scale.AUC, confidence=0.95, grouped=True, adjusted=True).about
+    assert about == ["none: an AUC beyond 0.95 of 25 groups"]
+    assert find_interval(found, Scale.AUC, confidence=0.95, grouped=True).about == ["this model"]

@@ -128,7 +128,8 @@ def recorded_figures(folder: Path) -> list[ReportFigure]:
             alternative=one["alternative"],
             svg=folder / one["svg"],
             png=folder / one["png"],
-            csv=None if one["csv"] is None else folder / one["csv"],
+            # Artifacts of earlier versions have none.
+            csv=folder / one["csv"] if one.get("csv") else None,
         )
         for one in json.loads((folder / FIGURES).read_text())
     ]

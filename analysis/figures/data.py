@@ -12,13 +12,13 @@ from inject.files import write_text
 Row = Mapping[str, object]
 
 
-def write_rows(path: Path, rows: Sequence[Row]) -> Path | None:
-    """Write rows as CSV (RFC 4180, UTF-8) and return the path; None where there are none.
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows as CSV (RFC 4180, UTF-8); no file where there are none.
 
     Columns stand in the order in which they first appear; what a row lacks is empty, NaN too.
     """
     if not rows:
-        return None
+        return
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.writer(text)
@@ -26,7 +26,6 @@ def write_rows(path: Path, rows: Sequence[Row]) -> Path | None:
     for row in rows:
         writer.writerow([_text(row.get(name)) for name in names])
     write_text(path, text.getvalue())
-    return path
 
 
 def cell_columns(cell: Cell) -> dict[str, object]:

@@ -81,13 +81,18 @@ class ReportFigure:
     """The same in words, for readers who do not see it: what stands where, with numbers."""
     svg: Path
     png: Path
-    csv: Path | None = None
-    """The numbers that are drawn; None for a figure that has no such table."""
+
+    @property
+    def csv(self) -> Path | None:
+        """The numbers that are drawn, NAME.csv; None for a figure that has no such table."""
+        path = self.svg.with_suffix(".csv")
+        return path if path.is_file() else None
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The drawing in both forms, and its numbers."""
-        return (self.svg, self.png) if self.csv is None else (self.svg, self.png, self.csv)
+        drawn, numbers = (self.svg, self.png), self.csv
+        return drawn if numbers is None else (*drawn, numbers)
 
 
 @contextmanager
@@ -170,9 +175,9 @@ def save_figure(
         data: the numbers that are drawn, a row a point; without any there is no CSV.
     """
     svg, png = write_files(figure, folder, name)
-    csv = write_rows(folder / f"{name}.csv", list(data))
+    write_rows(svg.with_suffix(".csv"), list(data))
     return ReportFigure(
-        name=name, title=title, caption=caption, alternative=alternative, svg=svg, png=png, csv=csv
+        name=name, title=title, caption=caption, alternative=alternative, svg=svg, png=png
     )
 
 

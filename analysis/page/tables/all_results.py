@@ -95,7 +95,7 @@ def all_results(tables: Sequence[CohortMetrics]) -> AllResults | None:
     common = [
         f"{heads[at].name} in all rows: {values[at][0]}."
         for at in range(len(heads))
-        if at not in kept and values[at][0]
+        if at not in kept and values[at][0] not in ("", "–", "any")
     ]
     filtered = ("Arm", "Dataset", "Detector", "Selection", "Copies", "Variant")
     return AllResults(
@@ -114,9 +114,13 @@ def all_results(tables: Sequence[CohortMetrics]) -> AllResults | None:
 def _results(table: CohortMetrics) -> list[_Result]:
     """Return the AUCs of one cohort; a tuned setting that is the default one is one row."""
     label = " · ".join(part for part in (table.cohort.model, table.cohort.label()) if part)
+    # With one dataset the pooled rows say the same again.
+    single = len(set(table.values("dataset")) - {_POOLED}) == 1
     found: dict[tuple[str, ...], _Result] = {}
     for key, cell in table.cells.items():
         if key.metric != _AUC or not isfinite(cell.value):
+            continue
+        if single and key.dataset == _POOLED:
             continue
         same = (key.dataset, key.detector, cell.setting, key.copies, key.variant)
         earlier = found.get(same)
@@ -148,10 +152,10 @@ def _entries(one: _Result, rates: Sequence[str]) -> tuple[Entry, ...]:
         Entry(one.arm),
         Entry("all pooled" if one.key.dataset == _POOLED else one.key.dataset),
         Entry(one.key.detector),
-        Entry("" if cell.setting == "-" else cell.setting),
+        Entry("–" if cell.setting == "-" else cell.setting),
         Entry(one.selection),
         Entry(_EVERY_COPY if one.key.copies == ALL else one.key.copies),
-        Entry("" if one.key.variant == ALL else one.key.variant),
+        Entry("any" if one.key.variant == ALL else one.key.variant),
         Entry(f"{cell.value:.3f}", cell.value),
         _interval(cell),
         *(_value(one.rates.get(rate)) for rate in rates),

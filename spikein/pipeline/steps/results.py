@@ -124,7 +124,6 @@ def figures_record(out: Path, figures: Sequence[ReportFigure]) -> None:
             "alternative": figure.alternative,
             "svg": str(figure.svg.relative_to(out)),
             "png": str(figure.png.relative_to(out)),
-            "csv": None if figure.csv is None else str(figure.csv.relative_to(out)),
         }
         for figure in figures
     ]
@@ -141,7 +140,6 @@ def recorded_figures(folder: Path) -> list[ReportFigure]:
             alternative=one["alternative"],
             svg=folder / one["svg"],
             png=folder / one["png"],
-            csv=None if one["csv"] is None else folder / one["csv"],
         )
         for one in json.loads((folder / FIGURES).read_text())
     ]

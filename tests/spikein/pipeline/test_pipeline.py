@@ -129,6 +129,29 @@ def test_the_page_can_be_rendered_from_the_resolved_file(finished):
     assert len(page.read_text()) > len(before) / 2
 
 
+def test_links_of_the_page_lead_to_files_of_its_folder_and_a_page_elsewhere_has_none(
+    finished, tmp_path
+):
+    _, root, result = finished
+
+    def links(page: Path) -> set[str]:
+        found = Page(page.read_text(encoding="utf-8")).tags
+        return {a["href"] for tag, a in found if tag == "a" and not a["href"].startswith("#")}
+
+    figures = {path.name for path in (result.folder / "figures").iterdir()}
+    assert {name.rpartition(".")[2] for name in figures} == {"svg", "png", "csv"}
+    stems = {name.rpartition(".")[0] for name in figures}
+    assert figures == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png", "csv")}
+    wanted = {"methods.md", "references.bib", *(f"figures/{name}" for name in figures)}
+    assert links(result.report) == wanted
+    alone = render_report(result.folder, store_root=root / "store", out=tmp_path / "alone.html")
+    assert links(alone) == set()
+    text = (result.folder / "methods.md").read_text(encoding="utf-8")
+    assert "24 members and 24 non-members" in text
+    assert "loss (Yeom et al. 2018)" in text
+    assert "yeom2018privacy" in (result.folder / "references.bib").read_text(encoding="utf-8")
+
+
 def test_an_execution_setting_changes_no_identity(finished):
     path, root, _ = finished
     assert run(path, root, "detect.batch_tokens=512", "detect.device=cpu").built == 0

@@ -8,7 +8,7 @@ from analysis.page.render import render
 from analysis.page.report import Report
 from analysis.page.tables import all_results as module
 from analysis.page.tables.all_results import all_results
-from analysis.page.template import page_script
+from analysis.page.template import page_script, page_template
 from tests.pages import Page
 
 NAN = float("nan")
@@ -57,6 +57,13 @@ def test_a_chosen_setting_that_is_the_default_is_one_row():
     ]  # fmt: skip
 
 
+def test_with_one_dataset_the_pooled_rows_are_not_said_again():
+    cells = {(dataset, "loss", "default", "all", "auc"): cell(0.6) for dataset in ("all", "news")}
+    found = all_results([cohort(cells)])
+    assert len(found.rows) == 1
+    assert "Dataset in all rows: news." in found.common
+
+
 def test_rates_stand_beside_their_auc_and_a_missing_number_is_sorted_last():
     cells = {
         ("all", "loss", "default", "all", "auc"): cell(0.6),
@@ -75,14 +82,14 @@ def test_rates_stand_beside_their_auc_and_a_missing_number_is_sorted_last():
 def test_too_many_rows_leave_out_the_finest_first_and_say_so(monkeypatch):
     cells = {
         (dataset, f"d{detector}", "default", copies, "auc"): cell(0.6)
-        for dataset in ("all", "news")
+        for dataset in ("all", "news", "books")
         for detector in range(4)
         for copies in ("all", "1", "2")
     }
-    monkeypatch.setattr(module, "MAX_ROWS", 16)
+    monkeypatch.setattr(module, "MAX_ROWS", 20)
     found = all_results([cohort(cells)])
-    assert len(found.rows) == 16
-    assert "8 of 24 rows are not in this page" in found.left_out
+    assert len(found.rows) == 20
+    assert "16 of 36 rows are not in this page" in found.left_out
     assert "single datasets at single numbers of copies" in found.left_out
     monkeypatch.setattr(module, "MAX_ROWS", 3)
     found = all_results([cohort(cells)])
@@ -105,11 +112,9 @@ def test_the_policy_allows_the_script_that_is_in_the_page_and_no_other(drawn):
 def test_names_that_look_like_markup_stay_text():
     evil = "</script><script>window.evil = 1</script>\"'<img src=x onerror=alert(1)>"
     cells = {
-        (name, name, "default", name, "auc"): cell(0.6, setting=name) for name in ("all", evil)
+        (one, one, "default", one, "auc"): cell(0.6, setting=one) for one in ("all", "x", evil)
     }
     found = all_results([cohort(cells, axes=[(evil, evil)])])
-    from analysis.page.template import page_template
-
     template = page_template("analysis.page", "all_results.html.j2")
     html = str(template.module.all_results_table(found))
     page = Page(html)

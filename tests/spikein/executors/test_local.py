@@ -173,6 +173,7 @@ def test_a_step_that_is_killed_each_time_fails_and_the_others_are_finished(tmp_p
 
 def test_the_driver_killed_takes_its_workers_along_and_goes_on_when_started_again(tmp_path, start):
     process = start("local", "slow")
+    # With cells 1 and 2 on both workers, cell 0 is finished.
     wait_for(lambda: begun(tmp_path) >= {"cell1", "cell2"})
     process.kill()
     process.communicate()

@@ -15,6 +15,7 @@ from inject.errors import InputError
 from spikein.config.executor_settings import SlurmSettings
 from spikein.executors import RunReport, StepsFailed, run_graph
 from spikein.executors.live_status import read_statuses
+from spikein.executors.pools import slurm as slurm_module
 from spikein.executors.pools.slurm import Slurm
 from spikein.pipeline.graph import Graph
 from spikein.progress import Silent
@@ -37,7 +38,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     pytest.importorskip("submitit", reason="SLURM IS NOT TESTED: pip install submitit")
-    with slurm_cluster(tmp_path_factory.mktemp("slurm")):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        slurm_cluster(tmp_path_factory.mktemp("slurm")),
+    ):
+        # One small cluster of our own may be asked more often.
+        patch.setattr(slurm_module, "LOOK_SECONDS", 0.5)
         yield
 
 
@@ -83,6 +89,10 @@ def state(job: str) -> str:
 def began(folder: Path, name: str) -> int:
     found = events(folder / "trace")
     return sum(one["step"] == name and one["what"] == "began" for one in found)
+
+
+def ended(folder: Path, name: str) -> bool:
+    return bool(list((folder / "store/thing").glob(f"{name}-*")))
 
 
 def test_steps_run_as_jobs_and_those_that_are_ready_together_as_one_array(cluster, tmp_path):
@@ -183,7 +193,7 @@ def test_a_warned_step_writes_a_checkpoint_and_goes_on_in_the_requeued_job(clust
 
 def test_ctrl_c_cancels_the_jobs_and_the_next_run_goes_on(cluster, tmp_path, start):
     process = start("slurm", "slow")
-    wait_for(lambda: began(tmp_path, "cell1"))
+    wait_for(lambda: began(tmp_path, "cell1") and ended(tmp_path, "cell0"))
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=90)
     assert process.returncode != 0

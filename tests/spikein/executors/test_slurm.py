@@ -3,6 +3,7 @@
 Skipped, and loudly, where Debian's packages slurm-wlm and munge are not installed.
 """
 
+import os
 import signal
 import subprocess
 import threading
@@ -218,3 +219,18 @@ def test_what_no_machine_can_give_is_refused_by_slurm_in_words(cluster, tmp_path
             Store(tmp_path / "store"),
             Silent(),
         )
+
+
+def test_a_folder_that_others_may_write_is_named_before_jobs_load_what_lies_there(tmp_path):
+    inner = tmp_path / "shared" / "store" / ".runs" / "run"
+    inner.mkdir(parents=True)
+    shared = tmp_path / "shared"
+    for path in (shared, shared / "store", shared / "store/.runs"):
+        path.chmod(0o755)
+    assert slurm_module.writable_by_others(inner) is None
+    shared.chmod(0o775)
+    assert slurm_module.writable_by_others(inner) == shared
+    shared.chmod(0o1777)
+    assert slurm_module.writable_by_others(inner) is None, "nobody can rename what is ours"
+    os.chown(shared, 12345, -1)
+    assert slurm_module.writable_by_others(inner) == shared

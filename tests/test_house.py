@@ -53,7 +53,11 @@ PRIVATE_WORDS = {
 """Names of modules that once needed an explanation, and the like of them."""
 
 OWN_PICKLE = "spikein/executors/graph_file.py"
-"""Reads what its own run wrote a moment before, in a folder of its user, compared by SHA-256."""
+"""Reads what its own run wrote a moment before, in a folder of its user, compared by SHA-256.
+
+The digest comes by another way: a pipe of the run, or Ray's own channel. With Slurm it comes by
+submitit's file in the same folder, so there the folder is all: see `docs/executors.md`.
+"""
 
 MOST_LINES = 400
 MOST_MODULES = 15

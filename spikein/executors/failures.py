@@ -43,6 +43,10 @@ class StepsFailed(SpikeinError):
         if self.not_begun:
             lines.append(f"Not begun, as they need what failed: {_listed(self.not_begun)}.")
         lines.append("Finished steps are kept; run the same command again to try the others.")
+        lines.append(
+            "A report needs every arm. For one of the arms that were finished, run the experiment "
+            "without those that failed: nothing of the others is built again."
+        )
         super().__init__("\n".join(lines))
 
 

@@ -72,11 +72,10 @@ class GraphRun:
         Raises:
             Exception: what a step raised, with a note that names it.
         """
-        if step.digest not in self._outcomes:
+        if self.stored(step) is None:
             for given in step.inputs.values():
                 self.obtain(given)
-            if self.stored(step) is None:
-                self._build_here(step)
+            self._build_here(step)
         return self._outcomes[step.digest]
 
     def stored(self, step: Step) -> Outcome | None:
@@ -100,6 +99,13 @@ class GraphRun:
             self._total += 1
             return None
         return self._record(Outcome(step=step, artifact=one.artifact, built=False, seconds=0.0))
+
+    def take_up(self, step: Step) -> None:
+        """Count a step as needed that did not seem to be.
+
+        So it is where a stored step turns out to be made of what its inputs no longer hold.
+        """
+        self.status.add(_step_status(step))
 
     @property
     def left(self) -> int:
@@ -151,6 +157,7 @@ class GraphRun:
     def _build_here(self, step: Step) -> None:
         inputs = {name: self._outcomes[one.digest].artifact for name, one in step.inputs.items()}
         number, total = self.next_number()
+        self.take_up(step)
         self.status.set(
             step.digest,
             state="running",
@@ -196,15 +203,19 @@ def _first_status(graph: Graph, planned: list[Planned], executor: str) -> RunSta
         updated=time.time(),
         state="running",
         steps=tuple(
-            StepStatus(
-                digest=one.step.digest,
-                name=one.step.name,
-                kind=one.step.kind,
-                state="done" if one.state == "stored" else "waiting",
-                stored=one.state == "stored",
-                needs=tuple(given.digest for given in one.step.inputs.values()),
-            )
+            _step_status(one.step, stored=one.state == "stored")
             for one in planned
             if one.state != "unneeded"
         ),
+    )
+
+
+def _step_status(step: Step, *, stored: bool = False) -> StepStatus:
+    return StepStatus(
+        digest=step.digest,
+        name=step.name,
+        kind=step.kind,
+        state="done" if stored else "waiting",
+        stored=stored,
+        needs=tuple(given.digest for given in step.inputs.values()),
     )

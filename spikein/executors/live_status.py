@@ -116,6 +116,11 @@ class LiveStatus:
             self._steps[digest] = replace(self._steps[digest], **changes)
             self._changed = True
 
+    def add(self, step: StepStatus) -> None:
+        """Show one more step, unless it is shown already."""
+        with self._guard:
+            self._steps.setdefault(step.digest, step)
+
     def close(self, state: RunState) -> None:
         """Write the last status, and let go."""
         if self.folder is None or self._closed.is_set():

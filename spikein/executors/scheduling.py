@@ -106,13 +106,9 @@ class _Schedule:
         self._failures: dict[str, StepFailure] = {}
         self._blocked: dict[str, str] = {}
         self._notices: dict[str, list[str]] = {}
-        for digest, step in self._steps.items():
-            inputs = {given.digest for given in step.inputs.values()} & self._steps.keys()
-            self._missing[digest] = len(inputs)
-            for given in inputs:
-                self._needed_by[given].append(digest)
-            if not inputs:
-                self._make_ready(digest)
+        self._finished: set[str] = set()
+        for step in [*self._steps.values()]:
+            self._await_inputs(step)
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Build everything that can be built."""
@@ -147,6 +143,35 @@ class _Schedule:
                 finished=finished,
             )
 
+    def _await_inputs(self, step: Step) -> None:
+        """Begin a step when those of its inputs are finished that are steps of this run."""
+        inputs = {given.digest for given in step.inputs.values()} & self._steps.keys()
+        inputs -= self._finished
+        self._missing[step.digest] = len(inputs)
+        for given in inputs:
+            self._needed_by[given].append(step.digest)
+        if not inputs:
+            self._make_ready(step.digest)
+
+    def _take_up_inputs(self, step: Step) -> bool:
+        """Build inputs, too, that nobody seemed to need; return whether there are any.
+
+        A stored step may turn out to be made of what its inputs no longer hold.
+        """
+        absent = [given for given in step.inputs.values() if given.digest not in self._steps]
+        for given in absent:
+            if given.digest in self._steps:
+                continue
+            self._run.take_up(given)
+            self._steps[given.digest] = given
+            self._place_of[given.digest] = len(self._place_of)
+            self._needed_by[given.digest] = []
+            if not self._take_up_inputs(given):
+                self._await_inputs(given)
+        if absent:
+            self._await_inputs(step)
+        return bool(absent)
+
     def _make_ready(self, digest: str) -> None:
         heapq.heappush(self._ready, (self._place_of[digest], digest))
 
@@ -158,6 +183,10 @@ class _Schedule:
             if self._run.stored(step) is not None:
                 heapq.heappop(self._ready)
                 self._has_ended(step.digest)
+                continue
+            if self._take_up_inputs(step):
+                self._ready = [one for one in self._ready if one[1] != step.digest]
+                heapq.heapify(self._ready)
                 continue
             if self._pool is None:
                 self._pool = self._make_pool(self._place)
@@ -209,6 +238,7 @@ class _Schedule:
             self._fail(step, end.problem)
 
     def _has_ended(self, digest: str) -> None:
+        self._finished.add(digest)
         for other in self._needed_by[digest]:
             self._missing[other] -= 1
             if not self._missing[other] and other not in self._blocked:

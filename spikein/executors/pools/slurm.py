@@ -10,6 +10,7 @@ finished, and waits for what they still build. Ctrl-C cancels them. Submitit com
 import os
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -87,6 +88,12 @@ class _Jobs:
         self._settings = settings
         self._orders = TaskOrders.start(place)
         self._status = place.run.status
+        open_folder = writable_by_others(Path(self._orders.run_folder))
+        if open_folder is not None:
+            place.progress.notice(
+                f"others of this machine may write {open_folder}, and so replace what the jobs of "
+                "this run load; take a store that only you can write"
+            )
         self._jobs: dict[str, _Job] = {}
         self._gone: dict[str, int] = {}
         self._looked_at = 0.0
@@ -257,6 +264,20 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
         return subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_SECONDS)
     except subprocess.TimeoutExpired:
         return None
+
+
+def writable_by_others(folder: Path) -> Path | None:
+    """Return the first folder on the way to `folder` in which others could put one in its place.
+
+    Submitit names each job by a pickle in the folder of the run, whose content nothing else
+    names: that only the user may enter that folder helps as long as nobody can exchange it.
+    """
+    for parent in folder.resolve().parents:
+        status = parent.stat()
+        others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if status.st_uid not in (0, os.getuid()) or (others and not status.st_mode & stat.S_ISVTX):
+            return parent
+    return None
 
 
 def _require_slurm() -> None:

@@ -7,11 +7,12 @@ it are skipped, and say what to install.
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ JobAcctGatherType=jobacct_gather/none
 SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=1,batch_sched_delay=0
 ReturnToService=2
-KillWait=5
+KillWait=2
 MinJobAge=300
 MpiDefault=none
 NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory={memory} State=UNKNOWN
@@ -104,6 +105,7 @@ def slurm_cluster(folder: Path) -> Iterator[None]:
         _wait_until_idle(home)
         yield
     finally:
+        _end_jobs()
         for daemon in reversed(started):
             daemon.terminate()
         for daemon in started:
@@ -112,6 +114,7 @@ def slurm_cluster(folder: Path) -> Iterator[None]:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+        _end_left_over(home)
         if before is None:
             os.environ.pop("SLURM_CONF", None)
         else:
@@ -120,6 +123,28 @@ def slurm_cluster(folder: Path) -> Iterator[None]:
             name for name in names if not name.endswith((".log", ".conf"))
         ])  # fmt: skip
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _end_jobs() -> None:
+    """Cancel what a test has left, and wait until the machine is done with it."""
+    deadline = time.monotonic() + 30
+    with suppress(subprocess.SubprocessError):
+        while time.monotonic() < deadline:
+            done = subprocess.run(
+                ["squeue", "--noheader", "--format=%A"], capture_output=True, text=True, timeout=20
+            )
+            if done.returncode or not done.stdout.strip():
+                return
+            subprocess.run(["scancel", *done.stdout.split()], capture_output=True, timeout=20)
+            time.sleep(0.5)
+
+
+def _end_left_over(home: Path) -> None:
+    """End the processes that carry the folder of this cluster in their environment."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if int(place.name) != os.getpid() and bytes(home) in (place / "environ").read_bytes():
+                os.kill(int(place.name), signal.SIGKILL)
 
 
 def _wait_until_idle(home: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from spikein.executors.task_files import MARK
 from spikein.pipeline.graph import Graph
 from spikein.progress import Lines, Silent
 from spikein.store.artifact import open_artifact
+from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
 from tests.spikein.executors.graphs import (
     events,
@@ -173,6 +175,7 @@ def test_a_step_that_is_killed_each_time_fails_and_the_others_are_finished(tmp_p
 
 def test_the_driver_killed_takes_its_workers_along_and_goes_on_when_started_again(tmp_path, start):
     process = start("local", "slow")
+    # With cells 1 and 2 on both workers, cell 0 is finished.
     wait_for(lambda: begun(tmp_path) >= {"cell1", "cell2"})
     process.kill()
     process.communicate()
@@ -280,3 +283,44 @@ def test_several_steps_at_once_are_shown_each_with_its_own_number(tmp_path):
     finished = [line for line in lines if "done in" in line]
     assert len(finished) == 4
     assert all(one != other for one, other in pairwise(finished))
+
+
+@pytest.mark.parametrize("executor", [InProcess(), local()], ids=["in-process", "local"])
+def test_a_stored_step_of_other_content_takes_up_inputs_that_nobody_seemed_to_need(
+    tmp_path, executor
+):
+    store = Store(tmp_path / "store")
+
+    def changing(context) -> None:
+        (context.out / "value").write_text(str(time.time_ns()))
+
+    def reading(context) -> None:
+        texts = [(one.path / "value").read_text() for one in context.inputs.values()]
+        (context.out / "value").write_text(" ".join(texts))
+
+    first, deep = step("first", changing), sleeping("deep", 0.0)
+    second = sleeping("second", 0.0, deep=deep)
+    both = step("both", reading, first=first, second=second)
+    alone = step("alone", reading, first=first)
+    graph = Graph(goals=(both, alone))
+    assert run_graph(InProcess(), graph, store, Silent()).built == 5
+    for name in ("first", "second", "deep", "alone"):
+        [folder] = (tmp_path / "store/thing").glob(f"{name}-*")
+        delete_tree(folder)
+    # `both` is stored, so that `second` and `deep` need not be built; then `first` is another.
+    report = run_graph(executor, graph, Store(tmp_path / "store"), Silent())
+    assert report.built == 5
+    values = [(report.artifact(one).path / "value").read_text() for one in (first, second, both)]
+    assert values[2] == f"{values[0]} {values[1]}"
+    [status, *_] = read_statuses(tmp_path / "store")
+    assert (status.state, {one.state for one in status.steps}) == ("finished", {"done"})
+
+
+def test_what_is_stored_needs_no_inputs(tmp_path):
+    graph = fan(2, 0.0)
+    run_graph(InProcess(), graph, Store(tmp_path / "store"), Silent())
+    [folder] = (tmp_path / "store/thing").glob("shared-*")
+    delete_tree(folder)
+    for executor in (InProcess(), local()):
+        assert run_graph(executor, graph, Store(tmp_path / "store"), Silent()).built == 0
+    assert not folder.exists()

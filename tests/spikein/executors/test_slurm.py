@@ -3,6 +3,7 @@
 Skipped, and loudly, where Debian's packages slurm-wlm and munge are not installed.
 """
 
+import os
 import signal
 import subprocess
 import threading
@@ -15,6 +16,7 @@ from inject.errors import InputError
 from spikein.config.executor_settings import SlurmSettings
 from spikein.executors import RunReport, StepsFailed, run_graph
 from spikein.executors.live_status import read_statuses
+from spikein.executors.pools import slurm as slurm_module
 from spikein.executors.pools.slurm import Slurm
 from spikein.pipeline.graph import Graph
 from spikein.progress import Silent
@@ -37,7 +39,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     pytest.importorskip("submitit", reason="SLURM IS NOT TESTED: pip install submitit")
-    with slurm_cluster(tmp_path_factory.mktemp("slurm")):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        slurm_cluster(tmp_path_factory.mktemp("slurm")),
+    ):
+        # One small cluster of our own may be asked more often.
+        patch.setattr(slurm_module, "LOOK_SECONDS", 0.5)
         yield
 
 
@@ -83,6 +90,10 @@ def state(job: str) -> str:
 def began(folder: Path, name: str) -> int:
     found = events(folder / "trace")
     return sum(one["step"] == name and one["what"] == "began" for one in found)
+
+
+def ended(folder: Path, name: str) -> bool:
+    return bool(list((folder / "store/thing").glob(f"{name}-*")))
 
 
 def test_steps_run_as_jobs_and_those_that_are_ready_together_as_one_array(cluster, tmp_path):
@@ -183,7 +194,7 @@ def test_a_warned_step_writes_a_checkpoint_and_goes_on_in_the_requeued_job(clust
 
 def test_ctrl_c_cancels_the_jobs_and_the_next_run_goes_on(cluster, tmp_path, start):
     process = start("slurm", "slow")
-    wait_for(lambda: began(tmp_path, "cell1"))
+    wait_for(lambda: began(tmp_path, "cell1") and ended(tmp_path, "cell0"))
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=90)
     assert process.returncode != 0
@@ -208,3 +219,18 @@ def test_what_no_machine_can_give_is_refused_by_slurm_in_words(cluster, tmp_path
             Store(tmp_path / "store"),
             Silent(),
         )
+
+
+def test_a_folder_that_others_may_write_is_named_before_jobs_load_what_lies_there(tmp_path):
+    inner = tmp_path / "shared" / "store" / ".runs" / "run"
+    inner.mkdir(parents=True)
+    shared = tmp_path / "shared"
+    for path in (shared, shared / "store", shared / "store/.runs"):
+        path.chmod(0o755)
+    assert slurm_module.writable_by_others(inner) is None
+    shared.chmod(0o775)
+    assert slurm_module.writable_by_others(inner) == shared
+    shared.chmod(0o1777)
+    assert slurm_module.writable_by_others(inner) is None, "nobody can rename what is ours"
+    os.chown(shared, 12345, -1)
+    assert slurm_module.writable_by_others(inner) == shared

@@ -90,7 +90,8 @@ def _graph(folder: Path, *overrides: str) -> Graph:
 
 
 def artifacts(root: Path, kind: str = "*") -> list[Path]:
-    return sorted(path for path in (root / "store").glob(f"{kind}/*-*") if path.is_dir())
+    found = (path for path in (root / "store").glob(f"{kind}/*-*") if path.is_dir())
+    return sorted(path for path in found if not path.parent.name.startswith("."))
 
 
 def contents(root: Path) -> dict[str, str]:

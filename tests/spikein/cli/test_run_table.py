@@ -1,0 +1,148 @@
+"""`spikein status` of a run that goes on or that failed: every step, where, and why."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from spikein.cli.main import app
+from spikein.cli.run_table import _fitting, summary
+from spikein.config.executor_settings import LocalSettings
+from spikein.executors import StepsFailed, run_graph
+from spikein.executors.live_status import RunStatus, StepStatus, read_statuses
+from spikein.executors.pools.local import Local
+from spikein.progress import Silent
+from spikein.store.store import Store
+from tests.spikein.executors.conftest import REPOSITORY
+from tests.spikein.executors.conftest import start as start
+from tests.spikein.executors.graphs import events, one_fails, wait_for
+
+
+def shown(*arguments: object) -> str:
+    result = CliRunner().invoke(
+        app, ["status", *map(str, arguments)], env={"COLUMNS": "160", "TERM": "dumb"}
+    )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def row(text: str, step: str) -> str:
+    [line] = [line for line in text.splitlines() if line.strip().startswith(step)]
+    return line
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_run_that_goes_on_is_shown_step_by_step_and_watched_to_its_end(tmp_path, start):
+    store = tmp_path / "store"
+    run = start("local", "slow")
+    running = {"cell1", "cell2"}
+    wait_for(lambda: {one["step"] for one in events(tmp_path / "trace")} >= running)
+    place = [sys.executable, "-m", "spikein.cli.main", "status", "slow", "--watch"]
+    watcher = subprocess.Popen(
+        [*place, "--store", str(store)],
+        stdout=subprocess.PIPE, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "160"},
+    )  # fmt: skip
+    try:
+        wait_for(
+            lambda: any(
+                one.name == "thing cell2" and "worker" in one.where
+                for one in read_statuses(store)[0].steps
+            )
+        )
+        text = shown("slow", "--store", store)
+        assert "done" in row(text, "thing shared")
+        for cell in running:
+            assert "running" in row(text, f"thing {cell}")
+            assert "worker" in row(text, f"thing {cell}")
+        assert "waiting" in row(text, "thing cell3")
+        assert "waits for thing cell1, thing cell2, thing cell3" in row(text, "thing end")
+        assert "slow, by local (process" in text
+        assert "running, 2 of 6 steps done, 2 running, 2 waiting" in text
+        assert watcher.stdout is not None
+        first = watcher.stdout.readline()
+        assert "2 of 6 steps done, 2 running" in first
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=90)
+        rest = watcher.communicate(timeout=90)[0]
+        assert watcher.returncode == 0
+        assert "interrupted; run it again to go on, 2 of 6 steps done, 4 waiting" in rest
+    finally:
+        if watcher.poll() is None:
+            watcher.kill()
+            watcher.communicate()
+
+
+@pytest.mark.slow
+def test_a_failed_run_is_shown_with_the_last_lines_and_what_was_not_begun(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = tmp_path / "store"
+    with pytest.raises(StepsFailed):
+        run_graph(Local(LocalSettings(workers=2)), one_fails(), Store(store), Silent())
+    text = shown("one-fails", "--store", store)
+    assert "failed" in row(text, "thing bad")
+    assert "ValueError: this step never works" in row(text, "thing bad")
+    assert "not begun" in row(text, "thing after")
+    assert "thing bad failed" in row(text, "thing after")
+    assert "done" in row(text, "thing good1")
+    assert "Last lines of thing bad:" in text
+    assert "a line of the log before it fails" in text
+    assert "ended with failed steps, 3 of 5 steps done, 1 failed, 1 not begun" in text
+
+
+def test_a_store_without_runs_is_said_by_watch(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["status", "--watch", "--store", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "knows no run" in result.output
+
+
+def one(number: int, **values) -> StepStatus:
+    given = {"digest": f"d{number}", "name": f"thing {number}", "kind": "thing", "state": "done"}
+    return StepStatus(**{**given, **values})
+
+
+def a_run(*steps: StepStatus) -> RunStatus:
+    return RunStatus(
+        name="tiny", key="k", executor="local", host="here", process=7, began=0.0,
+        updated=0.0, state="running", steps=steps,
+    )  # fmt: skip
+
+
+def printed(run: RunStatus, height: int) -> list[str]:
+    stream = io.StringIO()
+    Console(file=stream, width=120, color_system=None).print(_fitting(run, height))
+    return stream.getvalue().splitlines()
+
+
+def test_on_a_small_terminal_what_failed_and_what_runs_comes_first():
+    run = a_run(
+        *(one(number) for number in range(40)),
+        one(40, state="running", began=time.time() - 75, done=1500, total=3000, unit="tokens"),
+        one(41, state="failed", problem="it broke\nmore", lines=("the last words",)),
+    )
+    lines = printed(run, 20)
+    assert len(lines) <= 20
+    text = "\n".join(lines)
+    assert text.index("thing 41") < text.index("thing 40") < text.index("thing 0")
+    assert "1,500 of 3,000 tokens" in text
+    assert "1 min 15 s" in text or "1 min 16 s" in text
+    assert "the last words" in text
+    assert "more steps" in text
+    assert "40 of 42 steps done, 1 running, 1 failed" in text
+
+
+def test_text_of_a_step_is_no_markup_and_an_attempt_is_counted():
+    run = a_run(one(1, name="thing [red]x[/red]", state="running", attempt=2, where="[bold]h"))
+    text = "\n".join(printed(run, 30))
+    assert "thing [red]x[/red]" in text
+    assert "[bold]h" in text
+    assert "running, attempt 2" in text
+    assert "1 running" in summary(run)

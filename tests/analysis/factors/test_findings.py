@@ -51,7 +51,13 @@ def _rows(study, **wanted):
 def test_every_row_has_the_columns_of_the_schema(study):
     arms, _, _, found = study
     assert found.table.schema.equals(factors_schema(axis_names(arms)))
-    assert {row["kind"] for row in found.table.to_pylist()} == {"response", "contrast", "variance"}
+    assert {row["kind"] for row in found.table.to_pylist()} == {
+        "response",
+        "best",
+        "contrast",
+        "regression",
+        "variance",
+    }
 
 
 def test_the_dose_response_of_the_stronger_arm_is_steeper(study):
@@ -114,6 +120,15 @@ def test_a_changing_learning_rate_has_no_line_over_time(study):
     constant = {row["reason"] for row in rows}
     assert len(rows) > 0
     assert constant == {""} or all("learning rate changed" in reason for reason in constant)
+
+
+def test_the_regression_tells_copies_and_rate_apart(study):
+    found = {row["factor"]: row for row in _rows(study, kind="regression", detector="loss")}
+    assert found[COPIES]["low"] > 0
+    assert found["train.lr"]["low"] > 0
+    assert {"copies × train.lr", "dataset news"} <= set(found)
+    # All texts of this study are about as long.
+    assert found[COPIES]["n_seeds"] == 2
 
 
 def test_variances_of_the_study_are_kept_for_the_next(study):

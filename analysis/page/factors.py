@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column, short_axis
 from analysis.factors.responses import COPIES
-from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE
+from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE, STABILITY
 from analysis.page.tables.listing import Listing, listing
 from analysis.tables import POOLED
 
@@ -30,6 +30,8 @@ class FactorsView:
     """Of each arm and dataset: the detectors that cannot be told from the best."""
     gaps: Listing | None
     """To the upper bounds, all datasets pooled."""
+    stability: Listing | None
+    """Whether seeds agree on single texts."""
 
 
 def factors_view(
@@ -58,6 +60,7 @@ def factors_view(
         regression=_regression(rows),
         best=_best(table.to_pylist(), axes),
         gaps=_gaps(rows, axes),
+        stability=_stability(rows, axes),
     )
 
 
@@ -230,6 +233,36 @@ def _gaps(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
         "AUC of a detector that knows a model without the copies (reference) or shadow models "
         "(lira, rmia), less that of each detector, on the same rows. The band "
         "holds all of one arm.",
+    )
+
+
+def _stability(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
+    mine = [row for row in rows if row["kind"] == STABILITY]
+    lines = []
+    for row in (row for row in mine if row["term"] == "kappa" and not row["reason"]):
+        rest = {
+            r["term"]: r["value"]
+            for r in mine
+            if r["detector"] == row["detector"] and _same(r, row, axes)
+        }
+        lines.append(
+            (
+                row["detector"],
+                _arm(row, axes),
+                f"{100 * rest['agreement']:.0f} %",
+                f"{100 * rest['chance']:.0f} %",
+                f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]",
+                f"{row['n_members']:,}",
+                f"{row['n_seeds']}",
+            )
+        )
+    return listing(
+        "Do seeds agree on single texts?",
+        ("Detector", "Arm", "Agreement", "By chance", "Kappa", "Texts", "Seeds"),
+        lines,
+        "Decisions at a false-positive rate of 10 % on texts that are members in two seeds, over "
+        "all pairs of seeds. Kappa: the part of the way from chance (0) to certainty (1), with "
+        "its 95 % interval, for these models.",
     )
 
 

@@ -53,6 +53,7 @@ def test_every_row_has_the_columns_of_the_schema(study):
     assert found.table.schema.equals(factors_schema(axis_names(arms)))
     assert {row["kind"] for row in found.table.to_pylist()} == {
         "response",
+        "stability",
         "best",
         "contrast",
         "regression",

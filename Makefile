@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Processes that share out the files of tests; each takes 1 to 2 GiB.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 SETUP := $(VENV)/.installed
 
 .PHONY: quickstart test test-quick durations lint site bench clean
@@ -12,14 +14,14 @@ quickstart: $(SETUP)
 	$(BIN)/spikein run configs/quickstart.yaml
 
 test: $(SETUP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Under a minute on two cores. It leaves out the tests marked slow (training, processes), and those of
 # tests/not_quick.txt: more than 0.05 s each, a browser, or any other process.
 test-quick: $(SETUP)
 	$(BIN)/python -m pytest -m "not slow and not thorough"
 
-# All tests; writes tests/not_quick.txt, and the slowest twenty into docs/benchmarks.md.
+# All tests in one process, as timing asks; writes tests/not_quick.txt, and the slowest twenty into docs/benchmarks.md.
 durations: $(SETUP)
 	$(BIN)/python -m pytest -p tests.costs
 

@@ -2,6 +2,10 @@
 
 Quick tests run before those marked slow, so that a broken rule shows within seconds. Tests that
 `tests/not_quick.txt` lists are marked thorough; `make test-quick` leaves out both.
+
+`make test` runs the files of tests in several processes (pytest-xdist), each with its share of the
+cores. There, files in which no test is slow come first, and the run of the quickstart, which takes
+longest, begins as soon as they are done.
 """
 
 import os
@@ -15,6 +19,10 @@ from tests import costs
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+_PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+if _PROCESSES > 1:
+    # Two processes with a thread for each core wait for one another most of the time.
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // _PROCESSES)))
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -63,7 +71,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if costs.function_of(item.nodeid) in thorough:
             item.add_marker(costs.MARK)
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    longest = {item.path for item in items if "quickstart_run" in getattr(item, "fixturenames", ())}
+    if _PROCESSES > 1:
+        items.sort(key=lambda item: (item.path in slow, item.path not in longest))
+    else:
+        items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,8 @@
 `pytest -p tests.costs` runs as always and records each test: seconds (its fixtures included), and
 whether it started a process. When a whole run has ended, the slowest twenty go into the benchmarks'
 page, and `tests/not_quick.txt` lists what `make test-quick` leaves out beside the tests marked
-`slow`: tests of more than `QUICK_SECONDS`, and tests that start a process.
+`slow`: tests of more than `QUICK_SECONDS`, and tests that start a process. Under pytest-xdist each
+process records its own tests and hands them to the one that started it.
 """
 
 import os
@@ -11,9 +12,10 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,12 +128,24 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return result
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take over what a process of pytest-xdist recorded."""
+    for nodeid, cost in getattr(node, "workeroutput", {}).get("costs", {}).items():
+        _costs[nodeid] = Cost(**cost)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write both files, where the whole suite was run."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["costs"] = {nodeid: asdict(cost) for nodeid, cost in _costs.items()}
+        return
     if session.testscollected != len(_costs) or session.config.option.markexpr:
         return
     whole = time.perf_counter() - session.config.stash[_BEGAN]
-    taken = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores"
+    processes = getattr(session.config.option, "numprocesses", None) or 1
+    taken = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, {processes} processes"
     LIST.write_text(list_of(_costs), encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(page_with(page, slowest(_costs, taken=taken, whole=whole)), encoding="utf-8")

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.costs import LIST, MARK, PAGE, Cost, list_of, listed, page_with, slowest
 from tests.test_documents import REPOSITORY, functions
 
@@ -47,24 +49,28 @@ def test_the_slowest_stand_in_the_page_once():
     assert page_with(page, table) == page
 
 
-def test_a_recorded_run_sees_seconds_and_processes(tmp_path: Path):
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_recorded_run_sees_seconds_and_processes(tmp_path: Path, processes: int):
     (tmp_path / "test_it.py").write_text(
         "import subprocess, sys, time\n"
         "def test_quick(): pass\n"
         "def test_long(): time.sleep(0.4)\n"
         "def test_process(): subprocess.run([sys.executable, '-c', ''], check=True)\n"
     )
-    code = (
-        "import sys, pytest, tests.costs as costs\n"
+    (tmp_path / "recorder.py").write_text(
         "from pathlib import Path\n"
-        "costs.LIST, costs.PAGE = Path('list'), Path('page')\n"
-        "costs.PAGE.write_text('')\n"
-        "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider'], plugins=[costs]))\n"
+        "import tests.costs as costs\n"
+        "costs.LIST, costs.PAGE = Path('list').resolve(), Path('page').resolve()\n"
+        "pytest_plugins = ['tests.costs']\n"
     )
+    (tmp_path / "page").write_text("")
     subprocess.run(
-        [sys.executable, "-c", code],
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "recorder"),
+            *("-n", str(processes), "test_it.py"),
+        ],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"},
         check=True,
         timeout=120,
     )

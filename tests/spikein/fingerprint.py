@@ -1,4 +1,4 @@
-"""Whether two machines compute alike, to the last bit: versions, threads, and a small training.
+"""Whether two machines compute alike, to the last bit: versions, and a small training.
 
 `python -m tests.spikein.fingerprint RUN` makes the metrics of a run of the quickstart the
 reference of `test_same_results.py`: for changes that are meant to change results, and say so.
@@ -35,7 +35,6 @@ def fingerprint() -> dict[str, Any]:
         },
         "arithmetic": {
             **{library.__name__: library.__version__ for library in libraries},
-            "threads": torch.get_num_threads(),
             "instructions": torch.backends.cpu.get_cpu_capability(),
             "training": trained_bits(),
         },

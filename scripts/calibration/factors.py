@@ -205,7 +205,7 @@ def count_kappa(rows: int, group: int, seeds: int, together: float, studies: int
         _, _, _, low, high, _, reason = kappa_interval(pairs, confidence=0.95)
         if not reason:
             held.append(low <= truth <= high)
-    return float(np.mean(held))
+    return float(np.mean(held)) if len(held) > studies / 2 else float("nan")
 
 
 def draw_placements(design: PlacedDesign, random: np.random.Generator) -> tuple[Placed, int]:
@@ -409,7 +409,8 @@ def kappa_table(studies: int) -> Iterator[list[str]]:
             for together in (0.0, 0.5):
                 held = count_kappa(rows, group, seeds, together, studies)
                 name = f"{rows}" + ("" if group == 1 else f", groups of {group}")
-                yield [name, f"{seeds}", f"{together:g}", f"{100 * held:.1f}"]
+                shown = "none" if np.isnan(held) else f"{100 * held:.1f}"
+                yield [name, f"{seeds}", f"{together:g}", shown]
 
 
 def power_table(studies: int) -> Iterator[list[str]]:

@@ -25,7 +25,7 @@ def test_kappa_is_that_of_the_textbook():
     assert found[3] < found[2] < found[4]
 
 
-@pytest.mark.parametrize(("rows", "group", "seeds"), [(200, 1, 2), (200, 4, 3)])
+@pytest.mark.parametrize(("rows", "group", "seeds"), [(200, 1, 2), (400, 4, 3)])
 def test_the_interval_holds_the_truth(rows, group, seeds):
     assert count_kappa(rows, group, seeds, 0.5, 150) > 0.88
 

@@ -10,16 +10,22 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from analysis.arm import Arm, Cohort, axis_names
+from analysis.factors.best import compare_detectors
 from analysis.factors.comparisons import Comparison, compare_arms
 from analysis.factors.measured import measure_arm
+from analysis.factors.regression import regress
 from analysis.factors.responses import Response, axis_responses, copy_responses, row_responses
+from analysis.factors.stability import arm_stability
 from analysis.factors.study import collect_study
 from analysis.factors.table import (
     Row,
     comparison_rows,
     component_row,
+    detector_rows,
     factors_table,
+    regression_rows,
     response_rows,
+    stability_rows,
 )
 from analysis.factors.variances import Component, variance_components
 from analysis.selection.tuning import Choice
@@ -55,6 +61,8 @@ def analyse_factors(
     responses: list[Response] = []
     comparisons: list[Comparison] = []
     components: list[Component] = []
+    regressions: list[Row] = []
+    axes = axis_names(arms)
     confidence = settings.confidence
     for detector in study.detectors:
         if progress is not None:
@@ -75,10 +83,26 @@ def analyse_factors(
             responses += row_responses(study, arm, detector, confidence=confidence)
         comparisons += compare_arms(study, measured, detector, confidence=confidence)
         components += variance_components(study, measured, detector)
+        fitted = regress(study, detector, confidence=confidence)
+        regressions += regression_rows(axes, detector, fitted)
+    compared = [
+        row
+        for arm in study.arms
+        for found in compare_detectors(study, arm, confidence=confidence)
+        for row in detector_rows(found)
+    ]
+    for arm in study.arms:
+        for agreed in arm_stability(arm, study, confidence=confidence):
+            compared += stability_rows(agreed)
     return Factors(
         table=factors_table(
-            axis_names(arms),
-            [*_rows(responses, comparisons), *(component_row(one) for one in components)],
+            axes,
+            [
+                *_rows(responses, comparisons),
+                *regressions,
+                *compared,
+                *(component_row(one) for one in components),
+            ],
         ),
         responses=tuple(responses),
         comparisons=tuple(comparisons),

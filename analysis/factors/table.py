@@ -8,15 +8,23 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column
+from analysis.factors.best import BestSet, Gap
 from analysis.factors.comparisons import Comparison
+from analysis.factors.contrasts import Contrast
 from analysis.factors.fieller import Reach, Stretch, reach_text
+from analysis.factors.regression import Regression
 from analysis.factors.responses import Response, factor_value
+from analysis.factors.stability import Stability
 from analysis.factors.variances import Component
 from analysis.tables import POOLED
 
 RESPONSE = "response"
 CONTRAST = "contrast"
 VARIANCE = "variance"
+REGRESSION = "regression"
+BEST = "best"
+GAP = "gap"
+STABILITY = "stability"
 _TEXTS = ("kind", "factor", "dataset", "detector", "setting", "level", "versus", "term")
 _NUMBERS = ("x", "value", "low", "high", "alone_low", "alone_high", "p_value")
 Row = dict[str, Any]
@@ -139,14 +147,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
         "level": comparison.level,
         "versus": comparison.versus,
         "term": "difference",
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "alone_low": found.alone_low,
-        "alone_high": found.alone_high,
-        "p_value": found.p_value,
-        "n_seeds": found.seeds,
-        "reason": found.reason,
+        **_contrast_fields(found),
     }
 
 
@@ -161,4 +162,95 @@ def component_row(found: Component) -> Row:
         "term": found.term,
         "value": found.value,
         "n_seeds": found.seeds,
+    }
+
+
+def regression_rows(axes: Sequence[str], detector: str, found: Regression | str) -> Iterator[Row]:
+    """Yield the coefficients of one detector over the whole study, or why there are none.
+
+    Args:
+        axes: the swept axes; the regression goes over all of them.
+        detector: which.
+        found: the regression, or a reason.
+    """
+    head = {
+        **dict.fromkeys((axis_column(axis) for axis in axes), ""),
+        "kind": REGRESSION,
+        "dataset": POOLED,
+        "detector": detector,
+    }
+    if isinstance(found, str):
+        yield {**head, "term": "coefficient", "reason": found}
+        return
+    counts = {"n_members": found.members, "n_seeds": found.seeds}
+    for one in found.coefficients:
+        yield {
+            **head,
+            **counts,
+            "factor": one.term,
+            "term": "coefficient",
+            "value": one.value,
+            "low": one.low,
+            "high": one.high,
+            "p_value": one.p_value,
+        }
+    for text in found.left_out:
+        name, _, reason = text.partition(": ")
+        yield {**head, "factor": name, "term": "coefficient", "reason": reason}
+
+
+def detector_rows(found: BestSet | Gap) -> Iterator[Row]:
+    """Yield the contestants of one arm and dataset, or one gap to an upper bound."""
+    head = {**cohort_columns(found.cohort), "dataset": found.dataset}
+    if isinstance(found, Gap):
+        yield {
+            **head,
+            "kind": GAP,
+            "detector": found.detector,
+            "versus": found.bound,
+            "term": "difference",
+            **_contrast_fields(found.contrast),
+        }
+        return
+    for name, value in found.aucs.items():
+        yield {
+            **head,
+            "kind": BEST,
+            "detector": name,
+            "term": "auc",
+            "value": value,
+            "n_members": found.rows,
+            "n_seeds": found.seeds,
+            "shown": "may be the best" if name in found.members else "",
+        }
+
+
+def stability_rows(found: Stability) -> Iterator[Row]:
+    """Yield how far the seeds of an arm agree on single texts."""
+    head = {
+        **cohort_columns(found.cohort),
+        "kind": STABILITY,
+        "dataset": POOLED,
+        "detector": found.detector,
+        "n_members": found.texts,
+        "n_seeds": found.seeds,
+    }
+    if found.reason:
+        yield {**head, "term": "kappa", "reason": found.reason}
+        return
+    yield {**head, "term": "kappa", "value": found.kappa, "low": found.low, "high": found.high}
+    yield {**head, "term": "agreement", "value": found.agreement}
+    yield {**head, "term": "chance", "value": found.chance}
+
+
+def _contrast_fields(found: Contrast) -> Row:
+    return {
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "alone_low": found.alone_low,
+        "alone_high": found.alone_high,
+        "p_value": found.p_value,
+        "n_seeds": found.seeds,
+        "reason": found.reason,
     }

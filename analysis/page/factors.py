@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column, short_axis
 from analysis.factors.responses import COPIES
-from analysis.factors.table import CONTRAST, RESPONSE
+from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE, STABILITY
 from analysis.page.tables.listing import Listing, listing
 from analysis.tables import POOLED
 
@@ -25,6 +25,13 @@ class FactorsView:
     responses: tuple[Listing, ...]
     """A table a factor."""
     contrasts: Listing | None
+    regression: Listing | None
+    best: Listing | None
+    """Of each arm and dataset: the detectors that cannot be told from the best."""
+    gaps: Listing | None
+    """To the upper bounds, all datasets pooled."""
+    stability: Listing | None
+    """Whether seeds agree on single texts."""
 
 
 def factors_view(
@@ -50,6 +57,10 @@ def factors_view(
             found for factor in factors if (found := _responses(rows, axes, factor)) is not None
         ),
         contrasts=_contrasts(rows, axes),
+        regression=_regression(rows),
+        best=_best(table.to_pylist(), axes),
+        gaps=_gaps(rows, axes),
+        stability=_stability(rows, axes),
     )
 
 
@@ -148,6 +159,110 @@ def _contrasts(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
         ],
         "AUC of an arm less that of the first value of its axis, on the same rows and seeds. The "
         "band holds all differences of a detector at once (max-t); p is corrected alike.",
+    )
+
+
+def _regression(rows: Sequence[Row]) -> Listing | None:
+    return listing(
+        "All factors at once",
+        ("Detector", "Factor", "Coefficient", "p", "Members", "Seeds"),
+        [
+            (
+                row["detector"],
+                _noun(row["factor"]),
+                f"not in it: {row['reason']}"
+                if row["reason"]
+                else f"{row['value']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]",
+                _p_text(row["p_value"]),
+                f"{row['n_members']:,}" if row["n_members"] else "",
+                f"{row['n_seeds']}" if row["n_seeds"] else "",
+            )
+            for row in rows
+            if row["kind"] == REGRESSION
+        ],
+        "Probit regression of each member's placement (share of non-members below it): what one "
+        "more doubling of a factor does where the others stay as they are; × is a product, "
+        "which says whether copies do more at one end of an axis. Intervals count groups of "
+        "rows on both sides, and seeds; each holds for itself.",
+    )
+
+
+def _best(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
+    places: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row["kind"] == BEST:
+            places.setdefault((_arm(row, axes), row["dataset"]), []).append(row)
+    return listing(
+        "Which detector is best where",
+        ("Dataset", "Arm", "May be the best", "Out", "Members", "Seeds"),
+        [
+            (
+                "all datasets" if dataset == POOLED else dataset,
+                arm,
+                ", ".join(f"{row['detector']} {row['value']:.2f}" for row in found if row["shown"]),
+                f"{sum(not row['shown'] for row in found)}",
+                f"{found[0]['n_members']:,}",
+                f"{found[0]['n_seeds']}",
+            )
+            for (arm, dataset), found in places.items()
+        ],
+        "The set holds the truly best detector with 95 % confidence, however many are compared "
+        "(comparisons with the best, Hsu 1984); behind each its AUC. Out: how many are told from "
+        "the best.",
+    )
+
+
+def _gaps(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
+    return listing(
+        "Gap to the upper bound",
+        ("Detector", "Bound", "Arm", "Gap", "Band", "Seeds"),
+        [
+            (
+                row["detector"],
+                row["versus"],
+                _arm(row, axes),
+                f"{row['value']:+.3f}",
+                f"{row['low']:+.3f} to {row['high']:+.3f}"
+                if isfinite(row["low"])
+                else f"none: {row['reason']}",
+                f"{row['n_seeds']}",
+            )
+            for row in rows
+            if row["kind"] == GAP
+        ],
+        "AUC of a detector that knows a model without the copies (reference) or shadow models "
+        "(lira, rmia), less that of each detector, on the same rows. The band "
+        "holds all of one arm.",
+    )
+
+
+def _stability(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
+    mine = [row for row in rows if row["kind"] == STABILITY]
+    lines = []
+    for row in (row for row in mine if row["term"] == "kappa" and not row["reason"]):
+        rest = {
+            r["term"]: r["value"]
+            for r in mine
+            if r["detector"] == row["detector"] and _same(r, row, axes)
+        }
+        lines.append(
+            (
+                row["detector"],
+                _arm(row, axes),
+                f"{100 * rest['agreement']:.0f} %",
+                f"{100 * rest['chance']:.0f} %",
+                f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]",
+                f"{row['n_members']:,}",
+                f"{row['n_seeds']}",
+            )
+        )
+    return listing(
+        "Do seeds agree on single texts?",
+        ("Detector", "Arm", "Agreement", "By chance", "Kappa", "Texts", "Seeds"),
+        lines,
+        "Decisions at a false-positive rate of 10 % on texts that are members in two seeds, over "
+        "all pairs of seeds. Kappa: the part of the way from chance (0) to certainty (1), with "
+        "its 95 % interval, for these models.",
     )
 
 

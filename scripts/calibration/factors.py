@@ -10,17 +10,21 @@ share a part of their scores.
 
 import argparse
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.stats import multivariate_normal, norm, t
 
+from analysis.factors.best import best_set
 from analysis.factors.contrasts import contrasts
 from analysis.factors.joint import Aucs, Rows, combine, seed_aucs, stack_seeds
 from analysis.factors.lines import REACHED, Line, fit_line
 from analysis.factors.power import Assumptions, auc_power, difference_power
+from analysis.factors.regression import Block, Placed, fit_placements
+from analysis.factors.stability import Pair, kappa_interval
 from analysis.intervals.influence import Counts, Mask
 from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
@@ -29,6 +33,8 @@ from scripts.calibration.simulation import OWN, SHARED
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "factors.md"
 DOSES = (1, 4, 16, 64)
+_CALLED = 0.3
+"""Share of texts that the simulated seeds call members."""
 
 
 class LineDesign(NamedTuple):
@@ -56,6 +62,19 @@ class ArmsDesign(NamedTuple):
     group: int = 1
     together: float = 0.5
     """Share of the scores' variance that the arms of a seed have in common."""
+
+
+class PlacedDesign(NamedTuple):
+    """A study of two arms with several doses each."""
+
+    rows: int
+    slope: float
+    axis: float
+    """What the second arm adds to the probit."""
+    seeds: int = 1
+    deviation: float = 0.0
+    """Of each arm's probit over seeds."""
+    group: int = 1
 
 
 class Counted(NamedTuple):
@@ -144,6 +163,99 @@ def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
     return float(np.mean(family)), float(np.mean(each))
 
 
+def count_best(design: ArmsDesign, studies: int) -> tuple[float, float]:
+    """Return how often the set holds the first, which is the best, and how many it holds."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration best {tuple(design)}"))
+    found = [best_set(draw_arms(design, random), confidence=0.95) for _ in range(studies)]
+    inside = [one for one in found if one is not None]
+    return float(np.mean([one[0] for one in inside])), float(np.mean([sum(o) for o in inside]))
+
+
+def count_kappa(rows: int, group: int, seeds: int, together: float, studies: int) -> float:
+    """Return how often the interval of kappa holds the truth.
+
+    Args:
+        rows: of the pool; half of its groups are members, dealt anew for each seed.
+        group: rows of a group.
+        seeds: how many.
+        together: correlation of a text's score in two seeds.
+        studies: how many.
+    """
+    key = item_key(f"calibration kappa {rows} {group} {seeds} {together}")
+    random = generator(0, Stream.BOOTSTRAP, key)
+    _, _, number = _pool(rows // 2, group)
+    limit = norm.isf(_CALLED)
+    both = multivariate_normal.cdf([-limit] * 2, cov=[[1, together], [together, 1]])
+    chance = _CALLED**2 + (1 - _CALLED) ** 2
+    truth = (1 - 2 * _CALLED + 2 * float(both) - chance) / (1 - chance)
+    held = []
+    for _ in range(studies):
+        own = _scores(random, number)
+        drawn = [
+            (
+                sqrt(together) * own + sqrt(1 - together) * random.normal(size=rows) > limit,
+                _dealt(random, number, rows // group // 2),
+            )
+            for _ in range(seeds)
+        ]
+        pairs = [
+            Pair(one[one_in & other_in], other[one_in & other_in], number[one_in & other_in])
+            for (one, one_in), (other, other_in) in combinations(drawn, 2)
+        ]
+        _, _, _, low, high, _, reason = kappa_interval(pairs, confidence=0.95)
+        if not reason:
+            held.append(low <= truth <= high)
+    return float(np.mean(held)) if len(held) > studies / 2 else float("nan")
+
+
+def draw_placements(design: PlacedDesign, random: np.random.Generator) -> tuple[Placed, int]:
+    """Return the members of one study of two arms with doses, and the number of groups."""
+    pool, groups, number = _pool(design.rows, design.group)
+    own = _scores(random, number)
+    parts: list[tuple[Floats, Floats, Counts, Counts]] = []
+    blocks, start = [], 0
+    for seed in range(design.seeds):
+        member = _dealt(random, number, design.rows // design.group)
+        common = _seed_scores(random, own, number, design.seeds)
+        dose = random.permutation(np.arange(pool) % len(DOSES))
+        x = np.log2(1.0 + np.array(DOSES))[dose]
+        inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
+        for arm in (0.0, 1.0):
+            moved = random.normal(size=2) * design.deviation * (design.seeds > 1)
+            shift = (design.slope + moved[0] / 3) * x + design.axis * arm + moved[1]
+            scores = sqrt(0.5) * common + sqrt(0.5) * _scores(random, number)
+            scores = scores + np.where(member, sqrt(2) * shift, 0.0)
+            mine, others = scores[inside], scores[outside]
+            parts.append(
+                (
+                    (mine[:, None] > others[None, :]).mean(axis=1),
+                    np.column_stack([x[inside], np.full(len(inside), arm)]),
+                    np.full(len(inside), seed),
+                    number[inside],
+                )
+            )
+            blocks.append(Block(slice(start, start + len(inside)), mine, others, number[outside]))
+            start += len(inside)
+    joined = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return Placed(joined[0], joined[1], joined[2], joined[3], tuple(blocks)), groups
+
+
+def count_coefficients(design: PlacedDesign, studies: int) -> tuple[float, float]:
+    """Return how often the intervals of the dose's and of the axis's coefficient hold the truth."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
+    held = []
+    for _ in range(studies):
+        placed, groups = draw_placements(design, random)
+        found = fit_placements(placed, ["dose", "axis"], groups, confidence=0.95)
+        if not isinstance(found, str):
+            dose, axis = found[0]
+            held.append(
+                (dose.low <= design.slope <= dose.high, axis.low <= design.axis <= axis.high)
+            )
+    shares = np.mean(held, axis=0)
+    return float(shares[0]), float(shares[1])
+
+
 def count_seen(design: ArmsDesign, studies: int) -> tuple[float, float]:
     """Return how often an AUC is told from 0.5, and the second arm from the first."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration power {tuple(design)}"))
@@ -213,6 +325,18 @@ ARMS = tuple(
     for seeds, deviation in ((1, 0.0), (3, 0.0), (3, 0.03), (5, 0.03))
     for aucs in ((0.5, 0.5, 0.5, 0.5), (0.6, 0.7, 0.8, 0.9))
 )
+BESTS = tuple(
+    ArmsDesign(rows, (best, *[0.65] * 5), seeds, deviation)
+    for rows in (40, 150)
+    for seeds, deviation in ((1, 0.0), (3, 0.0), (3, 0.03), (5, 0.03))
+    for best in (0.65, 0.7)
+)
+PLACED = tuple(
+    PlacedDesign(rows, slope, axis, seeds, deviation, group)
+    for rows, group in ((60, 1), (150, 1), (150, 3))
+    for seeds, deviation in ((1, 0.0), (3, 0.0), (3, 0.1), (5, 0.1))
+    for slope, axis in ((0.0, 0.0), (0.15, 0.3))
+)
 POWERS = tuple(
     ArmsDesign(rows, aucs, seeds, deviation)
     for rows, aucs in ((40, (0.63, 0.75)), (150, (0.57, 0.63)))
@@ -246,6 +370,47 @@ def arms_table(studies: int) -> Iterator[list[str]]:
             ", ".join(f"{auc:g}" for auc in design.aucs),
             *(f"{100 * value:.1f}" for value in found),
         ]
+
+
+def regression_table(studies: int) -> Iterator[list[str]]:
+    """Yield a line a design."""
+    yield ["rows a side", "seeds", "deviation", "dose", "axis", "dose held", "axis held"]
+    for design in PLACED:
+        yield [
+            f"{design.rows}" + ("" if design.group == 1 else f", groups of {design.group}"),
+            f"{design.seeds}",
+            f"{design.deviation:g}",
+            f"{design.slope:g}",
+            f"{design.axis:g}",
+            *(f"{100 * value:.1f}" for value in count_coefficients(design, studies)),
+        ]
+
+
+def best_table(studies: int) -> Iterator[list[str]]:
+    """Yield a line a design."""
+    yield ["rows a side", "seeds", "deviation", "AUCs", "holds the best", "detectors in it"]
+    for design in BESTS:
+        held, size = count_best(design, studies)
+        yield [
+            f"{design.rows}",
+            f"{design.seeds}",
+            f"{design.deviation:g}",
+            f"{design.aucs[0]:g}, then {design.aucs[1]:g}",
+            f"{100 * held:.1f}",
+            f"{size:.1f}",
+        ]
+
+
+def kappa_table(studies: int) -> Iterator[list[str]]:
+    """Yield a line a design."""
+    yield ["rows of the pool", "seeds", "correlation", "held"]
+    for rows, group in ((100, 1), (400, 1), (400, 4)):
+        for seeds in (2, 3, 5):
+            for together in (0.0, 0.5):
+                held = count_kappa(rows, group, seeds, together, studies)
+                name = f"{rows}" + ("" if group == 1 else f", groups of {group}")
+                shown = "none" if np.isnan(held) else f"{100 * held:.1f}"
+                yield [name, f"{seeds}", f"{together:g}", shown]
 
 
 def power_table(studies: int) -> Iterator[list[str]]:
@@ -290,7 +455,14 @@ def main() -> None:
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--print", action="store_true")
     options = parser.parse_args()
-    makers = {"factor-lines": line_table, "factor-contrasts": arms_table, "power": power_table}
+    makers = {
+        "factor-lines": line_table,
+        "factor-contrasts": arms_table,
+        "power": power_table,
+        "best": best_table,
+        "kappa": kappa_table,
+        "regression": regression_table,
+    }
     tables = {name: list(make(options.studies)) for name, make in makers.items()}
     if not options.print:
         write_tables(tables, options.studies)

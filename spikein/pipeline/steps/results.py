@@ -102,7 +102,7 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
             ],
         },
         inputs=inputs,
-        libraries=("numpy", "matplotlib", "scikit-learn"),
+        libraries=("numpy", "scipy", "matplotlib", "scikit-learn", "statsmodels"),
         code=(root(build), *method_roots(settings.dataset_detectors)),
         reads=numbered_reads(inputs, "model", RECORDS),
         build=build,

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,12 @@ from analysis.factors.findings import analyse_factors
 from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
 from analysis.factors.table import factors_schema
+from analysis.figures import build_figures
 from analysis.figures.factors import draw_factors
 from analysis.page.factors import factors_view
+from analysis.page.render import render
+from analysis.page.report import Report
+from analysis.result_files import read_analysis, write_analysis
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples
@@ -51,7 +56,14 @@ def _rows(study, **wanted):
 def test_every_row_has_the_columns_of_the_schema(study):
     arms, _, _, found = study
     assert found.table.schema.equals(factors_schema(axis_names(arms)))
-    assert {row["kind"] for row in found.table.to_pylist()} == {"response", "contrast", "variance"}
+    assert {row["kind"] for row in found.table.to_pylist()} == {
+        "response",
+        "stability",
+        "best",
+        "contrast",
+        "regression",
+        "variance",
+    }
 
 
 def test_the_dose_response_of_the_stronger_arm_is_steeper(study):
@@ -116,6 +128,15 @@ def test_a_changing_learning_rate_has_no_line_over_time(study):
     assert constant == {""} or all("learning rate changed" in reason for reason in constant)
 
 
+def test_the_regression_tells_copies_and_rate_apart(study):
+    found = {row["factor"]: row for row in _rows(study, kind="regression", detector="loss")}
+    assert found[COPIES]["low"] > 0
+    assert found["train.lr"]["low"] > 0
+    assert {"copies × train.lr", "dataset news"} <= set(found)
+    # All texts of this study are about as long.
+    assert found[COPIES]["n_seeds"] == 2
+
+
 def test_variances_of_the_study_are_kept_for_the_next(study):
     terms = {row["term"] for row in _rows(study, kind="variance", detector="loss")}
     assert terms == {"design_effect", "shared", "correlation"}
@@ -153,3 +174,29 @@ def test_parts_have_equally_many_of_every_stratum():
     assert [[int((cell & (strata == s)).sum()) for s in (1, 2, 3)] for cell in cells] == (
         [[10, 5, 3]] * 4
     )
+
+
+def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
+    arms, settings, analysis, found = study
+    whole = replace(analysis, factors=found.table)
+    write_analysis(tmp_path, whole)
+    read = read_analysis(tmp_path)
+    assert read.factors is not None
+    # As text, since NaN is not equal to itself.
+    assert str(read.factors.to_pylist()) == str(found.table.to_pylist())
+    figures = build_figures(tmp_path, arms, whole, settings, found)
+    page = render(
+        Report(name="study", arms=arms, analysis=read, experiment_yaml="", figures=figures)
+    )
+    assert 'id="factors"' in page
+    assert 'href="#factors"' in page
+    for title in ("Response to copies", "All factors at once", "Which detector is best where"):
+        assert title in page
+    for name in ("dose-response", "contrasts"):
+        assert f'<figure id="{name}">' in page
+
+
+def test_a_page_without_factors_has_no_section(study):
+    arms, _, analysis, _ = study
+    page = render(Report(name="study", arms=arms, analysis=analysis, experiment_yaml=""))
+    assert 'id="factors"' not in page

@@ -69,7 +69,11 @@ def test_a_perfect_dose_has_a_place_and_a_spread():
     value[0, -1], influence[0, -1] = 1.0, 0.0
     line = fit_line(aucs._replace(value=value, influence=influence), x)
     assert isinstance(line, Line)
-    assert 0 < line.low < line.slope < line.high
+    without = fit_line(aucs.pick([0, 1, 2]), x[:3])
+    assert isinstance(without, Line)
+    assert line.low < line.slope < line.high
+    # It pulls the line up, by little: its place is hardly known.
+    assert line.intercept + 6 * line.slope > without.intercept + 6 * without.slope
     assert np.isfinite(line.covariance).all()
 
 

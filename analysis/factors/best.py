@@ -1,0 +1,155 @@
+"""Which detector is best where: the set of those that cannot be told from the best, and gaps.
+
+Comparisons with the best (Hsu 1984): a detector belongs to the set where no other is above it by
+more than the largest of the others' t statistics would be by chance, were it the best itself. The
+set so holds the truly best one with the confidence asked for, however many are compared; each arm
+and dataset is a statement of its own. Gaps: how far an upper bound (shadow models, a reference
+model) lies above each detector, as one family of paired differences.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.arm import UPPER_BOUNDS, Cohort
+from analysis.factors.contrasts import Contrast, contrasts
+from analysis.factors.joint import Aucs, join_seeds
+from analysis.factors.measured import by_dataset
+from analysis.factors.study import SeedRows, Study, StudyArm
+from analysis.intervals.bounds import LEAST_GROUPS
+from analysis.intervals.influence import Mask
+from analysis.metrics import Floats
+from inject.keyed import Stream, generator, item_key
+
+BOUNDS = ("reference", *sorted(UPPER_BOUNDS))
+"""What stands above the others: `reference` asks a model that saw no copy where the run has one."""
+_DRAWS = 4000
+
+
+class BestSet(NamedTuple):
+    """The contestants of one arm and dataset."""
+
+    cohort: Cohort
+    dataset: str
+    aucs: Mapping[str, float]
+    """Of every contestant, best first."""
+    members: frozenset[str]
+    """Those that cannot be told from the best."""
+    rows: int
+    """Members, over seeds."""
+    seeds: int
+
+
+class Gap(NamedTuple):
+    """How far an upper bound lies above a detector."""
+
+    cohort: Cohort
+    dataset: str
+    bound: str
+    detector: str
+    contrast: Contrast
+
+
+def compare_detectors(study: Study, arm: StudyArm, *, confidence: float) -> Iterator[BestSet | Gap]:
+    """Yield the best of one arm in each dataset, and the gaps to its upper bounds.
+
+    Args:
+        study: all arms.
+        arm: which.
+        confidence: of each set, and of each family of gaps.
+    """
+
+    def every(rows: SeedRows) -> list[Mask]:
+        return [rows.member & (rows.copies > 0)]
+
+    measured = {name: by_dataset(study, arm, name, every) for name in study.detectors}
+    for dataset in dict.fromkeys(name for one in measured.values() for name in one):
+        here = {name: one[dataset] for name, one in measured.items() if dataset in one}
+        here = _same_rows(here)
+        contestants = {name: one for name, one in here.items() if name not in UPPER_BOUNDS}
+        if len(contestants) > 1:
+            inside = best_set(list(contestants.values()), confidence=confidence)
+            if inside is not None:
+                yield _named(arm.cohort, dataset, contestants, inside)
+        for bound in (name for name in BOUNDS if name in here):
+            others = [name for name in contestants if name != bound]
+            if others:
+                found = contrasts(
+                    [(here[bound], here[name]) for name in others], confidence=confidence
+                )
+                for name, contrast in zip(others, found, strict=True):
+                    yield Gap(arm.cohort, dataset, bound, name, contrast)
+
+
+def best_set(aucs: Sequence[Aucs], *, confidence: float) -> list[bool] | None:
+    """Say which of several AUCs (K = 1 each) cannot be told from the largest; None without groups.
+
+    Args:
+        aucs: of the same rows and seeds.
+        confidence: that the truly largest is among them.
+    """
+    values = np.concatenate([one.value for one in aucs], axis=1)
+    influence = np.concatenate([one.influence for one in aucs], axis=1)
+    there = np.isfinite(values).all(axis=1)
+    if not there.any() or min(int(one.groups[there].min()) for one in aucs) < LEAST_GROUPS:
+        return None
+    values, influence = values[there], influence[there]
+    return [_may_be_best(values, influence, at, confidence) for at in range(values.shape[1])]
+
+
+def _may_be_best(values: Floats, influence: Floats, at: int, confidence: float) -> bool:
+    """Say whether nothing is above one detector by more than chance."""
+    from scipy.stats import t
+
+    others = [k for k in range(values.shape[1]) if k != at]
+    joint = join_seeds(
+        values[:, others] - values[:, [at]], influence[:, others] - influence[:, [at]]
+    )
+    error = joint.error
+    same = error <= 1e-12
+    # Two detectors of the same scores are one.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        statistics = np.where(same, np.where(joint.value > 1e-12, np.inf, 0.0), joint.value / error)
+    largest = float(statistics.max())
+    freedom = float(joint.freedom[~same].min()) if (~same).any() else 1.0
+    if largest <= t.ppf(confidence, freedom):
+        return True
+    if largest > t.ppf(1 - (1 - confidence) / len(others), freedom):
+        return False
+    return largest <= _one_sided_quantile(joint.influence[~same], freedom, confidence)
+
+
+def _one_sided_quantile(influence: Floats, freedom: float, confidence: float) -> float:
+    random = generator(0, Stream.BOOTSTRAP, item_key("best"))
+    scaled = influence / np.sqrt(np.square(influence).sum(axis=1))[:, None]
+    values, vectors = np.linalg.eigh(scaled @ scaled.T)
+    draws = random.normal(size=(_DRAWS, len(scaled))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+    chance = np.sqrt(random.chisquare(freedom, size=_DRAWS) / freedom)
+    return float(np.quantile(draws.max(axis=1) / chance, confidence))
+
+
+def _same_rows(found: Mapping[str, Aucs]) -> dict[str, Aucs]:
+    """Return the detectors that are measured on the rows that most are measured on."""
+    rows = {
+        name: tuple(np.concatenate([one.members[:, 0], one.nonmembers[:, 0]]).tolist())
+        for name, one in found.items()
+    }
+    counted = list(rows.values())
+    most = max(counted, key=lambda key: (counted.count(key), key))
+    return {name: one for name, one in found.items() if rows[name] == most}
+
+
+def _named(
+    cohort: Cohort, dataset: str, contestants: Mapping[str, Aucs], inside: Sequence[bool]
+) -> BestSet:
+    values = {name: float(np.nanmean(one.value)) for name, one in contestants.items()}
+    first = next(iter(contestants.values()))
+    return BestSet(
+        cohort,
+        dataset,
+        dict(sorted(values.items(), key=lambda item: -item[1])),
+        frozenset(name for name, held in zip(contestants, inside, strict=True) if held),
+        int(first.members.sum()),
+        int(np.isfinite(first.value[:, 0]).sum()),
+    )

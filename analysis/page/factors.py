@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column, short_axis
-from analysis.factors.responses import COPIES
+from analysis.factors.responses import COPIES, LENGTH, SINCE
 from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE, STABILITY
 from analysis.page.tables.listing import Listing, listing
 from analysis.tables import POOLED
@@ -71,25 +71,10 @@ def _sentences(
     found = []
     for factor in factors:
         slopes = [row for row in mine if (row["factor"], row["term"]) == (factor, "slope")]
-        for row in slopes[:3]:
-            where = _arm(row, axes)
-            where = f"{where}: under" if where else "Under"
-            if row["reason"]:
-                found.append(f"{where} {best}, {_noun(factor)}: no line, since {row['reason']}.")
-                continue
-            numbers = f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
-            verdict = "does not show a change of the AUC"
-            if row["low"] > 0:
-                verdict = "shows that the AUC rises"
-            elif row["high"] < 0:
-                verdict = "shows that the AUC falls"
-            reach = next(
-                (r["shown"] for r in mine if r["term"] == "reach" and _same(r, row, axes)), ""
-            )
-            found.append(
-                f"{where} {best}, the study {verdict} with {_noun(factor)}: its probit changes by "
-                f"{numbers} for each doubling; AUC 0.75 is reached at {reach}."
-            )
+        if factor in (LENGTH, SINCE):
+            found += _counted(slopes, factor, best)
+        else:
+            found += [_slope_sentence(row, mine, axes, factor, best) for row in slopes[:3]]
     differences = [row for row in mine if row["kind"] == CONTRAST and isfinite(row["low"])]
     if differences:
         sure = [row for row in differences if row["low"] > 0 or row["high"] < 0]
@@ -98,6 +83,48 @@ def _sentences(
             f"{'is' if len(sure) == 1 else 'are'} told from zero, corrected for their number."
         )
     return found
+
+
+def _slope_sentence(
+    row: Row, mine: Sequence[Row], axes: Sequence[str], factor: str, best: str
+) -> str:
+    """Say what one line shows; where it reaches AUC 0.75 only if it goes up or down at all."""
+    where = _arm(row, axes)
+    where = f"{where}: under" if where else "Under"
+    if row["reason"]:
+        return f"{where} {best}, {_noun(factor)}: no line, since {row['reason']}."
+    verdict = "does not show a change of the AUC"
+    if row["low"] > 0:
+        verdict = "shows that the AUC rises"
+    elif row["high"] < 0:
+        verdict = "shows that the AUC falls"
+    sentence = (
+        f"{where} {best}, the study {verdict} with {_noun(factor)}: its probit changes by "
+        f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}] for each doubling"
+    )
+    reach = next((r["shown"] for r in mine if r["term"] == "reach" and _same(r, row, axes)), "")
+    if row["low"] <= 0 <= row["high"] or not reach:
+        return f"{sentence}."
+    return f"{sentence}; AUC 0.75 is reached at {reach}."
+
+
+def _counted(slopes: Sequence[Row], factor: str, best: str) -> list[str]:
+    """Say in how many arms a property of the rows shows an effect, each arm for itself."""
+    lines = [row for row in slopes if not row["reason"]]
+    if not lines:
+        return []
+    up = sum(row["low"] > 0 for row in lines)
+    down = sum(row["high"] < 0 for row in lines)
+    shown = " and ".join(
+        f"{'rises' if rises else 'falls'} in {number} of {len(lines)}"
+        for rises, number in ((True, up), (False, down))
+        if number
+    )
+    return [
+        f"Under {best}, with {_noun(factor)} the AUC "
+        + (f"{shown} arms" if shown else f"shows no change in any of {len(lines)} arms")
+        + " (each interval for itself)."
+    ]
 
 
 def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Listing | None:

@@ -162,6 +162,10 @@ def test_the_page_says_what_was_found(study):
     assert view is not None
     assert any("shows that the AUC rises with copies" in one for one in view.sentences)
     assert any("paired difference" in one for one in view.sentences)
+    of_length = [one for one in view.sentences if "the length of the text" in one]
+    assert len(of_length) <= 1  # however many arms there are
+    undecided = [one for one in view.sentences if "does not show" in one]
+    assert not any("is reached" in one for one in undecided)
     assert view.contrasts is not None
     assert len(view.contrasts.rows) == 4
     assert view.responses[0].title == "Response to copies"

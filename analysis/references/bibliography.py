@@ -19,6 +19,7 @@ _KEYWORDS = "keywords"
 STATISTICS = {
     "auc": "AUC intervals",
     "pooled": "AUC over several datasets",
+    "adjusted": "AUCs adjusted by the base model",
     "tpr": "true-positive rates",
     "best": "bands for the best of several",
     "trend": "the trend over copies",

@@ -29,38 +29,49 @@ def passage_copies(
     return np.array([shared[name] for name in group.tolist()], dtype=np.int64)
 
 
-def with_passage_copies(
-    rows: Iterable[Mapping[str, Any]], arms: Sequence[LoadedArm], cells: Sequence[CopiesCell]
-) -> Iterator[dict[str, Any]]:
-    """Yield metric rows with the mean over the members that each is about.
+class PassageCopies:
+    """The means over the members of one cohort's cells, each made once."""
 
-    Args:
-        rows: of one cohort; with `dataset`, `copies` and `variant`.
-        arms: the cohort's arms, one a seed.
-        cells: all cells that rows name.
-    """
-    by_label = {cell.label: cell for cell in cells}
-    known: dict[tuple[str, str, str], float] = {}
-    for row in rows:
-        key = (row["dataset"], row["copies"], row["variant"])
-        if key not in known:
-            known[key] = _mean(arms, row["dataset"], by_label[row["copies"]], row["variant"])
-        yield {**row, COLUMN: known[key]}
+    def __init__(self, arms: Sequence[LoadedArm]) -> None:
+        """Count.
 
+        Args:
+            arms: the cohort's arms, one a seed; those without copies say nothing.
+        """
+        self._arms = [
+            (arm, passage_copies(arm.group, arm.copies))
+            for arm in arms
+            if arm.arm.copies is not None
+        ]
+        self._known: dict[tuple[str, CopiesCell, str], float] = {}
 
-def _mean(arms: Sequence[LoadedArm], dataset: str, cell: CopiesCell, variant: str) -> float:
-    """Return the mean over the members of a cell in the test split; NaN without any."""
-    found: list[int] = []
-    for arm in arms:
-        if arm.arm.copies is None:
-            continue
-        inside = arm.member & arm.test & cell.holds(arm.copies)
-        if dataset != ALL:
-            inside &= arm.dataset == dataset
-        if variant != ALL:
-            inside &= arm.variant == variant
-        found += passage_copies(arm.group, arm.copies)[inside].tolist()
-    return float(np.mean(found)) if found else float("nan")
+    def beside(
+        self, rows: Iterable[Mapping[str, Any]], cells: Sequence[CopiesCell]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield metric rows with the mean over the members that each is about.
+
+        Args:
+            rows: of the cohort; with `dataset`, `copies` and `variant`.
+            cells: all cells that rows name.
+        """
+        by_label = {cell.label: cell for cell in cells}
+        for row in rows:
+            key = (row["dataset"], by_label[row["copies"]], row["variant"])
+            if key not in self._known:
+                self._known[key] = self._mean(*key)
+            yield {**row, COLUMN: self._known[key]}
+
+    def _mean(self, dataset: str, cell: CopiesCell, variant: str) -> float:
+        """Return the mean over the members of a cell in the test split; NaN without any."""
+        found: list[int] = []
+        for arm, counts in self._arms:
+            inside = arm.member & arm.test & cell.holds(arm.copies)
+            if dataset != ALL:
+                inside &= arm.dataset == dataset
+            if variant != ALL:
+                inside &= arm.variant == variant
+            found += counts[inside].tolist()
+        return float(np.mean(found)) if found else float("nan")
 
 
 def passage_sentences(metrics: pa.Table) -> list[str]:

@@ -20,7 +20,7 @@ from analysis.compared_rows import UnscoredRows
 from analysis.copy_bins import ALL
 from analysis.dataset_detectors.table import dataset_rows, dataset_schema
 from analysis.decisions.flagged import flagged_rows, flagged_schema
-from analysis.passage_copies import with_passage_copies
+from analysis.passage_copies import PassageCopies
 from analysis.selection.reported_scores import reported_columns, score_schema, score_table
 from analysis.selection.tuning import Choice, choose_settings
 from analysis.settings import AnalysisSettings
@@ -95,6 +95,7 @@ def analyse(
         if progress is not None:
             progress(" · ".join(part for part in (cohort.model, cohort.label()) if part))
         loaded = [load_arm(arm) for arm in same]
+        passages = PassageCopies(loaded)
         chosen = choose_settings(loaded, settings)
         choices.append(CohortChoice(cohort=cohort, choices=tuple(chosen)))
         picked = reported_columns(loaded, chosen)
@@ -112,20 +113,20 @@ def analyse(
             for selection in selections:
                 raw = list(work.metric_rows(column, selection, measured[column]))
                 both = [*raw, *adjusted.metric_rows(column, raw)]
-                metrics += with_passage_copies(both, loaded, work.cells)
-        metrics += with_passage_copies(_control_rows(work, picked), loaded, work.cells)
+                metrics += passages.beside(both, work.cells)
+        metrics += passages.beside(_control_rows(work, picked), work.cells)
         for variant, part in work.by_variant().items():
             for column, selections in picked.items():
                 of = measure_column(part.arms, column, part.datasets, part.cells, settings)
                 for selection in selections:
                     made = part.metric_rows(column, selection, of, variant=variant)
-                    metrics += with_passage_copies(made, loaded, part.cells)
+                    metrics += passages.beside(made, part.cells)
         for selection in ("default", "tuned"):
             columns = [column for column, names in picked.items() if selection in names]
             values = {choice.detector: choice.tune_value(selection) for choice in chosen}
             tune = {column: values[column.detector] for column in columns}
             chosen_by = work.choice_rows(columns, selection, measured, tune)
-            metrics += with_passage_copies(chosen_by, loaded, work.cells)
+            metrics += passages.beside(chosen_by, work.cells)
             gaps = list(work.difference_rows(columns, selection, measured, tune))
             differences += [*gaps, *adjusted.difference_rows(gaps)]
         datasets += dataset_rows(cohort, loaded, chosen, settings)

@@ -225,7 +225,13 @@ class PreparedCohort:
             return
         at = labels.index(ALL)
         samples = [measured[column].sample for column in found]
-        bands = auc_bands(samples, None, cells=len(self.cells), confidence=self.settings.confidence)
+        bands = auc_bands(
+            samples,
+            None,
+            cells=len(self.cells),
+            confidence=self.settings.confidence,
+            wanted=[at],
+        )
         for column, band in zip(found, bands, strict=True):
             head = self._head(column, selection, POOLED)
             value = band[at].measures(float(measured[column].values[0, 0, at, 0]))
@@ -264,15 +270,15 @@ class PreparedCohort:
             measured: of each column.
             tune: the AUC of each on the tune rows, by which the best is chosen.
         """
+        shown = [c for c, cell in enumerate(self.cells) if not is_dose(cell.label)]
         for d, dataset in enumerate([POOLED, *self.datasets]):
             intervals = {
                 column: self._intervals(measured[column], d).cells[0] for column in columns
             }
             gaps: dict[tuple[str, Column, tuple[Column, ...]], list[list[CellInterval]]] = {}
             shared = self._contestants(columns, dataset)
-            for c, cell in enumerate(self.cells):
-                if is_dose(cell.label):
-                    continue
+            for c in shown:
+                cell = self.cells[c]
                 found = {
                     column: measured[column].values[d, 0, c, 0]
                     for column in shared
@@ -295,6 +301,7 @@ class PreparedCohort:
                             cells=len(self.cells),
                             confidence=self.settings.confidence,
                             together=reference == "best",
+                            wanted=shown,
                         )
                     bands = gaps[reference, other, others]
                     for column, band in zip(others, bands, strict=True):

@@ -139,6 +139,7 @@ class AdjustedColumns:
                 cells=len(labels),
                 confidence=self._work.settings.confidence,
                 together=reference == "best",
+                wanted=[at],
             )
             other = best.sample.auc(name)
             for (row, found), band in zip(there, bands, strict=True):

@@ -249,9 +249,9 @@ def _statistics(settings: AnalysisSettings, seeds: int, whole: Sequence[str]) ->
         "intervals after Wilson (1927). The best detector is chosen on the tuning split, and a "
         "max-t band (Hothorn et al. 2008) holds all detectors of an arm at once; differences are "
         "paired, on the same texts. Adjusted AUCs use the base model's on the same texts as a "
-        "control variate (Lavenberg and Welch 1981). The trend over copies is Somers' D (1962). Decisions control "
-        f"the false-discovery rate at {settings.false_discovery_rate:g} (Benjamini and Hochberg "
-        "1995). Members that drew no copy "
+        "control variate (Lavenberg and Welch 1981). The trend over copies is Somers' D (1962). "
+        f"Decisions control the false-discovery rate at {settings.false_discovery_rate:g} "
+        "(Benjamini and Hochberg 1995). Members that drew no copy "
         + ("are a row of their own." if settings.zero_copies == "apart" else "are non-members.")
     )
     if whole:

@@ -97,13 +97,26 @@ def difference_intervals(
 
 
 def auc_bands(
-    samples: Sequence[ColumnSample], dataset: str | None, *, cells: int, confidence: float
+    samples: Sequence[ColumnSample],
+    dataset: str | None,
+    *,
+    cells: int,
+    confidence: float,
+    wanted: Sequence[int],
 ) -> list[list[CellInterval]]:
-    """Return bands that hold the AUCs of all columns at once, by column and cell."""
+    """Return bands that hold the AUCs of all columns at once, by column and cell.
+
+    Args:
+        samples: the columns.
+        dataset: which; None for all together.
+        cells: how many there are.
+        confidence: coverage asked for.
+        wanted: cells that are shown; the others have no band.
+    """
     ColumnSample.find_aucs(samples, dataset)
     found = [sample.auc(dataset) for sample in samples]
     grouped = any(sample.grouped(dataset) for sample in samples)
-    quantiles = _band_quantiles(found, cells, confidence)
+    quantiles = _band_quantiles(found, cells, confidence, wanted)
     return [
         _listed(one, Scale.AUC, cells, confidence, grouped=grouped, quantile=quantiles)
         for one in found
@@ -118,6 +131,7 @@ def difference_bands(
     cells: int,
     confidence: float,
     together: bool,
+    wanted: Sequence[int],
 ) -> list[list[CellInterval]]:
     """Return the differences of all columns to one, by column and cell.
 
@@ -128,6 +142,7 @@ def difference_bands(
         cells: how many there are.
         confidence: coverage asked for.
         together: whether they shall hold all at once, or each for itself.
+        wanted: cells that are shown; the others have no band.
     """
     gaps = [sample.minus(best) for sample in samples]
     ColumnSample.find_aucs([best, *samples], dataset)
@@ -136,7 +151,8 @@ def difference_bands(
         _Difference(gap.auc(dataset), sample.auc(dataset), best.auc(dataset))
         for gap, sample in zip(gaps, samples, strict=True)
     ]
-    quantiles = _band_quantiles([one.gap for one in found], cells, confidence) if together else None
+    gap = [one.gap for one in found]
+    quantiles = _band_quantiles(gap, cells, confidence, wanted) if together else None
     return [one.listed(cells, confidence, quantiles) for one in found]
 
 
@@ -158,20 +174,18 @@ class _Difference(NamedTuple):
         return _cells(self.gap, interval)
 
 
-def _band_quantiles(found: Sequence[Clustered | None], cells: int, confidence: float) -> Floats:
+def _band_quantiles(
+    found: Sequence[Clustered | None], cells: int, confidence: float, wanted: Sequence[int]
+) -> Floats:
     there = [one for one in found if one is not None]
-    return np.array(
-        [
-            max_t_quantile(
-                np.stack([one.influence[k] for one in there]),
-                min(float(one.freedom[k]) for one in there),
-                confidence=confidence,
-            )
-            for k in range(cells)
-        ]
-        if there
-        else [0.0] * cells
-    )
+    quantiles = np.full(cells, np.nan) if there else np.zeros(cells)
+    for k in wanted if there else ():
+        quantiles[k] = max_t_quantile(
+            np.stack([one.influence[k] for one in there]),
+            min(float(one.freedom[k]) for one in there),
+            confidence=confidence,
+        )
+    return quantiles
 
 
 def _listed(

@@ -5,7 +5,8 @@ nothing and again when all of it is stored; the growth of this process's memory 
 100 and one of 200 cells is measured, too, and the processor's time of the former: on a busy machine
 the rest of the seconds is waiting. Then four cells that sleep are run by one worker and by
 two: what is lost to 2 is the cost of the workers. Sleeping cells need no core, so that the
-number speaks of the scheduling alone. The last line is one JSON object.
+number speaks of the scheduling alone. Then the intervals of a study of 100 cells and 25 detectors
+are made (`study_intervals.py`). The last line is one JSON object.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from scripts.bench.study_intervals import measure_intervals
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors import Executor, InProcess, run_graph
 from spikein.executors.pools.local import Local
@@ -104,8 +106,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cells", type=int, default=CELLS)
     parser.add_argument("--sleep", type=float, default=10.0, help="seconds a cell sleeps")
+    parser.add_argument("--studied", type=int, default=100, help="cells that get intervals")
     given = parser.parse_args()
     found = measure(cells=given.cells, sleep=given.sleep)
+    found |= measure_intervals(cells=given.studied)
     for name, number in found.items():
         print(f"{name:>34} {number:10.3f}")
     print(json.dumps({name: round(number, 4) for name, number in found.items()}))

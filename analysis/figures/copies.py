@@ -234,7 +234,7 @@ def _name_ends(
 ) -> None:
     """Write each line's detector, and its arm's letter, behind the last of its points."""
     low, high = axis.get_ylim()
-    heights = spread_labels([height for _, height in ends.values()], 0.062 * (high - low))
+    heights = spread_labels([height for _, height in ends.values()], 0.062 * (high - low), top=high)
     for ((detector, letter), (at, _)), height in zip(ends.items(), heights, strict=True):
         axis.annotate(
             f"{detector} {letter}".strip(), (at, height), xytext=(8, 0),

@@ -190,7 +190,8 @@ def _names(axis: Any, lines: Sequence[Line], columns: int) -> None:
     """Write each line's name beside its end, in its colour."""
     ends = [line.points[-1] for line in lines]
     low, high = axis.get_ylim()
-    heights = spread_labels([end.value for end in ends], 0.052 * (high - low) * min(columns, 2))
+    gap = 0.052 * (high - low) * min(columns, 2)
+    heights = spread_labels([end.value for end in ends], gap, top=high)
     width = 0.012 * max(len(line.name) for line in lines) * columns
     transform: Callable[..., Any] = axis.get_yaxis_transform
     for line, height in zip(lines, heights, strict=True):

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -193,8 +194,14 @@ def draw_chance_line(axis: Any, *, vertical: bool) -> None:
     line(0.5, color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
 
 
-def spread_labels(positions: Sequence[float], gap: float) -> list[float]:
-    """Move label positions apart until neighbours are `gap` away, keeping their order."""
+def spread_labels(positions: Sequence[float], gap: float, *, top: float = inf) -> list[float]:
+    """Move label positions apart until neighbours are `gap` away, keeping their order.
+
+    Args:
+        positions: where labels would stand.
+        gap: the least distance.
+        top: none stands above it.
+    """
     order = sorted(range(len(positions)), key=lambda at: positions[at])
     placed = list(positions)
     for _ in range(200):
@@ -207,6 +214,10 @@ def spread_labels(positions: Sequence[float], gap: float) -> list[float]:
                 moved = True
         if not moved:
             break
+    limit = top
+    for at in reversed(order):
+        placed[at] = min(placed[at], limit)
+        limit = placed[at] - gap
     return placed
 
 

@@ -65,3 +65,8 @@ def test_labels_are_moved_apart_in_their_order():
     order = sorted(range(4), key=lambda at: placed[at])
     assert order == [0, 3, 1, 2]
     assert all(placed[b] - placed[a] > 0.0499 for a, b in itertools.pairwise(order))
+    below = spread_labels([0.99, 0.98, 0.97, 0.2], 0.05, top=1.0)
+    assert max(below) <= 1.0
+    assert below[0] - below[1] > 0.0499
+    assert below[1] - below[2] > 0.0499
+    assert below[3] == 0.2

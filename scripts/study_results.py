@@ -1,0 +1,168 @@
+"""A page of docs/results/ from a finished run: its tables and figures, between two marks.
+
+`python -m scripts.study_results RUN [--into docs/results] [--figures copies,sweep]` writes
+`NAME.md` and the run's pictures beside it. Numbers are those of the run's `metrics.parquet`, and
+nothing is computed here; what a person wrote outside the marks stays. Cost: under a second.
+"""
+
+import argparse
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+START = "<!-- from here on written by scripts.study_results -->"
+STOP = "<!-- up to here written by scripts.study_results -->"
+FIRST_AXIS_AFTER = "model"
+"""Columns of the metrics before this one are the swept axes."""
+
+
+def interval(row: pd.Series) -> str:
+    """Return a value with its interval, or without one where the run has none."""
+    if not pd.notna(row["value"]):
+        return "–"
+    if not (pd.notna(row["low"]) and pd.notna(row["high"])):
+        return f"{row['value']:.2f} (no interval)"
+    return f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def arm_name(axes: Sequence[str], values: Sequence[Any], model: str) -> str:
+    """Return the name of an arm: its values of the swept axes, or the model that saw no member."""
+    if model != "contaminated":
+        return f"{model} model"
+    return ", ".join(str(value) for value in values) or "all"
+
+
+def table_of(
+    metrics: pd.DataFrame, *, axes: Sequence[str], by: Sequence[str], across: str, head: str
+) -> str:
+    """Return one table: a row for each combination of `by`, a column for each value of `across`."""
+    columns = list(dict.fromkeys(metrics[across]))
+    rows = []
+    for key, part in metrics.groupby([*by], sort=False, dropna=False):
+        values = key if isinstance(key, tuple) else (key,)
+        named = dict(zip(by, values, strict=True))
+        arm = arm_name(axes, [named[axis] for axis in axes], named["model"])
+        others = [str(named[name]) for name in by if name not in (*axes, "model")]
+        cells = {row[across]: interval(row) for _, row in part.iterrows()}
+        counts = part[["n_members", "n_nonmembers", "n_seeds"]].max()
+        rows.append(
+            [
+                *(arm, *others),
+                *(f"{counts['n_members']:.0f} / {counts['n_nonmembers']:.0f}",),
+                *(f"{counts['n_seeds']:.0f}",),
+                *(cells.get(column, "–") for column in columns),
+            ]
+        )
+    further = [name for name in by if name not in (*axes, "model")]
+    return markdown(
+        [head, *further, "members / non-members", "seeds", *(f"`{name}`" for name in columns)], rows
+    )
+
+
+def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequence[str]) -> str:
+    """Return the generated part of a run's page, and copy its pictures beside the page."""
+    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    every = pq.read_table(run / "metrics.parquet").to_pandas()
+    axes = list(every.columns[: list(every.columns).index(FIRST_AXIS_AFTER)])
+    every = every[
+        every["model"].isin(["contaminated", "base"])
+        & (every["selection"] == "default")
+        & (every["variant"] == "all")
+    ]
+    auc = every[every["metric"] == "auc"]
+    whole = auc[(auc["dataset"] == "all") & (auc["copies"] == "all")]
+    head = ", ".join(axes) or "model"
+    arm = [*axes, "model"]
+    parts = [
+        f"Run `{record['id']}` of {record['finished'][:10]}, spikein {record['version']}.",
+        "## AUC by arm and detector",
+        "Default settings, `test` rows, all datasets, 95 % intervals.",
+        table_of(whole, axes=axes, by=arm, across="detector", head=head),
+    ]
+    doses = auc[(auc["dataset"] == "all") & (auc["model"] == "contaminated")]
+    if doses["copies"].nunique() > 2:
+        parts += [
+            "## AUC by copies",
+            "Copies that the model read; the non-members are the same in each row of an arm.",
+            table_of(
+                doses[doses["copies"] != "all"],
+                axes=axes,
+                by=[*arm, "copies"],
+                across="detector",
+                head=head,
+            ),
+        ]
+    for detector in by_dataset:
+        rows = auc[(auc["detector"] == detector) & (auc["copies"] == "all")]
+        if len(rows) and rows["dataset"].nunique() > 1:
+            parts += [
+                f"## `{detector}` by dataset",
+                table_of(rows, axes=axes, by=arm, across="dataset", head=head),
+            ]
+    rates = every[
+        every["metric"].isin(["tpr@0.05"])
+        & (every["dataset"] == "all")
+        & (every["copies"] == "all")
+        & (every["model"] == "contaminated")
+    ]
+    if len(rates):
+        parts += [
+            "## True-positive rate at 5 % false positives",
+            table_of(rates, axes=axes, by=arm, across="detector", head=head),
+        ]
+    for name in figures:
+        picture = run / "figures" / f"{name}.png"
+        target = into / "images" / f"{into_name(record)}-{name}.png"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(picture, target)
+        parts.append(f"![{name.replace('-', ' ')}](images/{target.name})")
+    return "\n\n".join(parts)
+
+
+def into_name(record: dict[str, Any]) -> str:
+    """Return the name of a run's page."""
+    return str(record["name"])
+
+
+def page_with(page: str, content: str) -> str:
+    """Return the page with another generated part; a new page gets a place for the reading."""
+    before, _, rest = page.partition(START)
+    _, _, after = rest.partition(STOP)
+    return f"{before}{START}\n\n{content}\n\n{STOP}{after or chr(10)}"
+
+
+def main() -> None:
+    """Write one page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path, help="the folder of a finished run")
+    parser.add_argument("--into", type=Path, default=Path("docs/results"))
+    parser.add_argument("--figures", default="", help="names of pictures, with commas")
+    parser.add_argument("--by-dataset", default="min_k,reference", help="detectors, with commas")
+    asked = parser.parse_args()
+    record = json.loads((asked.run / "run.json").read_text(encoding="utf-8"))
+    page = asked.into / f"{into_name(record)}.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    before = page.read_text(encoding="utf-8") if page.is_file() else f"# {record['name']}\n\n"
+    content = written(
+        asked.run,
+        into=asked.into,
+        figures=[name for name in asked.figures.split(",") if name],
+        by_dataset=[name for name in asked.by_dataset.split(",") if name],
+    )
+    page.write_text(page_with(before, content), encoding="utf-8")
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

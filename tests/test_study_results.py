@@ -1,0 +1,69 @@
+"""The pages of docs/results: their numbers are those of the run's metrics, by hand-written rows."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scripts.study_results import page_with, written
+
+ROW = {
+    "sweep.copies": "poisson=2",
+    "model": "contaminated",
+    "dataset": "all",
+    "detector": "min_k",
+    "setting": "k=0.2",
+    "selection": "default",
+    "copies": "all",
+    "variant": "all",
+    "metric": "auc",
+    "value": 0.776,
+    "low": 0.752,
+    "high": 0.798,
+    "n_members": 614,
+    "n_nonmembers": 1350,
+    "n_seeds": 3,
+}
+
+
+def run_folder(folder: Path) -> Path:
+    rows = [
+        ROW,
+        {**ROW, "detector": "surp", "value": 0.61, "low": float("nan"), "high": float("nan")},
+        {**ROW, "copies": "1", "value": 0.66, "low": 0.61, "high": 0.70, "n_members": 178},
+        {**ROW, "copies": "2", "value": float("nan"), "n_members": 0},
+        {**ROW, "selection": "tuned", "value": 0.99},
+        {**ROW, "model": "twin", "value": 0.98},
+        {**ROW, "metric": "tpr@0.05", "value": 0.25, "low": 0.20, "high": 0.31},
+        {**ROW, "dataset": "imdb", "value": 0.82, "low": 0.67, "high": 0.91},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "metrics.parquet")
+    record = {"id": "abc", "name": "study", "finished": "2026-01-02T03:04:05", "version": "1"}
+    (folder / "run.json").write_text(json.dumps(record))
+    (folder / "figures").mkdir()
+    (folder / "figures" / "copies.png").write_bytes(b"png")
+    return folder
+
+
+def test_numbers_stand_with_their_intervals_and_counts(tmp_path: Path):
+    run = run_folder(tmp_path)
+    page = written(run, into=tmp_path / "out", figures=["copies"], by_dataset=["min_k"])
+    lines = page.splitlines()
+    assert "| poisson=2 | 614 / 1350 | 3 | 0.78 [0.75, 0.80] | 0.61 (no interval) |" in lines
+    assert "| poisson=2 | 1 | 178 / 1350 | 3 | 0.66 [0.61, 0.70] |" in lines
+    assert "| poisson=2 | 2 | 0 / 1350 | 3 | – |" in lines
+    assert "| poisson=2 | 614 / 1350 | 3 | 0.78 [0.75, 0.80] | 0.82 [0.67, 0.91] |" in lines
+    assert "| poisson=2 | 614 / 1350 | 3 | 0.25 [0.20, 0.31] |" in lines
+    assert "0.99" not in page
+    assert "0.98" not in page
+    assert (tmp_path / "out" / "images" / "study-copies.png").read_bytes() == b"png"
+
+
+def test_what_a_person_wrote_stays():
+    page = page_with("# Study\n\nRead by hand.\n", "one")
+    again = page_with(page + "\nAnd after it.\n", "two")
+    assert "Read by hand." in again
+    assert "And after it." in again
+    assert "two" in again
+    assert "\none\n" not in again

@@ -279,8 +279,8 @@ def test_json_is_all_that_is_printed_and_agrees_with_the_file(tmp_path, rows, ti
     members, nonmembers = own[1::2], own[::2]
     auc = np.mean(members[:, None] > nonmembers[None, :])
     assert entry["auc"]["value"] == pytest.approx(auc)
-    assert entry["tpr"]["0.1"] == {"value": None, "low": None, "high": None,
-                                   "reason": "fewer than 100 non-members"}  # fmt: skip
+    absent = dict.fromkeys(("value", "low", "high", "caution"))
+    assert entry["tpr"]["0.1"] == {**absent, "reason": "fewer than 100 non-members"}
 
 
 def test_tprs_stand_in_the_table_only_where_enough_non_members_stand_behind_them():

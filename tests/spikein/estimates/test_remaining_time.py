@@ -87,7 +87,7 @@ def test_lines_show_the_whole_run():
 
 
 def test_the_whole_run_counts_its_own_time():
-    times = iter([100.0, 110.0, 130.0, 130.0, 190.0])
+    times = iter([100.0, 110.0, 130.0, 130.0, 130.0, 190.0])
     run = RunProgress(
         [step("model", "a", flops=1), step("model", "b", flops=1)], clock=times.__next__
     )

@@ -225,13 +225,8 @@ class PreparedCohort:
             return
         at = labels.index(ALL)
         samples = [measured[column].sample for column in found]
-        bands = auc_bands(
-            samples,
-            None,
-            cells=len(self.cells),
-            confidence=self.settings.confidence,
-            wanted=[at],
-        )
+        level = self.settings.confidence
+        bands = auc_bands(samples, None, cells=len(labels), confidence=level, wanted=[at])
         for column, band in zip(found, bands, strict=True):
             head = self._head(column, selection, POOLED)
             value = band[at].measures(float(measured[column].values[0, 0, at, 0]))

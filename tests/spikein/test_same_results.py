@@ -60,7 +60,7 @@ def test_tprs_of_several_datasets_together_alone_are_left_out():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_the_metrics_of_the_quickstart_are_equal_to_the_last_bit(quickstart_run: Path):
     before, every = pq.read_table(METRICS), pq.read_table(quickstart_run / "metrics.parquet")
     now = every

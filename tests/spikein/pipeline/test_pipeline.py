@@ -53,6 +53,7 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
         "report.html",
         "dataset_detectors.parquet",
         "flagged.parquet",
+        "factors.parquet",
         "metrics.parquet",
         "differences.parquet",
         "scores.parquet",
@@ -70,6 +71,7 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
     assert pq.read_schema(result.folder / "metrics.parquet").names == [
         "model", "dataset", "detector", "setting", "selection", "copies", "variant", "metric",
         "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "passage_copies",
+        "seed_low", "seed_high", "interval", "base_value", "base_weight",
     ]  # fmt: skip
     models = set(pq.read_table(result.folder / "metrics.parquet")["model"].to_pylist())
     assert models == {"contaminated", "base"}

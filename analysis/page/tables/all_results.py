@@ -90,8 +90,13 @@ def all_results(tables: Sequence[CohortMetrics]) -> AllResults | None:
     ]
     rows = [_entries(one, rates) for one in shown]
     values = [list(dict.fromkeys(row[at].text for row in rows)) for at in range(len(heads))]
-    # A value that all rows share is said once; numbers stay, since a reader looks for them.
-    kept = [at for at, head in enumerate(heads) if head.numeric or len(values[at]) > 1]
+    # What all rows share is said once; results stay, since a reader looks for them.
+    counts = ("Members", "Non-members", "Seeds")
+    kept = [
+        at
+        for at, head in enumerate(heads)
+        if len(values[at]) > 1 or (head.numeric and (head.name not in counts or len(rows) < 3))
+    ]
     common = [
         f"{heads[at].name} in all rows: {values[at][0]}."
         for at in range(len(heads))

@@ -81,7 +81,7 @@ def _draw_responses(
             axis.axhline(0.75, color=MUTED, linewidth=0.8, linestyle=(0, (1, 3)))
             for one in found:
                 drawn += _draw_line(axis, one, arm, colours[one.detector])
-            panel_title(axis, arm, columns=columns)
+            panel_title(axis, arm or "all arms together", columns=columns)
             axis.grid(True, axis="y")
             axis.legend(loc="upper left", fontsize=8, frameon=False)
             ticks = sorted({float(x) for one in found if one.line for x in one.line.points.x})

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from inject.errors import InputError
 from spikein.config.executor_settings import LocalSettings
@@ -203,9 +203,8 @@ class _Worker:
         self.step: Step | None = None
         self.spoke = False
         """Whether it ever finished a step."""
-        log.parent.mkdir(parents=True, exist_ok=True)
         cores = ",".join(map(str, share.cores))
-        with log.open("ab") as output:
+        with _log_file(log) as output:
             self.process = subprocess.Popen(
                 [
                     sys.executable,
@@ -278,3 +277,12 @@ def _environment(share: Share) -> dict[str, str]:
     paths = [str(_REPOSITORY), found.get("PYTHONPATH", "")]
     found["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     return found
+
+
+def _log_file(log: Path) -> BinaryIO:
+    """Open a worker's log; where it cannot be written the steps themselves say so."""
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("ab")
+    except OSError:
+        return open(os.devnull, "ab")

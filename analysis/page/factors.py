@@ -120,9 +120,10 @@ def _counted(slopes: Sequence[Row], factor: str, best: str) -> list[str]:
         for rises, number in ((True, up), (False, down))
         if number
     )
+    arms = "arm" if len(lines) == 1 else "arms"
     return [
         f"Under {best}, with {_noun(factor)} the AUC "
-        + (f"{shown} arms" if shown else f"shows no change in any of {len(lines)} arms")
+        + (f"{shown} {arms}" if shown else f"shows no change in any of {len(lines)} {arms}")
         + " (each interval for itself)."
     ]
 

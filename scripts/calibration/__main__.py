@@ -7,6 +7,8 @@ python -m scripts.calibration --only trends fading
 
 import argparse
 from collections.abc import Iterator, Sequence
+from math import sqrt
+from pathlib import Path
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from scripts.calibration.others import (
 from scripts.calibration.page import write_tables
 from scripts.calibration.simulation import Design, simulate
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
 ROWS = (20, 40, 100, 400)
 AUCS = (0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
 SEEDS = ((1, 0.0), (3, 0.0), (3, 0.03), (3, 0.07), (5, 0.0), (5, 0.03), (5, 0.07))
@@ -121,7 +124,9 @@ def main() -> None:
         )
     wanted = options.only or list(tables)
     found = {name: list(tables[name]) for name in wanted}
-    write_tables(found, studies=studies, only_print=options.print)
+    error = 100 * sqrt(0.95 * 0.05 / studies)
+    counted = f"{studies:,} studies a cell; a true 95 % has a standard error of {error:.1f} points."
+    write_tables(found, page=PAGE, counted=counted, only_print=options.print)
 
 
 if __name__ == "__main__":

@@ -1,317 +1,32 @@
 """Writes the tables of docs/factors.md: how often intervals about factors hold the truth.
 
-python -m scripts.calibration.factors            # 1,000 studies a cell: some minutes on one core
+python -m scripts.calibration.factors            # 1,000 studies a line: some 20 minutes on one core
 python -m scripts.calibration.factors --studies 100 --print
 
-Scores are normal. A row has 70 % of its variance in every seed and 30 % anew in each; rows of one
-group share half of either; groups are dealt to the sides anew for each seed. Arms of one seed
-share a part of their scores.
+What is simulated: `factor_studies.py`.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from itertools import combinations
-from math import sqrt
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import multivariate_normal, norm, t
 
-from analysis.factors.best import best_set
-from analysis.factors.contrasts import contrasts
-from analysis.factors.joint import Aucs, Rows, combine, seed_aucs, stack_seeds
-from analysis.factors.lines import REACHED, Line, fit_line
-from analysis.factors.power import Assumptions, auc_power, difference_power
-from analysis.factors.regression import Block, Placed, fit_placements
-from analysis.factors.stability import Pair, kappa_interval
-from analysis.intervals.influence import Counts, Mask
-from analysis.metrics import Floats
-from inject.keyed import Stream, generator, item_key
-from scripts.calibration.page import markdown, marks
-from scripts.calibration.simulation import OWN, SHARED
+from scripts.calibration.factor_studies import (
+    ArmsDesign,
+    LineDesign,
+    PlacedDesign,
+    count_best,
+    count_coefficients,
+    count_contrasts,
+    count_kappa,
+    count_lines,
+    count_seen,
+    expected_power,
+)
+from scripts.calibration.page import write_tables
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "factors.md"
-DOSES = (1, 4, 16, 64)
-_CALLED = 0.3
-"""Share of texts that the simulated seeds call members."""
-
-
-class LineDesign(NamedTuple):
-    """A study of one arm with several doses."""
-
-    rows: int
-    """On each side."""
-    slope: float
-    """Of the probit of AUC with log2(1 + copies)."""
-    seeds: int = 1
-    deviation: float = 0.0
-    """Of the slope over seeds."""
-    group: int = 1
-    intercept: float = 0.0
-
-
-class ArmsDesign(NamedTuple):
-    """A study of several arms."""
-
-    rows: int
-    aucs: tuple[float, ...]
-    seeds: int = 1
-    deviation: float = 0.0
-    """Of each arm's AUC over seeds, at an AUC of 0.5; of each arm for itself."""
-    group: int = 1
-    together: float = 0.5
-    """Share of the scores' variance that the arms of a seed have in common."""
-
-
-class PlacedDesign(NamedTuple):
-    """A study of two arms with several doses each."""
-
-    rows: int
-    slope: float
-    axis: float
-    """What the second arm adds to the probit."""
-    seeds: int = 1
-    deviation: float = 0.0
-    """Of each arm's probit over seeds."""
-    group: int = 1
-
-
-class Counted(NamedTuple):
-    """How often statements held."""
-
-    slope: float
-    reach: float
-    refused: float
-    """Studies in which the test of the line's shape refused it, though it is right."""
-    none: float
-    """Studies without a line."""
-
-
-def draw_doses(design: LineDesign, random: np.random.Generator) -> tuple[Aucs, Floats]:
-    """Return the AUCs of one study's doses, and where they stand."""
-    x = np.log2(1 + np.array(DOSES, dtype=np.float64))
-    pool, groups, number = _pool(design.rows, design.group)
-    own = _scores(random, number)
-    seeds = []
-    for _ in range(design.seeds):
-        member = _dealt(random, number, design.rows // design.group)
-        scores = _seed_scores(random, own, number, design.seeds)
-        slope = design.slope + (design.deviation * random.normal() if design.seeds > 1 else 0.0)
-        dose = random.permutation(np.arange(pool) % len(DOSES))
-        scores = scores + np.where(member, sqrt(2) * (design.intercept + slope * x[dose]), 0.0)
-        cells = [member & (dose == k) for k in range(len(DOSES))]
-        rows = Rows(scores, member, np.zeros(pool, dtype=np.int64), number)
-        seeds.append(seed_aucs(rows, cells, groups))
-    return stack_seeds(seeds), x
-
-
-def count_lines(design: LineDesign, studies: int) -> Counted:
-    """Fit a line in many studies of a design."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
-    place = (norm.ppf(REACHED) - design.intercept) / design.slope if design.slope else np.inf
-    lines = [fit_line(*draw_doses(design, random)) for _ in range(studies)]
-    given = [line for line in lines if isinstance(line, Line)]
-    reach = [any(s.low <= place <= s.high for s in line.reach.places) for line in given]
-    return Counted(
-        float(np.mean([line.low <= design.slope <= line.high for line in given])),
-        float(np.mean(reach)),
-        float(np.mean([line.misfit_p < 0.05 for line in given])),
-        1 - len(given) / studies,
-    )
-
-
-def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Aucs]:
-    """Return the AUC of each arm of one study."""
-    pool, groups, number = _pool(design.rows, design.group)
-    own = _scores(random, number)
-    spread = design.deviation / norm.pdf(0)
-    arms: list[list[Aucs]] = [[] for _ in design.aucs]
-    for _ in range(design.seeds):
-        member = _dealt(random, number, design.rows // design.group)
-        common = _seed_scores(random, own, number, design.seeds)
-        for k, auc in enumerate(design.aucs):
-            alone = _scores(random, number)
-            moved = sqrt(2) * (
-                norm.ppf(auc) * sqrt(1 + spread**2)
-                + (spread * random.normal() if design.seeds > 1 else 0.0)
-            )
-            scores = sqrt(design.together) * common + sqrt(1 - design.together) * alone
-            rows = Rows(
-                scores + np.where(member, moved, 0.0),
-                member,
-                np.zeros(pool, dtype=np.int64),
-                number,
-            )
-            arms[k].append(seed_aucs(rows, [member], groups))
-    return [stack_seeds(arm) for arm in arms]
-
-
-def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often a band holds all differences to the first arm, and how often one is held."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
-    truth = [auc - design.aucs[0] for auc in design.aucs[1:]]
-    family, each = [], []
-    for _ in range(studies):
-        arms = draw_arms(design, random)
-        found = contrasts([(arm, arms[0]) for arm in arms[1:]])
-        held = [one.low <= true <= one.high for one, true in zip(found, truth, strict=True)]
-        family.append(all(held))
-        each += [
-            one.alone_low <= true <= one.alone_high for one, true in zip(found, truth, strict=True)
-        ]
-    return float(np.mean(family)), float(np.mean(each))
-
-
-def count_best(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often the set holds the first, which is the best, and how many it holds."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration best {tuple(design)}"))
-    found = [best_set(draw_arms(design, random), confidence=0.95) for _ in range(studies)]
-    inside = [one for one in found if one is not None]
-    return float(np.mean([one[0] for one in inside])), float(np.mean([sum(o) for o in inside]))
-
-
-def count_kappa(rows: int, group: int, seeds: int, together: float, studies: int) -> float:
-    """Return how often the interval of kappa holds the truth.
-
-    Args:
-        rows: of the pool; half of its groups are members, dealt anew for each seed.
-        group: rows of a group.
-        seeds: how many.
-        together: correlation of a text's score in two seeds.
-        studies: how many.
-    """
-    key = item_key(f"calibration kappa {rows} {group} {seeds} {together}")
-    random = generator(0, Stream.BOOTSTRAP, key)
-    _, _, number = _pool(rows // 2, group)
-    limit = norm.isf(_CALLED)
-    both = multivariate_normal.cdf([-limit] * 2, cov=[[1, together], [together, 1]])
-    chance = _CALLED**2 + (1 - _CALLED) ** 2
-    truth = (1 - 2 * _CALLED + 2 * float(both) - chance) / (1 - chance)
-    held = []
-    for _ in range(studies):
-        own = _scores(random, number)
-        drawn = [
-            (
-                sqrt(together) * own + sqrt(1 - together) * random.normal(size=rows) > limit,
-                _dealt(random, number, rows // group // 2),
-            )
-            for _ in range(seeds)
-        ]
-        pairs = [
-            Pair(one[one_in & other_in], other[one_in & other_in], number[one_in & other_in])
-            for (one, one_in), (other, other_in) in combinations(drawn, 2)
-        ]
-        _, _, _, low, high, _, reason = kappa_interval(pairs, confidence=0.95)
-        if not reason:
-            held.append(low <= truth <= high)
-    return float(np.mean(held)) if len(held) > studies / 2 else float("nan")
-
-
-def draw_placements(design: PlacedDesign, random: np.random.Generator) -> tuple[Placed, int]:
-    """Return the members of one study of two arms with doses, and the number of groups."""
-    pool, groups, number = _pool(design.rows, design.group)
-    own = _scores(random, number)
-    parts: list[tuple[Floats, Floats, Counts, Counts]] = []
-    blocks, start = [], 0
-    for seed in range(design.seeds):
-        member = _dealt(random, number, design.rows // design.group)
-        common = _seed_scores(random, own, number, design.seeds)
-        dose = random.permutation(np.arange(pool) % len(DOSES))
-        x = np.log2(1.0 + np.array(DOSES))[dose]
-        inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
-        for arm in (0.0, 1.0):
-            moved = random.normal(size=2) * design.deviation * (design.seeds > 1)
-            shift = (design.slope + moved[0] / 3) * x + design.axis * arm + moved[1]
-            scores = sqrt(0.5) * common + sqrt(0.5) * _scores(random, number)
-            scores = scores + np.where(member, sqrt(2) * shift, 0.0)
-            mine, others = scores[inside], scores[outside]
-            parts.append(
-                (
-                    (mine[:, None] > others[None, :]).mean(axis=1),
-                    np.column_stack([x[inside], np.full(len(inside), arm)]),
-                    np.full(len(inside), seed),
-                    number[inside],
-                )
-            )
-            blocks.append(Block(slice(start, start + len(inside)), mine, others, number[outside]))
-            start += len(inside)
-    joined = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return Placed(joined[0], joined[1], joined[2], joined[3], tuple(blocks)), groups
-
-
-def count_coefficients(design: PlacedDesign, studies: int) -> tuple[float, float]:
-    """Return how often the intervals of the dose's and of the axis's coefficient hold the truth."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
-    held = []
-    for _ in range(studies):
-        placed, groups = draw_placements(design, random)
-        found = fit_placements(placed, ["dose", "axis"], groups, confidence=0.95)
-        if not isinstance(found, str):
-            dose, axis = found[0]
-            held.append(
-                (dose.low <= design.slope <= dose.high, axis.low <= design.axis <= axis.high)
-            )
-    shares = np.mean(held, axis=0)
-    return float(shares[0]), float(shares[1])
-
-
-def count_seen(design: ArmsDesign, studies: int) -> tuple[float, float]:
-    """Return how often an AUC is told from 0.5, and the second arm from the first."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration power {tuple(design)}"))
-    alone, apart = [], []
-    for _ in range(studies):
-        arms = draw_arms(design, random)
-        one = combine(arms[0], np.ones((1, 1)))
-        auc, error = float(one.value[0]), float(one.error[0])
-        limit = float(t.ppf(0.975, one.freedom[0]))
-        alone.append(abs(np.log(auc / (1 - auc))) * auc * (1 - auc) > limit * error)
-        found = contrasts([(arms[1], arms[0])])[0]
-        apart.append(found.alone_low > 0 or found.alone_high < 0)
-    return float(np.mean(alone)), float(np.mean(apart))
-
-
-def expected_power(design: ArmsDesign) -> tuple[float, float]:
-    """Return what `analysis.factors.power` says of the same two arms."""
-    assumed = Assumptions(
-        auc=design.aucs[0],
-        seed_deviation=design.deviation,
-        # Scores that share half of their variance give AUCs that share a little less.
-        correlation=design.together,
-        seed_correlation=0.0,
-        design_effect=1 + (design.group - 1) * SHARED,
-    )
-    delta = design.aucs[1] - design.aucs[0]
-    return (
-        auc_power(design.rows, design.seeds, assumed),
-        difference_power(delta, design.rows, design.seeds, assumed),
-    )
-
-
-def _pool(rows: int, group: int) -> tuple[int, int, Counts]:
-    number = np.arange(2 * rows) // group
-    return 2 * rows, int(number[-1]) + 1, number.astype(np.int64)
-
-
-def _dealt(random: np.random.Generator, number: Counts, groups: int) -> Mask:
-    order = random.permutation(int(number[-1]) + 1)
-    found: Mask = order[number] < groups
-    return found
-
-
-def _scores(random: np.random.Generator, number: Counts) -> Floats:
-    scores = random.normal(size=len(number))
-    groups = int(number[-1]) + 1
-    if groups == len(number):
-        return scores
-    return sqrt(1 - SHARED) * scores + sqrt(SHARED) * random.normal(size=groups)[number]
-
-
-def _seed_scores(random: np.random.Generator, own: Floats, number: Counts, seeds: int) -> Floats:
-    if seeds == 1:
-        return own
-    return sqrt(OWN) * own + sqrt(1 - OWN) * _scores(random, number)
-
 
 LINES = tuple(
     LineDesign(rows, slope, seeds, deviation, group)
@@ -436,19 +151,6 @@ def power_table(studies: int) -> Iterator[list[str]]:
         ]
 
 
-def write_tables(tables: dict[str, Sequence[Sequence[str]]], studies: int) -> None:
-    """Put every table between its marks in docs/factors.md."""
-    text = PAGE.read_text(encoding="utf-8")
-    for name, lines in tables.items():
-        before, after = marks(name)
-        head, rest = text.split(before)
-        tail = rest.split(after, 1)[1]
-        text = (
-            f"{head}{before}\n\n{studies:,} studies a line.\n\n{markdown(lines)}\n\n{after}{tail}"
-        )
-    PAGE.write_text(text, encoding="utf-8")
-
-
 def main() -> None:
     """Simulate, and write or print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -464,11 +166,8 @@ def main() -> None:
         "regression": regression_table,
     }
     tables = {name: list(make(options.studies)) for name, make in makers.items()}
-    if not options.print:
-        write_tables(tables, options.studies)
-        return
-    for name, lines in tables.items():
-        print(f"{name}\n{markdown(lines)}\n")
+    counted = f"{options.studies:,} studies a line."
+    write_tables(tables, page=PAGE, counted=counted, only_print=options.print)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,7 @@
-"""The tables of docs/statistics.md, each between two marks of its name."""
+"""Tables of a page of the documentation, each between two marks of its name."""
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
 from pathlib import Path
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
 
 
 def marks(name: str) -> tuple[str, str]:
@@ -19,19 +16,17 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
 
 
 def write_tables(
-    tables: Mapping[str, Sequence[Sequence[str]]], *, studies: int, only_print: bool
+    tables: Mapping[str, Sequence[Sequence[str]]], *, page: Path, counted: str, only_print: bool
 ) -> None:
-    """Put every table between its marks, under the number of studies a cell; or print all."""
-    error = 100 * sqrt(0.95 * 0.05 / studies)
-    counted = f"{studies:,} studies a cell; a true 95 % has a standard error of {error:.1f} points."
+    """Put every table between its marks, under a sentence on its studies; or print all."""
     if only_print:
         for name, lines in tables.items():
             print(f"{name}\n{markdown(lines)}\n")
         return
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     for name, lines in tables.items():
         before, after = marks(name)
         head, rest = text.split(before)
         tail = rest.split(after, 1)[1]
         text = f"{head}{before}\n\n{counted}\n\n{markdown(lines)}\n\n{after}{tail}"
-    PAGE.write_text(text, encoding="utf-8")
+    page.write_text(text, encoding="utf-8")

@@ -5,7 +5,7 @@ import pytest
 
 from analysis.factors.best import best_set
 from inject.keyed import Stream, generator, item_key
-from scripts.calibration.factors import ArmsDesign, count_best, draw_arms
+from scripts.calibration.factor_studies import ArmsDesign, count_best, draw_arms
 
 
 def _detectors(design, name="best"):

@@ -6,7 +6,7 @@ import pytest
 from analysis.factors.contrasts import contrasts, difference_of, largest_statistics
 from analysis.factors.joint import combine
 from inject.keyed import Stream, generator, item_key
-from scripts.calibration.factors import ArmsDesign, count_contrasts, draw_arms
+from scripts.calibration.factor_studies import ArmsDesign, count_contrasts, draw_arms
 
 
 def _arms(design, name="arms"):

@@ -11,7 +11,7 @@ from analysis.arm import axis_names
 from analysis.factors.findings import analyse_factors
 from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
-from analysis.factors.table import factors_schema
+from analysis.factors.table import factors_schema, factors_table
 from analysis.figures import build_figures
 from analysis.figures.factors import draw_factors
 from analysis.page.factors import factors_view
@@ -162,13 +162,45 @@ def test_the_page_says_what_was_found(study):
     assert view is not None
     assert any("shows that the AUC rises with copies" in one for one in view.sentences)
     assert any("paired difference" in one for one in view.sentences)
-    of_length = [one for one in view.sentences if "the length of the text" in one]
-    assert len(of_length) <= 1  # however many arms there are
     undecided = [one for one in view.sentences if "does not show" in one]
     assert not any("is reached" in one for one in undecided)
     assert view.contrasts is not None
     assert len(view.contrasts.rows) == 4
     assert view.responses[0].title == "Response to copies"
+
+
+def line_rows(factor: str, arm: str, low: float, high: float, reason: str = "") -> list[dict]:
+    """Rows of `factors.parquet` for one line: its slope, its shape, where it reaches AUC 0.75."""
+    where = {"kind": "response", "factor": factor, "dataset": "all", "detector": "loss"}
+    where |= {"train.lr": arm, "reason": reason}
+    return [
+        {**where, "term": "slope", "value": (low + high) / 2, "low": low, "high": high},
+        {**where, "term": "reach", "shown": "3 [2, 5]"},
+        {**where, "term": "misfit"},
+    ]
+
+
+def test_sentences_of_lines_say_no_more_than_their_intervals():
+    rows = [
+        *line_rows(COPIES, "0.001", -0.1, 0.3),
+        *line_rows(COPIES, "0.004", 0.2, 0.4),
+        *line_rows("length", "0.001", 0.1, 0.9),
+        *line_rows("length", "0.004", -0.1, 0.5),
+        *line_rows("length", "0.016", -0.1, 0.5, reason="few members"),
+        *line_rows(SINCE, "0.001", -0.1, 0.5),
+    ]
+    view = factors_view(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
+    assert view is not None
+    assert view.sentences == (
+        "lr 0.001: under loss, the study does not show a change of the AUC with copies: its probit "
+        "changes by +0.10 [-0.10, +0.30] for each doubling.",
+        "lr 0.004: under loss, the study shows that the AUC rises with copies: its probit changes "
+        "by +0.30 [+0.20, +0.40] for each doubling; AUC 0.75 is reached at 3 [2, 5].",
+        "Under loss, with the length of the text the AUC rises in 1 of 2 arms (each interval for "
+        "itself).",
+        "Under loss, with tokens since the last copy the AUC shows no change in any of 1 arm "
+        "(each interval for itself).",
+    )
 
 
 def test_parts_have_equally_many_of_every_stratum():

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from analysis.factors.joint import stack_seeds
 from analysis.factors.lines import Line, fit_line
 from inject.keyed import Stream, generator, item_key
-from scripts.calibration.factors import LineDesign, count_lines, draw_doses
+from scripts.calibration.factor_studies import LineDesign, count_lines, draw_doses
 
 
 def _draw(design, name="line"):

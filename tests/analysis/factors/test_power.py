@@ -13,7 +13,7 @@ from analysis.factors.power import (
     seen_difference,
 )
 from inject.keyed import Stream, generator, item_key
-from scripts.calibration.factors import ArmsDesign, count_seen, expected_power
+from scripts.calibration.factor_studies import ArmsDesign, count_seen, expected_power
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import statsmodels.api as sm
 
 from analysis.factors.regression import Block, Placed, fit_placements
 from inject.keyed import Stream, generator, item_key
-from scripts.calibration.factors import PlacedDesign, count_coefficients, draw_placements
+from scripts.calibration.factor_studies import PlacedDesign, count_coefficients, draw_placements
 
 
 def _placed(design, name="regression"):

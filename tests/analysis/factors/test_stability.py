@@ -7,7 +7,7 @@ from sklearn.metrics import cohen_kappa_score
 from analysis.arm import Cohort
 from analysis.factors.stability import Pair, arm_stability, kappa_interval
 from analysis.factors.study import SeedRows, Study, StudyArm
-from scripts.calibration.factors import count_kappa
+from scripts.calibration.factor_studies import count_kappa
 
 
 def _pair(one, other, group=None):

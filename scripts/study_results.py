@@ -1,14 +1,15 @@
 """A page of docs/results/ from a finished run: its tables and figures, between two marks.
 
 `python -m scripts.study_results RUN [--into docs/results] [--figures copies,sweep]` writes
-`NAME.md` and the run's pictures beside it. Numbers are those of the run's `metrics.parquet`, and
-nothing is computed here; what a person wrote outside the marks stays. Cost: under a second.
+`NAME.md` and the run's pictures beside it. Numbers are those of the run's `metrics.parquet` and
+`factors.parquet`, and nothing is computed here; what a person wrote outside the marks stays. Cost:
+under a second.
 """
 
 import argparse
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,19 @@ FIRST_AXIS_AFTER = "model"
 """Columns of the metrics before this one are the swept axes."""
 
 
-def interval(row: pd.Series) -> str:
-    """Return a value with its interval, or without one where the run has none."""
+def interval(row: pd.Series, *, sign: str = "") -> str:
+    """Return a value with its interval, or without one where the run has none.
+
+    Args:
+        row: with `value`, `low` and `high`.
+        sign: `+` to write the sign of positive numbers, too.
+    """
     if not pd.notna(row["value"]):
         return "–"
+    value, low, high = (f"{row[name]:{sign}.2f}" for name in ("value", "low", "high"))
     if not (pd.notna(row["low"]) and pd.notna(row["high"])):
-        return f"{row['value']:.2f} (no interval)"
-    return f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+        return f"{value} (no interval)"
+    return f"{value} [{low}, {high}]"
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -121,6 +128,7 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
             "## True-positive rate at 5 % false positives",
             table_of(rates, axes=axes, by=arm, across="detector", head=head),
         ]
+    parts += effects(pq.read_table(run / "factors.parquet").to_pandas(), axes)
     for name in figures:
         picture = run / "figures" / f"{name}.png"
         target = into / "images" / f"{into_name(record)}-{name}.png"
@@ -128,6 +136,79 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
         shutil.copyfile(picture, target)
         parts.append(f"![{name.replace('-', ' ')}](images/{target.name})")
     return "\n\n".join(parts)
+
+
+def effects(factors: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+    """Return what each swept factor does: differences between arms, and slopes over numbers.
+
+    Args:
+        factors: the run's `factors.parquet`.
+        axes: its columns of swept values.
+    """
+    pooled = factors[factors["dataset"] == "all"]
+    contrasts = pooled[pooled["kind"] == "contrast"]
+    slopes = pooled[
+        (pooled["kind"] == "response")
+        & (pooled["term"] == "slope")
+        & pooled["factor"].isin([axis.removeprefix("sweep.") for axis in axes])
+        & pooled["value"].notna()
+    ]
+    parts = []
+    if len(contrasts):
+        parts += [
+            "## Differences of AUC between arms",
+            "Settings chosen on `tune`, paired by row and seed, all else being equal; of one "
+            "detector all intervals hold at once (95 %).",
+            effect_table(contrasts, [*axes, "factor", "level", "versus"], difference_name(axes)),
+        ]
+    if len(slopes):
+        parts += [
+            "## Slope of the probit of AUC by doubling",
+            "Settings chosen on `tune`; each interval for itself (95 %).",
+            effect_table(slopes, [*axes, "factor"], slope_name(axes)),
+        ]
+    return parts
+
+
+Namer = Callable[[dict[str, str]], str]
+
+
+def difference_name(axes: Sequence[str]) -> Namer:
+    """Return what names a difference: the two values, and those of the other axes."""
+
+    def name(key: dict[str, str]) -> str:
+        fixed = fixed_axes(axes, key)
+        return f"{key['factor']}: {key['level']} less {key['versus']}{fixed}"
+
+    return name
+
+
+def slope_name(axes: Sequence[str]) -> Namer:
+    """Return what names a slope: its factor, and the values of the other axes."""
+    return lambda key: f"{key['factor']}{fixed_axes(axes, key)}"
+
+
+def fixed_axes(axes: Sequence[str], key: dict[str, str]) -> str:
+    """Return the swept values that stay as they are, as the end of a name."""
+    fixed = [f"{axis.removeprefix('sweep.')} {key[axis]}" for axis in axes if key[axis]]
+    return f" ({', '.join(fixed)})" if fixed else ""
+
+
+def effect_table(rows: pd.DataFrame, by: Sequence[str], name: Namer) -> str:
+    """Return effects, a line for each, a column for each detector."""
+    detectors = list(dict.fromkeys(rows["detector"]))
+    lines = []
+    for values, part in rows.groupby([*by], sort=False):
+        key = dict(zip(by, (str(value) for value in values), strict=True))
+        cells = {row["detector"]: interval(row, sign="+") for _, row in part.iterrows()}
+        counts = part[["n_members", "n_seeds"]].max()
+        lines.append(
+            [
+                *(name(key), f"{counts['n_members']:.0f}", f"{counts['n_seeds']:.0f}"),
+                *(cells.get(detector, "–") for detector in detectors),
+            ]
+        )
+    return markdown(["effect", "members", "seeds", *(f"`{one}`" for one in detectors)], lines)
 
 
 def into_name(record: dict[str, Any]) -> str:

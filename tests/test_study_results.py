@@ -27,6 +27,23 @@ ROW = {
 }
 
 
+EFFECT = {
+    "sweep.copies": "",
+    "kind": "contrast",
+    "factor": "copies",
+    "dataset": "all",
+    "detector": "min_k",
+    "level": "levels=1-2",
+    "versus": "poisson=2",
+    "term": "difference",
+    "value": 0.035,
+    "low": -0.014,
+    "high": 0.056,
+    "n_members": 600,
+    "n_seeds": 3,
+}
+
+
 def run_folder(folder: Path) -> Path:
     rows = [
         ROW,
@@ -39,6 +56,15 @@ def run_folder(folder: Path) -> Path:
         {**ROW, "dataset": "imdb", "value": 0.82, "low": 0.67, "high": 0.91},
     ]
     pq.write_table(pa.Table.from_pylist(rows), folder / "metrics.parquet")
+    effects = [
+        EFFECT,
+        {**EFFECT, "detector": "loss", "value": -0.05, "low": float("nan"), "high": float("nan")},
+        {**EFFECT, "dataset": "imdb", "value": 0.77},
+        {**EFFECT, "kind": "response", "term": "slope", "level": "", "versus": "", "value": 0.5},
+        {**EFFECT, "kind": "response", "term": "reach", "level": "", "versus": "", "value": 3.3},
+        {**EFFECT, "kind": "response", "term": "slope", "factor": "length", "value": 0.66},
+    ]
+    pq.write_table(pa.Table.from_pylist(effects), folder / "factors.parquet")
     record = {"id": "abc", "name": "study", "finished": "2026-01-02T03:04:05", "version": "1"}
     (folder / "run.json").write_text(json.dumps(record))
     (folder / "figures").mkdir()
@@ -55,6 +81,10 @@ def test_numbers_stand_with_their_intervals_and_counts(tmp_path: Path):
     assert "| poisson=2 | 2 | 0 / 1350 | 3 | – |" in lines
     assert "| poisson=2 | 614 / 1350 | 3 | 0.78 [0.75, 0.80] | 0.82 [0.67, 0.91] |" in lines
     assert "| poisson=2 | 614 / 1350 | 3 | 0.25 [0.20, 0.31] |" in lines
+    difference = "| copies: levels=1-2 less poisson=2 | 600 | 3 |"
+    assert f"{difference} +0.04 [-0.01, +0.06] | -0.05 (no interval) |" in lines
+    assert "| copies | 600 | 3 | +0.50 [-0.01, +0.06] |" in lines
+    assert not any(absent in page for absent in ("0.77", "3.3", "0.66 [-"))
     assert "0.99" not in page
     assert "0.98" not in page
     assert (tmp_path / "out" / "images" / "study-copies.png").read_bytes() == b"png"

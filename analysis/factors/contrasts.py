@@ -13,6 +13,7 @@ import numpy as np
 
 from analysis.factors.joint import Aucs, Joint, join_seeds
 from analysis.intervals.bounds import LEAST_GROUPS
+from analysis.intervals.influence import Mask
 from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
 
@@ -32,15 +33,16 @@ class Contrast(NamedTuple):
     p_value: float
     """Corrected for the family."""
     seeds: int
+    members: int
+    """Members behind it, over the seeds: those of the arm with fewer."""
     reason: str
     """Why there is no interval; empty where there is one."""
 
 
 def difference_of(one: Aucs, other: Aucs) -> Joint:
     """Return `one - other` of K AUCs each, seed by seed; seeds that lack either are left out."""
-    values = one.value - other.value
-    there = np.isfinite(values).all(axis=1)
-    return join_seeds(values[there], (one.influence - other.influence)[there])
+    there = _both(one, other)
+    return join_seeds((one.value - other.value)[there], (one.influence - other.influence)[there])
 
 
 def contrasts(pairs: Sequence[tuple[Aucs, Aucs]], *, confidence: float = 0.95) -> list[Contrast]:
@@ -54,6 +56,7 @@ def contrasts(pairs: Sequence[tuple[Aucs, Aucs]], *, confidence: float = 0.95) -
 
     found = [difference_of(*pair) for pair in pairs]
     reasons = [_reason(pair, joint) for pair, joint in zip(pairs, found, strict=True)]
+    members = [_members(*pair) for pair in pairs]
     sure = [joint for joint, reason in zip(found, reasons, strict=True) if not reason]
     drawn = largest_statistics(
         np.concatenate([joint.influence for joint in sure])
@@ -63,11 +66,13 @@ def contrasts(pairs: Sequence[tuple[Aucs, Aucs]], *, confidence: float = 0.95) -
     )
     quantile = float(np.quantile(drawn, confidence))
     made = []
-    for joint, reason in zip(found, reasons, strict=True):
+    for joint, reason, rows in zip(found, reasons, members, strict=True):
         value, error = float(joint.value[0]), float(joint.error[0])
         if reason:
             blank = float("nan")
-            made.append(Contrast(value, blank, blank, blank, blank, blank, joint.seeds, reason))
+            made.append(
+                Contrast(value, blank, blank, blank, blank, blank, joint.seeds, rows, reason)
+            )
             continue
         alone = float(t.ppf((1 + confidence) / 2, joint.freedom[0])) * error
         # The band is never narrower than the interval of one.
@@ -83,6 +88,7 @@ def contrasts(pairs: Sequence[tuple[Aucs, Aucs]], *, confidence: float = 0.95) -
                 value + alone,
                 min(p_value, 1.0),
                 joint.seeds,
+                rows,
                 "",
             )
         )
@@ -106,6 +112,17 @@ def largest_statistics(influence: Floats, freedom: float) -> Floats:
     chance = np.sqrt(random.chisquare(max(freedom, 1.0), size=_DRAWS) / max(freedom, 1.0))
     found: Floats = np.abs(draws).max(axis=1, initial=0.0) / chance
     return found
+
+
+def _both(one: Aucs, other: Aucs) -> Mask:
+    """Return the seeds in which both have all their values."""
+    found: Mask = np.isfinite(one.value - other.value).all(axis=1)
+    return found
+
+
+def _members(one: Aucs, other: Aucs) -> int:
+    there = _both(one, other)
+    return int(min(one.members[there].sum(), other.members[there].sum()))
 
 
 def _reason(pair: tuple[Aucs, Aucs], joint: Joint) -> str:

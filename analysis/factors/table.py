@@ -161,6 +161,7 @@ def component_row(found: Component) -> Row:
         "detector": found.detector,
         "term": found.term,
         "value": found.value,
+        "n_members": found.members,
         "n_seeds": found.seeds,
     }
 
@@ -251,6 +252,7 @@ def _contrast_fields(found: Contrast) -> Row:
         "alone_low": found.alone_low,
         "alone_high": found.alone_high,
         "p_value": found.p_value,
+        "n_members": found.members,
         "n_seeds": found.seeds,
         "reason": found.reason,
     }

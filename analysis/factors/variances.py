@@ -32,6 +32,8 @@ class Component(NamedTuple):
     detector: str
     term: str
     value: float
+    members: int
+    """Members behind it, over the seeds; of a pair, those of the arm with fewer."""
     seeds: int
 
 
@@ -62,17 +64,22 @@ def variance_components(
             ]
         )
         count = len(aucs.value)
-        yield Component(arm.cohort, "", detector, DESIGN, rows.single / float(expected), count)
+        terms = {DESIGN: rows.single / float(expected)}
         if count > 1:
-            yield Component(arm.cohort, "", detector, SHARED, rows.shared_part, count)
+            terms[SHARED] = rows.shared_part
         if count >= FROM_SEEDS:
-            yield Component(arm.cohort, "", detector, SEEDS, float(np.sqrt(seeds)), count)
+            terms[SEEDS] = float(np.sqrt(seeds))
+        members = int(aucs.members.sum())
+        for term, value in terms.items():
+            yield Component(arm.cohort, "", detector, term, value, members, count)
     for pair in arm_pairs(study):
         first, second = _usable(measured[pair.one]), _usable(measured[pair.other])
         if first is None or second is None or len(first.value) != len(second.value):
             continue
+        members = int(min(first.members.sum(), second.members.sum()))
         for term, value in _together(first, second):
-            yield Component(pair.cohort, pair.axis, detector, term, value, len(first.value))
+            seeds = len(first.value)
+            yield Component(pair.cohort, pair.axis, detector, term, value, members, seeds)
 
 
 def _together(one: Aucs, other: Aucs) -> Iterator[tuple[str, float]]:

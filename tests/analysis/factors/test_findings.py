@@ -96,18 +96,26 @@ def test_the_points_of_a_line_are_the_aucs_of_the_report(study):
 
 def test_the_difference_of_two_arms_is_that_of_their_aucs(study):
     _, _, analysis, _ = study
-    aucs = {
-        row["train.lr"]: row["value"]
+    rows = {
+        row["train.lr"]: row
         for row in analysis.metrics.to_pylist()
         if (row["model"], row["detector"], row["copies"]) == ("contaminated", "zlib", "all")
         and (row["dataset"], row["metric"], row["variant"]) == ("all", "auc", "all")
         and row["selection"] == "default"
     }
+    aucs = {level: row["value"] for level, row in rows.items()}
     (found,) = _rows(study, kind="contrast", dataset="all", detector="zlib")
     # `all` is every member with at least one copy, in both.
     assert found["value"] == pytest.approx(aucs["0.004"] - aucs["0.001"], abs=1e-12)
     assert (found["level"], found["versus"]) == ("0.004", "0.001")
     assert found["low"] < found["value"] < found["high"]
+    assert found["n_members"] == min(row["n_members"] for row in rows.values())
+
+
+def test_every_number_says_how_many_members_and_seeds_stand_behind_it(study):
+    counted = [row for row in study[3].table.to_pylist() if math.isfinite(row["value"])]
+    assert counted
+    assert all(row["n_members"] > 0 and row["n_seeds"] > 0 for row in counted)
 
 
 def test_an_axis_of_numbers_has_a_line(study):

@@ -116,8 +116,7 @@ def largest_statistics(influence: Floats, freedom: float) -> Floats:
 
 def _both(one: Aucs, other: Aucs) -> Mask:
     """Return the seeds in which both have all their values."""
-    found: Mask = np.isfinite(one.value - other.value).all(axis=1)
-    return found
+    return np.asarray(np.isfinite(one.value - other.value).all(axis=1), dtype=bool)
 
 
 def _members(one: Aucs, other: Aucs) -> int:

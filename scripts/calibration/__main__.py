@@ -7,18 +7,19 @@ python -m scripts.calibration --only trends fading
 
 import argparse
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import sqrt
 from pathlib import Path
 
 import numpy as np
 
 from analysis.intervals.bounds import Scale, find_interval
-from scripts.calibration.adjusted import pairs, studies_of
-from scripts.calibration.fading import slopes, trainings
+from scripts.calibration.adjusted import Pair, pairs, studies_of
+from scripts.calibration.coverage import AGAIN, Coverage, coverage, simulated
+from scripts.calibration.fading import Slopes, Training, slopes, trainings
 from scripts.calibration.levels import level_cases
 from scripts.calibration.others import (
     Case,
-    coverage,
     difference_cases,
     intervals,
     pooled_cases,
@@ -34,8 +35,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
 ROWS = (20, 40, 100, 400)
 AUCS = (0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
 SEEDS = ((1, 0.0), (3, 0.0), (3, 0.03), (3, 0.07), (5, 0.0), (5, 0.03), (5, 0.07))
-LOW, HIGH = 0.92, 0.975
-"""What is asked of every cell."""
 
 
 def auc_table(studies: int, group: int) -> Iterator[list[str]]:
@@ -43,29 +42,43 @@ def auc_table(studies: int, group: int) -> Iterator[list[str]]:
     yield ["seeds", "deviation", "rows a side", *(f"AUC {auc}" for auc in AUCS)]
     for seeds, deviation in SEEDS:
         for rows in ROWS:
-            cells = []
-            for auc in AUCS:
-                made = simulate(Design(rows, group, auc, seeds, deviation), studies)
-                found = find_interval(made.found, Scale.AUC, confidence=0.95, grouped=group > 1)
-                cells.append(shown(*coverage(found, made.truth)))
+            designs = [Design(rows, group, auc, seeds, deviation) for auc in AUCS]
+            cells = [simulated(partial(auc_coverage, one, studies)) for one in designs]
             yield [str(seeds), f"{deviation:g}", str(rows), *cells]
+
+
+def auc_coverage(design: Design, studies: int, draw: str) -> Coverage:
+    """Return the coverage of one cell of the table."""
+    made = simulate(design, studies, draw)
+    found = find_interval(made.found, Scale.AUC, confidence=0.95, grouped=design.group > 1)
+    return coverage(found, made.truth)
 
 
 def case_table(cases: Sequence[Case], studies: int) -> Iterator[list[str]]:
     """Yield a line a case."""
     yield ["case", "truth", "coverage"]
     for case in cases:
-        found = coverage(intervals(case, studies), case.truth)
-        yield [case.name, f"{case.truth:.3f}", shown(*found)]
+        cell = simulated(partial(case_coverage, case, studies))
+        yield [case.name, f"{case.truth:.3f}", cell]
+
+
+def case_coverage(case: Case, studies: int, draw: str) -> Coverage:
+    """Return the coverage of one case."""
+    return coverage(intervals(case, studies, draw), case.truth)
 
 
 def slope_table(studies: int) -> Iterator[list[str]]:
     """Yield the coverage of slopes within examples, and how often times of examples mislead."""
     yield ["training", "truth", "coverage", "times of different texts say something"]
     for training in trainings():
-        truth, held, without, misled = slopes(training, studies)
+        first = slopes(training, studies)
+
+        def drawn(draw: str, training: Training = training, first: Slopes = first) -> Coverage:
+            return slopes(training, studies, draw).coverage if draw else first.coverage
+
         # Rounded to nothing, but for its sign.
-        yield [training.name, f"{truth + 0.0:.3f}", shown(held, without), f"{100 * misled:.0f} %"]
+        truth = f"{first.truth + 0.0:.3f}"
+        yield [training.name, truth, simulated(drawn), f"{100 * first.misled:.0f} %"]
 
 
 def adjusted_table(studies: int) -> Iterator[list[str]]:
@@ -75,8 +88,17 @@ def adjusted_table(studies: int) -> Iterator[list[str]]:
         found = studies_of(pair, studies)
         width = np.nanmedian(found.adjusted.high - found.adjusted.low)
         narrower = width / np.nanmedian(found.raw.high - found.raw.low)
-        cells = [shown(*coverage(one, found.truth)) for one in (found.raw, found.adjusted)]
+        cells = [
+            simulated(partial(adjusted_coverage, pair, studies, adjusted=adjusted))
+            for adjusted in (False, True)
+        ]
         yield [pair.name, *cells, f"× {narrower:.2f}"]
+
+
+def adjusted_coverage(pair: Pair, studies: int, draw: str, *, adjusted: bool) -> Coverage:
+    """Return the coverage of raw or of adjusted AUCs of one line."""
+    found = studies_of(pair, studies, draw)
+    return coverage(found.adjusted if adjusted else found.raw, found.truth)
 
 
 def rate_table(studies: int) -> Iterator[list[str]]:
@@ -85,16 +107,6 @@ def rate_table(studies: int) -> Iterator[list[str]]:
     for rate, outside in ((0.1, 10), (0.1, 25), (0.1, 100), (0.05, 20), (0.05, 50), (0.01, 100)):
         plain, careful = realised_rates(rate, outside, 10 * studies)
         yield [f"{rate:g}", str(outside), f"{plain:.3f}", f"{careful:.3f}"]
-
-
-def shown(held: float, without: float) -> str:
-    """Return a cell: coverage in percent, bold outside of what is asked, and who has none."""
-    if np.isnan(held):
-        return "none"
-    text = f"{100 * held:.1f}"
-    if not LOW <= held <= HIGH:
-        text = f"**{text}**"
-    return text if without < 0.0005 else f"{text} ({100 * without:.0f} % none)"
 
 
 def main() -> None:
@@ -125,7 +137,10 @@ def main() -> None:
     wanted = options.only or list(tables)
     found = {name: list(tables[name]) for name in wanted}
     error = 100 * sqrt(0.95 * 0.05 / studies)
-    counted = f"{studies:,} studies a cell; a true 95 % has a standard error of {error:.1f} points."
+    counted = (
+        f"{studies:,} studies a cell; a true 95 % has a standard error of {error:.1f} points. "
+        f"†: {AGAIN * studies:,} new studies."
+    )
     write_tables(found, page=PAGE, counted=counted, only_print=options.print)
 
 

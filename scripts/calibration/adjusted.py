@@ -57,9 +57,9 @@ class Found(NamedTuple):
     truth: Floats
 
 
-def studies_of(pair: Pair, studies: int) -> Found:
-    """Return the intervals of many studies of one line."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration adjusted {tuple(pair)}"))
+def studies_of(pair: Pair, studies: int, draw: str = "") -> Found:
+    """Return the intervals of many studies of one line; another `draw` has other studies."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration adjusted {tuple(pair)}{draw}"))
     half = pair.rows // pair.group
     base = _rows(random, studies, 2 * half, pair.group)
     spread = pair.deviation / (norm.pdf(0) / np.sqrt(2))

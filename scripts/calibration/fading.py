@@ -16,6 +16,7 @@ from analysis.intervals.clustered import Weighted, cluster
 from analysis.metrics import Floats
 from analysis.trajectory.slopes import Placed, slope_sample
 from inject.keyed import Stream, generator, item_key
+from scripts.calibration.coverage import Coverage
 
 STEPS = 64
 KEPT = (4, 8, 16, 32, 48, 64)
@@ -54,15 +55,21 @@ def rates(schedule: str, step: Floats) -> Floats:
     return 0.5 + 0.5 * np.cos(np.pi * step / STEPS) if schedule == "cosine" else np.ones(len(step))
 
 
-def slopes(training: Training, studies: int) -> tuple[float, float, float, float]:
-    """Return the true slope, coverage, how many have none, and how often the trend is misled.
+class Slopes(NamedTuple):
+    """What the intervals of many studies hold."""
 
-    The last is the share of studies in which the times of different texts alone (all texts under
-    the last model, Spearman's test at 5 %) seem to say that texts fade or that they gain.
-    """
+    truth: float
+    coverage: Coverage
+    misled: float
+    """The share of studies in which the times of different texts alone (all texts under the last
+    model, Spearman's test at 5 %) seem to say that texts fade or that they gain."""
+
+
+def slopes(training: Training, studies: int, draw: str = "") -> Slopes:
+    """Return what is found in many studies of one line; another `draw` has other studies."""
     from scipy.stats import spearmanr
 
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {training.name}"))
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {training.name}{draw}"))
     truth = _truth(training)
     held = given = misled = 0
     for _ in range(studies):
@@ -76,7 +83,7 @@ def slopes(training: Training, studies: int) -> tuple[float, float, float, float
         interval = find_interval(found, Scale.SLOPE, confidence=0.95)
         given += bool(np.isfinite(interval.low[0]))
         held += bool(interval.low[0] <= truth <= interval.high[0])
-    return truth, held / max(given, 1), 1 - given / studies, misled / studies
+    return Slopes(truth, Coverage(held, given, studies), misled / studies)
 
 
 def _study(random: np.random.Generator, training: Training) -> tuple[list[Placed], Floats]:

@@ -19,7 +19,6 @@ from analysis.intervals.influence import (
     tpr_sample,
     trend_sample,
 )
-from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.simulation import SHARED
 
@@ -37,9 +36,9 @@ class Case(NamedTuple):
     """Draws one study: what each of its datasets says."""
 
 
-def intervals(case: Case, studies: int) -> Interval:
-    """Return the intervals of many studies of one case."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {case.name}"))
+def intervals(case: Case, studies: int, draw: str = "") -> Interval:
+    """Return the intervals of many studies of one case; another `draw` has other studies."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {case.name}{draw}"))
     drawn = [case.study(random) for _ in range(studies)]
     joined = [_stacked(parts) for parts in zip(*drawn, strict=True)]
     if case.scale is None:
@@ -255,10 +254,3 @@ def _difference(
         moved = members._replace(scores=members.scores + norm.ppf(auc) * np.sqrt(2))
         samples.append(_auc(moved, nonmembers))
     return [Weighted("", sample, _ONE) for sample in samples]
-
-
-def coverage(found: Interval, truth: Floats | float) -> tuple[float, float]:
-    """Return the share of intervals given that hold the truth, and of studies without one."""
-    given = np.isfinite(found.low)
-    held = (found.low <= truth) & (truth <= found.high)
-    return float(held[given].mean()) if given.any() else float("nan"), float((~given).mean())

@@ -48,9 +48,9 @@ class Studies(NamedTuple):
     """The first seed's."""
 
 
-def simulate(design: Design, studies: int) -> Studies:
-    """Return studies of a design, and what is true of each."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
+def simulate(design: Design, studies: int, draw: str = "") -> Studies:
+    """Return studies of a design, and what is true of each; another `draw` has other studies."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}{draw}"))
     half = design.rows // design.group
     own = _rows(random, studies, 2 * half, design.group)
     spread = design.deviation / (norm.pdf(0) / np.sqrt(2))

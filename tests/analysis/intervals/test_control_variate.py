@@ -8,7 +8,7 @@ from analysis.intervals.clustered import Weighted, cluster
 from analysis.intervals.control_variate import adjust, control_weights
 from analysis.intervals.influence import Side, auc_sample
 from scripts.calibration.adjusted import Pair, studies_of
-from scripts.calibration.others import coverage
+from scripts.calibration.coverage import coverage
 from tests.analysis.oracles import auc
 
 
@@ -76,7 +76,7 @@ def test_adjusted_intervals_hold_the_truth_and_are_narrower(pair):
     studies = 300
     found = studies_of(pair, studies)
     error = 3 * np.sqrt(0.95 * 0.05 / studies)
-    assert 0.92 - error <= coverage(found.adjusted, found.truth)[0] <= min(1.0, 0.975 + error)
+    assert 0.92 - error <= coverage(found.adjusted, found.truth).share <= min(1.0, 0.975 + error)
     widths = [np.nanmedian(one.high - one.low) for one in (found.adjusted, found.raw)]
     assert widths[0] < 0.85 * widths[1]
 

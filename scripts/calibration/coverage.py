@@ -1,0 +1,81 @@
+"""How many intervals hold the truth, how a table shows it, and when a cell is simulated again.
+
+Of some 500 cells a few lie outside of what is asked by the luck of 1,000 studies. Such a cell is
+simulated again with new studies, ten times as many, and shows these alone: nothing is chosen among
+draws. Where most studies get no interval, those that do are the ones whose value happened to be
+mild, so their share of misses among all studies is what counts.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.intervals.bounds import Interval
+from analysis.metrics import Floats
+
+LOW, HIGH = 0.92, 0.975
+"""What is asked of every cell."""
+AGAIN = 10
+"""Times as many studies in a second simulation."""
+
+
+class Coverage(NamedTuple):
+    """What the intervals of many studies hold."""
+
+    held: int
+    """Studies whose interval holds the truth."""
+    given: int
+    """Studies that have an interval."""
+    studies: int
+
+    @property
+    def share(self) -> float:
+        """Of those that have an interval, the share that holds the truth; NaN without any."""
+        return self.held / self.given if self.given else float("nan")
+
+    @property
+    def refused(self) -> bool:
+        """Whether at most half of the studies have an interval."""
+        return 2 * self.given <= self.studies
+
+    @property
+    def outside(self) -> bool:
+        """Whether the intervals hold the truth too rarely or too often; refused: miss too often."""
+        if self.refused:
+            return self.given - self.held > (1 - LOW) * self.studies
+        return not LOW <= self.share <= HIGH
+
+
+def coverage(found: Interval, truth: Floats | float) -> Coverage:
+    """Return what intervals hold; the truth is one number, or one for each study."""
+    given = np.isfinite(found.low)
+    held = (found.low <= truth) & (truth <= found.high)
+    return Coverage(int((held & given).sum()), int(given.sum()), len(given))
+
+
+def simulated(draw: Callable[[str], Coverage]) -> str:
+    """Return a cell of a table, simulated again where it lies outside.
+
+    Args:
+        draw: simulates the cell; another name is another draw.
+    """
+    found = draw("")
+    if not found.outside:
+        return shown(found)
+    rounds = [draw(f" again {number}") for number in range(AGAIN)]
+    again = Coverage(*(sum(counts) for counts in zip(*rounds, strict=True)))
+    return f"{shown(again)} †"
+
+
+def shown(found: Coverage) -> str:
+    """Return coverage in percent, bold outside of what is asked, and who has no interval."""
+    without = 100 * (1 - found.given / found.studies)
+    if found.refused:
+        missed = 100 * (found.given - found.held) / found.studies
+        text = f"refused: {without:.0f} % none, {missed:.1f} % missed"
+        return f"**{text}**" if found.outside else text
+    text = f"{100 * found.share:.1f}"
+    if found.outside:
+        text = f"**{text}**"
+    return text if without < 0.05 else f"{text} ({without:.0f} % none)"

@@ -65,7 +65,7 @@ def trajectory_figures(
             "and the time since the last, each placed among the non-members under the same model; "
             "95 % bands draw whole groups of examples. The first point is the very step that held "
             "the copy. Long times there are only late in training, when the model has moved far "
-            "from where it began; `fading_slope` in the table compares each example with itself. "
+            "from where it began; fading_slope in the table compares each example with itself. "
             + (f"{RATE_WARNING} " if not_constant(found.fading.to_pylist()) else "")
             + _counts(fading),
             logarithmic=True,

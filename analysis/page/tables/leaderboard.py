@@ -130,7 +130,7 @@ def left_out_listing(left_out: Sequence[LeftOut]) -> Listing | None:
         "Detectors that are not in this run",
         ("Detector", "Lacks", "What to do"),
         [(one.detector, " and ".join(one.lacks), one.hint) for one in left_out],
-        "`all` was asked for, and their needs are not met.",
+        "The experiment asks for all detectors; the needs of these are not met.",
     )
 
 

@@ -54,6 +54,7 @@ class Stream(IntEnum):
     SHOT = 22
     CONTINUATION = 31
     EXAMPLE_ORDER = 41
+    ROWS_READ = 51
 
 
 def item_key(name: str) -> int:

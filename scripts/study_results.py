@@ -129,6 +129,8 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
             table_of(rates, axes=axes, by=arm, across="detector", head=head),
         ]
     parts += effects(pq.read_table(run / "factors.parquet").to_pandas(), axes)
+    if (run / "accuracy.parquet").is_file():
+        parts += task_accuracy(pq.read_table(run / "accuracy.parquet").to_pandas(), axes)
     for name in figures:
         picture = run / "figures" / f"{name}.png"
         target = into / "images" / f"{into_name(record)}-{name}.png"
@@ -170,6 +172,47 @@ def effects(factors: pd.DataFrame, axes: Sequence[str]) -> list[str]:
     return parts
 
 
+def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+    """Return the accuracy on the benchmarks' tasks before and after, and what members gained more.
+
+    Args:
+        accuracy: the run's `accuracy.parquet`.
+        axes: its columns of swept values.
+    """
+    lines = []
+    mean = accuracy[accuracy["dataset"] == "mean"]
+    for values, part in mean.groupby([*axes, "scoring"], sort=False):
+        *arm, scoring = (str(value) for value in values)
+        cells = {
+            (row["quantity"], row["side"], row["moment"]): interval(row)
+            for _, row in part.iterrows()
+        }
+        shown = [
+            cells.get(("accuracy", side, moment), "–")
+            for side in ("nonmember", "member")
+            for moment in _MOMENTS
+        ]
+        excess = part[part["quantity"] == "excess"]
+        more = "–" if excess.empty else interval(excess.iloc[0], sign="+")
+        counts = part[["n_members", "n_nonmembers", "n_seeds"]].max()
+        lines.append(
+            [
+                *(arm_name(axes, arm, "contaminated"), scoring),
+                f"{counts['n_members']:.0f} / {counts['n_nonmembers']:.0f}",
+                *(f"{counts['n_seeds']:.0f}", *shown, more),
+            ]
+        )
+    head = [", ".join(axes) or "model", "scoring", "members / non-members", "seeds"]
+    head += [f"{side}, {moment}" for side in ("non-members", "members") for moment in _MOMENTS]
+    return [
+        "## Task accuracy, mean over the datasets",
+        "Accuracy of the model before (the base model) and after; the last column is how much more "
+        "the members gained than the non-members.",
+        markdown([*head, "members' gain less non-members'"], lines),
+    ]
+
+
+_MOMENTS = ("before", "after")
 Namer = Callable[[dict[str, str]], str]
 
 

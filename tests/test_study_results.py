@@ -90,6 +90,29 @@ def test_numbers_stand_with_their_intervals_and_counts(tmp_path: Path):
     assert (tmp_path / "out" / "images" / "study-copies.png").read_bytes() == b"png"
 
 
+def test_task_accuracy_stands_before_and_after(tmp_path: Path):
+    run = run_folder(tmp_path)
+    row = {"sweep.copies": "poisson=2", "dataset": "mean", "scoring": "plain", "n_seeds": 3}
+    row |= {"quantity": "accuracy", "n_members": 1798, "n_nonmembers": 2250}
+    rows = [
+        {**row, "side": side, "moment": moment, "value": value, "low": value - 0.02, "high": 0.42}
+        for side, moment, value in (
+            ("member", "before", 0.32),
+            ("member", "after", 0.38),
+            ("nonmember", "before", 0.33),
+            ("nonmember", "after", 0.37),
+        )
+    ]
+    gain = {"quantity": "excess", "side": "", "moment": "", "value": 0.013, "low": -0.026}
+    rows += [{**row, **gain, "high": 0.053}, {**rows[0], "dataset": "imdb", "value": 0.99}]
+    pq.write_table(pa.Table.from_pylist(rows), run / "accuracy.parquet")
+    page = written(run, into=tmp_path / "out", figures=[], by_dataset=[])
+    assert (
+        "| poisson=2 | plain | 1798 / 2250 | 3 | 0.33 [0.31, 0.42] | 0.37 [0.35, 0.42] | "
+        "0.32 [0.30, 0.42] | 0.38 [0.36, 0.42] | +0.01 [-0.03, +0.05] |" in page.splitlines()
+    )
+
+
 def test_what_a_person_wrote_stays():
     page = page_with("# Study\n\nRead by hand.\n", "one")
     again = page_with(page + "\nAnd after it.\n", "two")

@@ -10,9 +10,10 @@ taken off, since templates letter them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from inject.errors import InputError
 from inject.examples.template import letter
@@ -40,6 +41,10 @@ class RowsOptions(Settings):
     shuffle_options: bool = False
     """Put the options of each row into a random order, drawn by seed and content; for data that
     has the right one first, such as TruthfulQA's `mc1_targets`."""
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Read this share of the rows, whole groups at a time, the same for every seed and whatever
+    their order; null reads all. The others stay in the background where it has the same file, since
+    every row that is read is looked for there, and what holds one is left out."""
 
 
 class Choice(NamedTuple):

@@ -12,10 +12,13 @@ paths, one an option; `letters` is what the data calls them, where that lies apa
 `answer` then says which one is right, and becomes the letter that the template shows (it stays
 what it is where it is the option's text); `answer_letter` and `answer_text` are there, too.
 
+`share` reads a part of the rows, so that a file can be background and contaminants at once.
+
 Numbers become text. Of any other list the first item is taken. A row that lacks a mapped field
 is an error; null is an empty text.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,6 +27,7 @@ from inject.examples.datasets.choices import choice_fields
 from inject.examples.datasets.mapped_choices import RowsOptions, read_choice
 from inject.examples.datasets.source import Dataset, DatasetSource, FieldPath, place_id
 from inject.examples.example import Row
+from inject.keyed import Stream, item_key, unit, words
 from inject.reading.rows import PlacedRow, read_rows
 
 _USUAL: Mapping[str, tuple[str, ...]] = {
@@ -49,12 +53,23 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
     for row in read_rows(source.path, what="rows"):
         found = _mapped(row, source.fields) if source.fields else _usual(row)
         fields = _fields(row, found, how, source.seed)
+        if how.share is not None and not _is_read(fields, how.share):
+            continue
         yield Row(
             fields=fields,
             source_id=str(fields.get("id") or place_id(row)),
             group=str(fields["group"]) if fields.get("group") else None,
             stratum=str(fields.get("label", "")),
         )
+
+
+def _is_read(fields: Mapping[str, Any], share: float) -> bool:
+    """Return whether a row is among the share that is read: by its group, or by its content.
+
+    The experiment's seed does not enter: one corpus, cleaned of what is read, serves all seeds.
+    """
+    content = fields.get("group") or json.dumps(fields, sort_keys=True)
+    return bool(unit(words(0, Stream.ROWS_READ, item_key(str(content)))) < share)
 
 
 def _fields(

@@ -57,6 +57,7 @@ OPTIONS = {
     "rows.answers": "letter",
     "rows.first_index": 1,
     "rows.shuffle_options": True,
+    "rows.share": 0.5,
     "wikimia.events": "old",
 }
 UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content counts"}

@@ -111,3 +111,39 @@ def test_rows_that_share_a_group_share_it(tmp_path):
     examples = load(path, fields={"group": "g", "text": "text"}).examples
     assert [example.group for example in examples][:2] == ["p", "p"]
     assert examples[2].group == examples[2].example_id
+
+
+def texts_read(path, rows, **options):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    loaded = load(path, template="{text}", options=options)
+    return {example.text: example.group for example in loaded.examples}
+
+
+def test_a_share_of_the_rows_is_the_same_in_any_order_and_for_every_seed(tmp_path):
+    rows = [{"text": f"row number {n}"} for n in range(2000)]
+    found = texts_read(tmp_path / "a.jsonl", rows, share=0.2)
+    # Five standard errors of a binomial share.
+    assert abs(len(found) - 400) < 5 * (2000 * 0.2 * 0.8) ** 0.5
+    assert set(texts_read(tmp_path / "b.jsonl", rows[::-1], share=0.2)) == set(found)
+    # Further rows move none of the others, and a larger share holds the smaller one.
+    more = texts_read(tmp_path / "c.jsonl", [{"text": "another"}, *rows], share=0.2)
+    assert set(more) - {"another"} == set(found)
+    assert set(texts_read(tmp_path / "d.jsonl", rows, share=0.4)) > set(found)
+    assert len(texts_read(tmp_path / "e.jsonl", rows)) == 2000
+    given = Contaminant(dataset="rows", path=str(tmp_path / "a.jsonl"), template="{text}",
+                        members=1, nonmembers=1, options={"share": 0.2})  # fmt: skip
+    other_seed = load_examples(given, seed=7)
+    assert {example.text for example in other_seed.examples} == set(found)
+
+
+def test_a_share_of_the_rows_takes_whole_groups(tmp_path):
+    rows = [{"text": f"row number {n}", "group": f"passage {n // 5}"} for n in range(500)]
+    found = texts_read(tmp_path / "a.jsonl", rows, share=0.3)
+    assert 0 < len(found) < 500
+    assert len(found) == 5 * len(set(found.values()))
+
+
+@pytest.mark.parametrize("share", [0, 1, 1.5, "half"])
+def test_a_share_lies_between_nothing_and_all(trivia, share):
+    with pytest.raises(ValueError, match=r"options\.share"):
+        load(trivia, fields=FIELDS, template="{question}", options={"share": share})

@@ -8,14 +8,14 @@ side. Cost: 24 arms of 6 datasets, 2,400 examples and 9 detectors take about hal
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from analysis.adjusted.rows import AdjustedColumns, BaseModels
 from analysis.arm import MODEL_FREE, Arm, Cohort, Column, axis_names, cohorts, load_arm
-from analysis.auc_cells import measure_column
+from analysis.auc_cells import measure_columns
 from analysis.compared_rows import UnscoredRows
 from analysis.copy_bins import ALL
 from analysis.dataset_detectors.table import dataset_rows, dataset_schema
@@ -25,7 +25,8 @@ from analysis.selection.reported_scores import reported_columns, score_schema, s
 from analysis.selection.tuning import Choice, choose_settings
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, PreparedCohort, differences_schema, metrics_schema
-from analysis.uncertainty.samples import ColumnSample
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,10 +86,10 @@ def analyse(
         InputError: from `load_arm` and `cohorts`.
     """
     axes = axis_names(arms)
-    metrics: list[dict[str, Any]] = []
-    differences: list[dict[str, Any]] = []
-    datasets: list[dict[str, Any]] = []
-    flagged: list[dict[str, Any]] = []
+    metrics: list[Row] = []
+    differences: list[Row] = []
+    datasets: list[Row] = []
+    flagged: list[Row] = []
     scores, choices, unscored = [], [], []
     bases = BaseModels(arms)
     for cohort, same in cohorts(arms).items():
@@ -101,34 +102,36 @@ def analyse(
         picked = reported_columns(loaded, chosen)
         work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
         unscored += [rows.unscored for arm in work.arms for rows in arm.compared.values()]
-        measured = {
-            column: measure_column(work.arms, column, work.datasets, work.cells, settings)
-            for column in picked
-        }
-        for dataset in (None, *work.datasets):
-            ColumnSample.find_aucs([one.sample for one in measured.values()], dataset)
+        measured = measure_columns(work.arms, list(picked), work.datasets, work.cells, settings)
         seeds = [bases.of(arm) if cohort.model == "contaminated" else None for arm in same]
         adjusted = AdjustedColumns(work, measured, seeds)
         for column, selections in picked.items():
+            raw = list(work.metric_rows(column, selections[0], measured[column]))
+            both = [*raw, *adjusted.metric_rows(column, raw)]
+            rows = list(passages.beside(both, work.cells))
             for selection in selections:
-                raw = list(work.metric_rows(column, selection, measured[column]))
-                both = [*raw, *adjusted.metric_rows(column, raw)]
-                metrics += passages.beside(both, work.cells)
+                metrics += _relabelled(rows, selection)
         metrics += passages.beside(_control_rows(work, picked), work.cells)
         for variant, part in work.by_variant().items():
+            of = measure_columns(part.arms, list(picked), part.datasets, part.cells, settings)
             for column, selections in picked.items():
-                of = measure_column(part.arms, column, part.datasets, part.cells, settings)
                 for selection in selections:
-                    made = part.metric_rows(column, selection, of, variant=variant)
+                    made = part.metric_rows(column, selection, of[column], variant=variant)
                     metrics += passages.beside(made, part.cells)
+        compared: list[_Comparison] = []
         for selection in ("default", "tuned"):
             columns = [column for column, names in picked.items() if selection in names]
             values = {choice.detector: choice.tune_value(selection) for choice in chosen}
             tune = {column: values[column.detector] for column in columns}
-            chosen_by = work.choice_rows(columns, selection, measured, tune)
-            metrics += passages.beside(chosen_by, work.cells)
-            gaps = list(work.difference_rows(columns, selection, measured, tune))
-            differences += [*gaps, *adjusted.difference_rows(gaps)]
+            # Where no detector has a better setting than its default, one comparison serves both.
+            if not compared or (compared[0].columns, compared[0].tune) != (columns, tune):
+                chosen_by = work.choice_rows(columns, selection, measured, tune)
+                gaps = list(work.difference_rows(columns, selection, measured, tune))
+                gaps += adjusted.difference_rows(gaps)
+                choice = list(passages.beside(chosen_by, work.cells))
+                compared.append(_Comparison(columns, tune, choice, gaps))
+            metrics += _relabelled(compared[-1].choice, selection)
+            differences += _relabelled(compared[-1].gaps, selection)
         datasets += dataset_rows(cohort, loaded, chosen, settings)
         flagged += flagged_rows(cohort, loaded, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
@@ -143,23 +146,41 @@ def analyse(
     )
 
 
-def _control_rows(
-    work: PreparedCohort, picked: Mapping[Column, Sequence[str]]
-) -> Iterator[dict[str, Any]]:
+class _Comparison(NamedTuple):
+    """The columns of a selection beside each other."""
+
+    columns: Sequence[Column]
+    tune: Mapping[Column, float]
+    """The AUC of each on the tune rows."""
+    choice: Sequence[Row]
+    """What the best is chosen by, and bands: rows of metrics."""
+    gaps: Sequence[Row]
+    """Rows of differences."""
+
+
+def _relabelled(rows: Sequence[Row], selection: str) -> list[Row]:
+    """Return rows of settings that stand for another selection, too."""
+    return [{**row, "selection": selection} for row in rows]
+
+
+def _control_rows(work: PreparedCohort, picked: Mapping[Column, Sequence[str]]) -> Iterator[Row]:
     """Yield the AUCs of the settings of controls that are neither default nor tuned.
 
     A difference between the sides that one setting cannot see another can: all of them decide
     together. They are measured on the rows of the others and take part in no comparison.
     """
     arms = [arm.loaded for arm in work.arms]
-    for detector in sorted(MODEL_FREE & {name for arm in arms for name in arm.detectors}):
-        for column in arms[0].grid(detector) if detector in arms[0].detectors else []:
-            if column in picked or not _scores_all(work, column):
-                continue
-            measured = measure_column(work.arms, column, work.datasets, work.cells, work.settings)
-            for row in work.metric_rows(column, column.setting, measured):
-                if row["metric"] == AUC and row["copies"] == ALL:
-                    yield row
+    columns = [
+        column
+        for detector in sorted(MODEL_FREE & {name for arm in arms for name in arm.detectors})
+        for column in (arms[0].grid(detector) if detector in arms[0].detectors else [])
+        if column not in picked and _scores_all(work, column)
+    ]
+    measured = measure_columns(work.arms, columns, work.datasets, work.cells, work.settings)
+    for column, found in measured.items():
+        for row in work.metric_rows(column, column.setting, found):
+            if row["metric"] == AUC and row["copies"] == ALL:
+                yield row
 
 
 def _scores_all(work: PreparedCohort, column: Column) -> bool:

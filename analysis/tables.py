@@ -11,7 +11,6 @@ from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
 from analysis.auc_cells import ArmRows, ColumnMetrics
 from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
-from analysis.intervals.bootstrap import Weights, draw_weights
 from analysis.metrics import tpr_name
 from analysis.metrics_table import BAND, TUNE_AUC, Cell
 from analysis.passage_copies import COLUMN as PASSAGE_COPIES
@@ -19,9 +18,7 @@ from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
 from analysis.uncertainty.column_intervals import (
     CellInterval,
-    ColumnIntervals,
     auc_bands,
-    column_intervals,
     difference_bands,
     no_interval,
 )
@@ -70,7 +67,7 @@ def differences_schema(axes: Sequence[str]) -> pa.Schema:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedCohort:
-    """One cohort made ready: rows, weights and cells shared by its columns."""
+    """One cohort made ready: rows and cells shared by its columns."""
 
     cohort: Cohort
     arms: Sequence[ArmRows]
@@ -86,7 +83,7 @@ class PreparedCohort:
         columns: Sequence[Column],
         settings: AnalysisSettings,
     ) -> "PreparedCohort":
-        """Find comparable rows, draw the weights, and lay out the cells."""
+        """Find comparable rows, and lay out the cells."""
         datasets = list(dict.fromkeys(name for arm in loaded for name in arm.dataset[arm.test]))
         groups = number_groups(loaded)
         rows = [
@@ -103,7 +100,6 @@ class PreparedCohort:
                     )
                     for dataset in dict.fromkeys(arm.dataset[arm.test])
                 },
-                weights=_weights(arm, settings),
             )
             for arm, number in zip(loaded, groups, strict=True)
         ]
@@ -142,6 +138,10 @@ class PreparedCohort:
             for variant in variants
         }
 
+    def sample_name(self, dataset: str) -> str | None:
+        """Return by which name a `ColumnSample` knows a dataset; the only one is all of them."""
+        return None if dataset == POOLED or len(self.datasets) == 1 else dataset
+
     def metric_rows(
         self, column: Column, selection: str, measured: ColumnMetrics, *, variant: str = ALL
     ) -> Iterator[dict[str, Any]]:
@@ -153,24 +153,24 @@ class PreparedCohort:
             measured: of this work and column.
             variant: what the members' copies carried; `all` for all of them.
         """
-        value = measured.values[..., 0]
         names = [AUC, *(tpr_name(rate) for rate in self.settings.false_positive_rates)]
         for d, dataset in enumerate([POOLED, *self.datasets]):
             head = {**self._head(column, selection, dataset), "variant": variant}
-            found = self._intervals(measured, d)
+            found = measured.intervals[d]
             for c, cell in enumerate(self.cells):
                 if self._too_few(cell, measured.n_members[d, 0, c]):
                     continue
                 for m, name in enumerate(names):
-                    measures = self._measures(found.cells[m][c], value[d, m, c], measured, (d, c))
+                    value = measured.values[d, m, c]
+                    measures = self._measures(found.cells[m][c], value, measured, (d, c))
                     counts = _counts(measured, (d, m, c))
                     yield {**head, "copies": cell.label, "metric": name, **measures, **counts}
-            if np.isfinite(measured.trend[d, 0]):
+            if np.isfinite(measured.trend[d]):
                 yield {
                     **head,
                     "copies": ALL,
                     "metric": TREND,
-                    **found.trend.measures(measured.trend[d, 0]),
+                    **found.trend.measures(measured.trend[d]),
                     "n_members": int(measured.trend_members[d]),
                     "n_nonmembers": 0,
                     "n_seeds": int(measured.trend_seeds[d]),
@@ -184,19 +184,6 @@ class PreparedCohort:
         if members >= self.settings.min_members or not np.isfinite(value):
             return cell.measures(value)
         return no_interval(value, f"none: {members} members, fewer than min_members")
-
-    def _intervals(self, measured: ColumnMetrics, d: int) -> ColumnIntervals:
-        """Return the intervals of all cells of a column in one dataset (0 for all of them)."""
-        if d not in measured.intervals:
-            measured.intervals[d] = column_intervals(
-                measured.sample,
-                self.datasets[d - 1] if d else None,
-                cells=len(self.cells),
-                rates=len(self.settings.false_positive_rates),
-                confidence=self.settings.confidence,
-            )
-        found: ColumnIntervals = measured.intervals[d]
-        return found
 
     def choice_rows(
         self,
@@ -226,10 +213,10 @@ class PreparedCohort:
         at = labels.index(ALL)
         samples = [measured[column].sample for column in found]
         level = self.settings.confidence
-        bands = auc_bands(samples, None, cells=len(labels), confidence=level, wanted=[at])
+        bands = auc_bands(samples, None, confidence=level, cell=at)
         for column, band in zip(found, bands, strict=True):
             head = self._head(column, selection, POOLED)
-            value = band[at].measures(float(measured[column].values[0, 0, at, 0]))
+            value = band.measures(float(measured[column].values[0, 0, at]))
             counts = _counts(measured[column], (0, 0, at))
             yield {**head, **common, "metric": BAND, **value, **counts}
 
@@ -266,18 +253,19 @@ class PreparedCohort:
             tune: the AUC of each on the tune rows, by which the best is chosen.
         """
         shown = [c for c, cell in enumerate(self.cells) if not is_dose(cell.label)]
+        gaps: dict[
+            tuple[str | None, str, Column, tuple[Column, ...]], list[dict[int, CellInterval]]
+        ] = {}
         for d, dataset in enumerate([POOLED, *self.datasets]):
-            intervals = {
-                column: self._intervals(measured[column], d).cells[0] for column in columns
-            }
-            gaps: dict[tuple[str, Column, tuple[Column, ...]], list[list[CellInterval]]] = {}
+            intervals = {column: measured[column].intervals[d].cells[0] for column in columns}
+            name = self.sample_name(dataset)
             shared = self._contestants(columns, dataset)
             for c in shown:
                 cell = self.cells[c]
                 found = {
-                    column: measured[column].values[d, 0, c, 0]
+                    column: measured[column].values[d, 0, c]
                     for column in shared
-                    if np.isfinite(measured[column].values[d, 0, c, 0])
+                    if np.isfinite(measured[column].values[d, 0, c])
                     and not self._too_few(cell, measured[column].n_members[d, 0, c])
                 }
                 if not found:
@@ -288,18 +276,17 @@ class PreparedCohort:
                         references["loss"] = column
                 for reference, other in references.items():
                     others = tuple(column for column in found if column != other)
-                    if (reference, other, others) not in gaps:
-                        gaps[reference, other, others] = difference_bands(
+                    key = (name, reference, other, others)
+                    if key not in gaps:
+                        gaps[key] = difference_bands(
                             [measured[column].sample for column in others],
                             measured[other].sample,
-                            self.datasets[d - 1] if d else None,
-                            cells=len(self.cells),
+                            name,
                             confidence=self.settings.confidence,
                             together=reference == "best",
                             wanted=shown,
                         )
-                    bands = gaps[reference, other, others]
-                    for column, band in zip(others, bands, strict=True):
+                    for column, band in zip(others, gaps[key], strict=True):
                         gap = float(found[column] - found[other])
                         yield {
                             **self._head(column, selection, dataset),
@@ -349,7 +336,7 @@ def _best(
         counts = _counts(found, at)
         cells[name] = Cell(
             setting=column.setting,
-            value=float(found.values[at][0]),
+            value=float(found.values[at]),
             low=intervals[column][at[2]].low,
             high=intervals[column][at[2]].high,
             n_members=counts["n_members"],
@@ -378,20 +365,3 @@ def _cells(loaded: Sequence[LoadedArm], settings: AnalysisSettings) -> list[Copi
     if settings.zero_copies == "nonmember":
         cells = [cell for cell in cells if cell.high > 0]
     return cells
-
-
-def _weights(arm: LoadedArm, settings: AnalysisSettings) -> Weights:
-    """Draw weights for the test rows; the same whatever model or axis the arm has."""
-    weights = np.ones((len(arm.examples), settings.replicates + 1), dtype=np.float32)
-    rows = np.flatnonzero(arm.test)
-    sides = np.where(arm.member, "member", "nonmember").astype(object)
-    if arm.arm.fixed_levels:
-        sides = sides + np.where(arm.member, [f"\0{count}" for count in arm.copies], "")
-    weights[rows] = draw_weights(
-        [f"{arm.dataset[row]}\0{sides[row]}" for row in rows],
-        [arm.group[row] for row in rows],
-        replicates=settings.replicates,
-        seed=settings.seed,
-        cluster=str(arm.arm.seed),
-    )
-    return weights

@@ -1,9 +1,10 @@
-"""A column with the luck of the pool taken out, by the base model's scores on the same rows.
+"""Columns with the luck of the pool taken out, by the base model's scores on the same rows.
 
 The base model saw no member, so what its AUC differs from 0.5 by is which rows became members: some
 are easier for a detector than others, whoever trained on them. The trained model scores the same
-rows. `adjusted_sample` gives the column less its share of that (`intervals.control_variate`); AUCs,
-trends and differences follow from it as from the column itself. Cost: 2 ms for 400 rows.
+rows. `adjusted_samples` gives columns less their share of that (`intervals.control_variate`); AUCs,
+trends and differences follow from them as from the columns themselves. Cost: 20 ms for 25 columns
+of 200 rows, found at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,10 @@ from analysis.uncertainty.samples import (
     ColumnSample,
     DatasetRows,
     DatasetSample,
+    alike,
     sample_dataset,
+    stacked,
+    weighted_parts,
 )
 
 
@@ -39,118 +43,167 @@ class Adjusted(NamedTuple):
     trend_weight: float
 
 
-def base_sample(
+def base_samples(
     arms: Sequence[ArmRows],
     bases: Sequence[LoadedArm | None],
-    column: Column,
+    samples: Mapping[Column, ColumnSample],
     cells: Sequence[CopiesCell],
     settings: AnalysisSettings,
-    sample: ColumnSample,
-) -> ColumnSample | None:
-    """Return what the base models' scores say of the rows of a column.
+) -> dict[Column, ColumnSample]:
+    """Return what the base models' scores say of the rows of each column.
 
-    None where a seed has no base model, or one that has no score for a row that is compared.
+    Without the columns for which a seed has no base model, or one that has no score for a row that
+    is compared.
 
     Args:
         arms: of the trained models, one a seed.
         bases: the base model of each.
-        column: the detector's setting.
+        samples: the columns under the trained models.
         cells: numbers of copies.
         settings: of the analysis.
-        sample: the column under the trained models.
     """
-    seeds: list[Mapping[str, DatasetSample]] = []
-    for arm, base, known in zip(arms, bases, sample.seeds, strict=True):
-        scores = None if base is None else _scores(arm, base, column)
-        if scores is None:
-            return None
-        found = {}
-        for dataset, one in known.items():
-            inside, outside = compared_sides(
-                arm.loaded, arm.compared[dataset].rows(column), settings
-            )
-            if not np.isfinite(scores[inside | outside]).all():
-                return None
-            rows = DatasetRows(arm.loaded, arm.groups, dataset, inside, outside, scores)
-            found[dataset] = sample_dataset(
-                rows, cells, (), total_nonmembers=0, comparable=one.auc is not None
-            )
-        seeds.append(found)
-    return ColumnSample(tuple(seeds))
+    there = [base for base in bases if base is not None]
+    if len(there) < len(bases):
+        return {}
+    scored = [column for column in samples if all(column in base.index for base in there)]
+    seeds = [
+        _of_one_seed(
+            arm, base, {column: samples[column].seeds[s] for column in scored}, cells, settings
+        )
+        for s, (arm, base) in enumerate(zip(arms, there, strict=True))
+    ]
+    return {
+        column: ColumnSample(tuple(seed[column] for seed in seeds))
+        for column in scored
+        if all(column in seed for seed in seeds)
+    }
 
 
-def adjusted_sample(
-    sample: ColumnSample, base: ColumnSample, dataset: str | None
-) -> Adjusted | None:
-    """Return a column less its share of the base model's luck; None without any AUC.
+def _of_one_seed(
+    arm: ArmRows,
+    base: LoadedArm,
+    raw: Mapping[Column, Mapping[str, DatasetSample]],
+    cells: Sequence[CopiesCell],
+    settings: AnalysisSettings,
+) -> dict[Column, dict[str, DatasetSample]]:
+    """Return what one base model says, of the columns whose compared rows it all scored.
 
     Args:
-        sample: the column.
-        base: what `base_sample` returned.
+        arm: the trained model's.
+        base: the base model.
+        raw: what the trained model says, by column and dataset.
+        cells: numbers of copies.
+        settings: of the analysis.
+    """
+    scores = dict(zip(raw, _scores(arm, base, list(raw)), strict=True))
+    batches: dict[tuple[str, Column | None, bool], list[Column]] = {}
+    for column, datasets in raw.items():
+        for name, one in datasets.items():
+            own = column if column in arm.compared[name].own else None
+            batches.setdefault((name, own, one.auc is not None), []).append(column)
+    found: dict[Column, dict[str, DatasetSample]] = {column: {} for column in raw}
+    for (name, _, comparable), columns in batches.items():
+        rows = arm.compared[name].rows(columns[0])
+        inside, outside = compared_sides(arm.loaded, rows, settings)
+        whole = [one for one in columns if np.isfinite(scores[one][inside | outside]).all()]
+        if whole:
+            stack = np.stack([scores[one] for one in whole])
+            sample = sample_dataset(
+                DatasetRows(arm.loaded, arm.groups, name, inside, outside, stack),
+                cells,
+                (),
+                total_nonmembers=0,
+                comparable=comparable,
+            )
+            for at, column in enumerate(whole):
+                found[column][name] = sample.column(at)
+    # In the order of the trained model's datasets: both are read side by side.
+    return {
+        column: {name: found[column][name] for name in datasets}
+        for column, datasets in raw.items()
+        if found[column].keys() == datasets.keys()
+    }
+
+
+def adjusted_samples(
+    samples: Mapping[Column, ColumnSample],
+    bases: Mapping[Column, ColumnSample],
+    dataset: str | None,
+) -> dict[Column, Adjusted]:
+    """Return columns less their share of the base model's luck; without those without any AUC.
+
+    Args:
+        samples: the columns.
+        bases: what `base_samples` returned: of all of them, or of some.
         dataset: which; None for all together, which have a weight of their own.
     """
-    aucs, base_aucs = _parts(sample, dataset), _parts(base, dataset)
+    columns = list(bases)
+    raw, theirs = [samples[column] for column in columns], [bases[column] for column in columns]
+    found: dict[Column, Adjusted] = {}
+    for places in alike(raw, theirs):
+        mine, others = ([many[at] for at in places] for many in (raw, theirs))
+        for at, one in zip(places, _adjusted(mine, others, dataset), strict=False):
+            found[columns[at]] = one
+    return {column: found[column] for column in columns if column in found}
+
+
+def _adjusted(
+    samples: Sequence[ColumnSample], bases: Sequence[ColumnSample], dataset: str | None
+) -> list[Adjusted]:
+    """Return columns that are alike, adjusted; an empty list without any AUC."""
+    many, theirs = stacked(samples), stacked(bases)
+    aucs, base_aucs = (weighted_parts(one, "auc", dataset) for one in (many, theirs))
     if not any(aucs):
-        return None
+        return []
     weights = control_weights(aucs, base_aucs)
     values = _by_name(adjust(aucs, base_aucs, weights, centre=0.5))
-    trends, base_trends = _trends(sample, dataset), _trends(base, dataset)
-    trend_weight, base_trend, moved = np.full(1, np.nan), float("nan"), None
+    trends, base_trends = _trends(many, dataset), _trends(theirs, dataset)
+    nothing = np.full(len(samples), np.nan)
+    trend_weights, base_trend, moved = nothing, nothing, None
     if any(trends):
-        trend_weight = control_weights(trends, base_trends)
-        base_trend = float(cluster(base_trends).value[0])
-        moved = _by_name(adjust(trends, base_trends, trend_weight, centre=0.0))
-    seeds = []
-    for at, seed in enumerate(sample.seeds):
-        seeds.append(
-            {
-                name: one._replace(
-                    auc=values[at][name],
-                    trend=moved[at].get(name, one.trend) if moved else one.trend,
-                    rates=(),
-                )
-                for name, one in seed.items()
-                if name in values[at]
-            }
-        )
-    return Adjusted(
-        ColumnSample(tuple(seeds)),
-        cluster(base_aucs).value,
-        weights,
-        base_trend,
-        float(trend_weight[0]),
-    )
-
-
-def _scores(arm: ArmRows, base: LoadedArm, column: Column) -> Floats | None:
-    """Return the base model's scores in the order of the arm's examples."""
-    if column not in base.index:
-        return None
-    scores = base.scores[:, base.index[column]]
-    ids = [example.example_id for example in arm.loaded.examples]
-    known = {example.example_id: at for at, example in enumerate(base.examples)}
-    return np.array([scores[known[one]] if one in known else np.nan for one in ids])
-
-
-def _parts(sample: ColumnSample, dataset: str | None) -> list[list[Weighted]]:
-    return [
-        [
-            Weighted(name, one.auc, one.members)
+        trend_weights = control_weights(trends, base_trends)
+        base_trend = cluster(base_trends).value
+        moved = _by_name(adjust(trends, base_trends, trend_weights, centre=0.0))
+    seeds = [
+        {
+            name: one._replace(
+                auc=values[at][name],
+                trend=moved[at].get(name, one.trend) if moved else one.trend,
+                rates=(),
+            )
             for name, one in seed.items()
-            if dataset in (None, name) and one.auc is not None
-        ]
-        for seed in sample.seeds
+            if name in values[at]
+        }
+        for at, seed in enumerate(many.seeds)
+    ]
+    base_value = cluster(base_aucs).value.reshape(len(samples), -1)
+    return [
+        Adjusted(
+            ColumnSample(
+                tuple({name: one.column(at) for name, one in seed.items()} for seed in seeds)
+            ),
+            base_value[at],
+            weights.reshape(len(samples), -1)[at],
+            float(base_trend[at]),
+            float(trend_weights[at]),
+        )
+        for at in range(len(samples))
     ]
 
 
+def _scores(arm: ArmRows, base: LoadedArm, columns: Sequence[Column]) -> Floats:
+    """Return the base model's scores in the order of the arm's examples, [columns, n_examples]."""
+    known = {example.example_id: at for at, example in enumerate(base.examples)}
+    places = np.array([known.get(example.example_id, -1) for example in arm.loaded.examples])
+    scores = base.scores[:, [base.index[column] for column in columns]].T[:, places]
+    return np.where(places >= 0, scores, np.nan)
+
+
 def _trends(sample: ColumnSample, dataset: str | None) -> list[list[Weighted]]:
+    """Return what datasets say of the trend, without those that have no AUC."""
     return [
-        [
-            Weighted(name, one.trend, np.array([one.pairs]))
-            for name, one in seed.items()
-            if dataset in (None, name) and one.auc is not None and one.pairs
-        ]
-        for seed in sample.seeds
+        [part for part in parts if seed[part.dataset].auc is not None]
+        for seed, parts in zip(sample.seeds, weighted_parts(sample, "trend", dataset), strict=True)
     ]
 
 

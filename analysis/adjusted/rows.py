@@ -11,11 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from analysis.adjusted.columns import Adjusted, adjusted_sample, base_sample
+from analysis.adjusted.columns import Adjusted, adjusted_samples, base_samples
 from analysis.arm import Arm, Column, LoadedArm, load_arm
 from analysis.auc_cells import ColumnMetrics
 from analysis.tables import AUC, POOLED, TREND, PreparedCohort
-from analysis.uncertainty.column_intervals import column_intervals, difference_bands
+from analysis.uncertainty.column_intervals import (
+    CellInterval,
+    ColumnIntervals,
+    column_intervals,
+    difference_bands,
+)
 
 ADJUSTED_AUC = "auc_adjusted"
 """An AUC less its share of what the base model's differs from 0.5 by on the same rows."""
@@ -60,15 +65,23 @@ class AdjustedColumns:
         """Adjust every column, for each dataset and for all together."""
         self._work = work
         self._measured = measured
-        self._found: dict[tuple[Column, str], Adjusted] = {}
-        for column, raw in measured.items():
-            base = base_sample(work.arms, bases, column, work.cells, work.settings, raw.sample)
-            if base is None:
-                continue
-            for dataset in (POOLED, *work.datasets):
-                one = adjusted_sample(raw.sample, base, None if dataset == POOLED else dataset)
-                if one is not None:
-                    self._found[column, dataset] = one
+        self._found: dict[tuple[Column, str | None], Adjusted] = {}
+        self._intervals: dict[tuple[Column, str | None], ColumnIntervals] = {}
+        samples = {column: raw.sample for column, raw in measured.items()}
+        base = base_samples(work.arms, bases, samples, work.cells, work.settings)
+        for name in dict.fromkeys(work.sample_name(one) for one in (POOLED, *work.datasets)):
+            found = adjusted_samples(samples, base, name)
+            intervals = column_intervals(
+                [one.sample for one in found.values()],
+                name,
+                cells=len(work.cells),
+                rates=0,
+                confidence=work.settings.confidence,
+                adjusted=True,
+            )
+            for (column, one), ends in zip(found.items(), intervals, strict=True):
+                self._found[column, name] = one
+                self._intervals[column, name] = ends
 
     def metric_rows(self, column: Column, raw: Iterable[Row]) -> Iterator[Row]:
         """Yield the adjusted partners of a column's rows, in their order.
@@ -79,18 +92,11 @@ class AdjustedColumns:
         """
         labels = [cell.label for cell in self._work.cells]
         for dataset, rows in groupby(raw, key=lambda row: row["dataset"]):
-            found = self._found.get((column, dataset))
+            name = self._work.sample_name(dataset)
+            found = self._found.get((column, name))
             if found is None:
                 continue
-            name = None if dataset == POOLED else dataset
-            intervals = column_intervals(
-                found.sample,
-                name,
-                cells=len(labels),
-                rates=0,
-                confidence=self._work.settings.confidence,
-                adjusted=True,
-            )
+            intervals = self._intervals[column, name]
             values, trend = found.sample.auc(name), found.sample.trend(name)
             for row in rows:
                 at = labels.index(row["copies"])
@@ -114,6 +120,8 @@ class AdjustedColumns:
         """Yield the adjusted partners of paired differences, in their order."""
         labels = [cell.label for cell in self._work.cells]
 
+        shown = sorted({labels.index(row["copies"]) for row in raw})
+
         def place(row: Row) -> tuple[str, ...]:
             names = ("dataset", "copies", "reference", "versus", "versus_setting")
             return tuple(row[name] for name in names)
@@ -121,31 +129,38 @@ class AdjustedColumns:
         parts: dict[tuple[str, ...], list[Row]] = {}
         for row in raw:
             parts.setdefault(place(row), []).append(row)
+        known: dict[
+            tuple[str | None, str, Column, tuple[Column, ...]], list[dict[int, CellInterval]]
+        ] = {}
         for (dataset, copies, reference, *versus), rows in parts.items():
-            best = self._found.get((Column(*versus), dataset))
+            other, name = Column(*versus), self._work.sample_name(dataset)
+            best = self._found.get((other, name))
             there = [
                 (row, found)
                 for row in rows
-                for found in (self._found.get((Column(row["detector"], row["setting"]), dataset)),)
+                for found in (self._found.get((Column(row["detector"], row["setting"]), name)),)
                 if found is not None
             ]
             if best is None or not there:
                 continue
-            name, at = None if dataset == POOLED else dataset, labels.index(copies)
-            bands = difference_bands(
-                [found.sample for _, found in there],
-                best.sample,
-                name,
-                cells=len(labels),
-                confidence=self._work.settings.confidence,
-                together=reference == "best",
-                wanted=[at],
-            )
-            other = best.sample.auc(name)
-            for (row, found), band in zip(there, bands, strict=True):
+            at = labels.index(copies)
+            columns = tuple(Column(row["detector"], row["setting"]) for row, _ in there)
+            # Mostly each cell compares the same columns, so all cells are found together.
+            key = (name, reference, other, columns)
+            if key not in known:
+                known[key] = difference_bands(
+                    [found.sample for _, found in there],
+                    best.sample,
+                    name,
+                    confidence=self._work.settings.confidence,
+                    together=reference == "best",
+                    wanted=shown,
+                )
+            theirs = best.sample.auc(name)
+            for (row, found), band in zip(there, known[key], strict=True):
                 mine = found.sample.auc(name)
-                if mine is None or other is None:
+                if mine is None or theirs is None:
                     continue
-                gap = float(mine.value[at] - other.value[at])
+                gap = float(mine.value[at] - theirs.value[at])
                 if np.isfinite(gap):
                     yield {**row, **band[at].measures(gap), "metric": ADJUSTED_AUC}

@@ -155,7 +155,7 @@ def _column(samples: Sequence[_Samples], *, second: bool) -> ColumnSample:
             rates=(),
             alone=(),
             trend=trend,
-            pairs=pairs,
+            pairs=np.array([pairs]),
             grouped=one.grouped,
         )
     return ColumnSample(tuple(seeds.values()))

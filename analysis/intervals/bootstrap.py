@@ -53,8 +53,6 @@ class PlacementValues(NamedTuple):
 
     below: Floats
     """Weighted share of non-members with a lower score, ties half. [n_members, R + 1]."""
-    at_or_above: Floats
-    """Weight of the non-members with the same score or a higher one. [n_members, R + 1]."""
     total: Floats
     """Weight of all non-members. [R + 1]."""
 
@@ -112,26 +110,31 @@ def placement_values(members: Floats, nonmembers: Floats, weights: Weights) -> P
     below += lower
     with np.errstate(invalid="ignore", divide="ignore"):
         below *= 0.5 / total
-    np.subtract(total, lower, out=lower)
-    return PlacementValues(below, lower, total)
+    return PlacementValues(below, total)
 
 
-def accepted_members(
-    placement: PlacementValues, rate: float, *, expected: bool = False
-) -> npt.NDArray[np.bool_]:
-    """Return which members the lowest threshold with FPR <= rate accepts [n_members, R + 1].
+def concordance(scores: Floats, copies: npt.NDArray[np.int64], weights: Weights) -> Floats:
+    """Return the sums behind Somers' D of score given copies, by replicate.
 
-    A member is accepted exactly if the non-members that score as high or higher are few
-    enough: this is 'largest TPR whose FPR <= rate' with thresholds between distinct scores.
+    Over all pairs of members whose copies differ: +1 where the one with more copies scores
+    higher, -1 where lower, 0 for equal scores. D = sums[0] / sums[1] lies in [-1, 1], is 0
+    without any relation, and for two doses equals 2 AUC - 1 (Somers 1962).
 
     Args:
-        placement: of the members.
-        rate: the false-positive rate.
-        expected: whether the rate to expect of new non-members is meant, (k + 1) / (m + 1).
+        scores: [n]. copies: [n]. weights: [n, R + 1].
+
+    Returns:
+        [2, R + 1]: the sum of signs, and the number of pairs.
     """
-    if expected:
-        return placement.at_or_above <= np.floor(rate * (placement.total + 1) - 1 + 1e-9)
-    return placement.at_or_above <= np.floor(rate * placement.total + 1e-9)
+    sums = np.zeros((2, weights.shape[1]))
+    for level in sorted(set(copies.tolist()))[:-1]:
+        more, equal = copies > level, copies == level
+        placement = placement_values(scores[more], scores[equal], weights[equal])
+        pairs = weights[more].sum(axis=0, dtype=np.float64) * placement.total
+        higher = np.einsum("nr,nr->r", placement.below, weights[more]) * placement.total
+        sums[0] += np.where(pairs > 0, 2 * higher - pairs, 0.0)
+        sums[1] += pairs
+    return sums
 
 
 def combine_seeds(per_seed: Floats, *, seed: int) -> Floats:

@@ -8,6 +8,7 @@ interval of these covers, there is none, and a sentence says so.
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ def find_interval(
     scale: Scale,
     *,
     confidence: float,
-    grouped: bool = False,
+    grouped: npt.NDArray[np.bool_] | bool = False,
     adjusted: bool = False,
     quantile: Floats | float | None = None,
 ) -> Interval:
@@ -59,7 +60,7 @@ def find_interval(
         found: values, variances, groups.
         scale: of what kind the numbers are.
         confidence: coverage asked for.
-        grouped: whether some group has several rows.
+        grouped: whether some group has several rows, of all numbers or of each, [K].
         adjusted: whether the numbers have the luck of the pool taken out.
         quantile: of how many standard errors half an interval is; Student's t where None.
     """
@@ -70,9 +71,8 @@ def find_interval(
         student = stdtrit(np.maximum(found.freedom, 1.0), 1 - tail)
         half = (student if quantile is None else quantile) * np.sqrt(found.variance)
         low, high = _limited(found, scale, _ends(found.value, half, scale), tail)
-    steep = STEEP_GROUPS if adjusted else TRUSTED_GROUPS if grouped else 0
-    steep = steep if scale is Scale.AUC else 0
-    about = [_about(found, k, steep) for k in range(len(found.value))]
+    least = STEEP_GROUPS if adjusted else np.where(grouped, TRUSTED_GROUPS, 0)
+    about = _abouts(found, least if scale is Scale.AUC else 0)
     limit = _at_limit(found.value) & (scale in _SHARES)
     flat = np.isfinite(found.value) & (found.variance <= _NOTHING) & ~limit
     beyond = np.isfinite(found.value) & ~(np.isfinite(low) & np.isfinite(high))
@@ -123,7 +123,7 @@ def find_difference(
         below = np.hypot(one.value - left, other_right - other.value)
         above = np.hypot(right - one.value, other.value - other_left)
     limit = _at_limit(one.value) | _at_limit(other.value)
-    about = [_about(found, k, 0) for k in range(len(found.value))]
+    about = _abouts(found, 0)
     return _given(
         np.where(limit, found.value - below, low), np.where(limit, found.value + above, high), about
     )
@@ -188,29 +188,44 @@ def _ends(value: Floats, half: Floats, scale: Scale) -> tuple[Floats, Floats]:
     return middle - wide / (1 + extra), middle + wide / (1 + extra)
 
 
-def _about(found: Clustered, k: int, steep_groups: int) -> str:
-    """Say what an interval speaks of, or why there is none.
+def _abouts(found: Clustered, steep_groups: npt.NDArray[np.int64] | int) -> list[str]:
+    """Say of each number what its interval speaks of, or why there is none.
 
     Args:
         found: the numbers.
-        k: which.
         steep_groups: fewer groups than this support no interval of an AUC beyond `STEEP`.
     """
-    if not np.isfinite(found.value[k]):
+    there = np.isfinite(found.value)
+    value = np.where(there, found.value, 0.5)
+    # A perfect order has the exact bound, which holds for few groups, too.
+    steep = (np.abs(value - 0.5) + 0.5 > STEEP) & ~_at_limit(value)
+    steep &= found.smaller_groups < steep_groups
+    # Most numbers of a table say the same, so each sentence is made once.
+    said = cache(_about)
+    groups = np.minimum(found.member_groups, TRUSTED_GROUPS).tolist()
+    each = (there.tolist(), found.smaller_groups.tolist(), steep.tolist(), found.seeds.tolist())
+    return [said(*one) for one in zip(*each, groups, strict=True)]
+
+
+def _about(there: bool, fewest: int, steep: bool, seeds: int, members: int) -> str:
+    """Say what an interval speaks of, or why there is none.
+
+    Args:
+        there: whether there is a value.
+        fewest: groups of the side that has fewer.
+        steep: whether the value is too close to an end for so few.
+        seeds: behind the value.
+        members: groups of members, `TRUSTED_GROUPS` or fewer.
+    """
+    if not there:
         return "none: no value"
-    fewest = int(found.smaller_groups[k])
     if fewest < LEAST_GROUPS:
         return f"none: {fewest} {'group' if fewest == 1 else 'groups'} on one side"
-    off = abs(float(found.value[k]) - 0.5) + 0.5
-    # A perfect order has the exact bound, which holds for few groups, too.
-    steep = off > STEEP and not _at_limit(found.value[k])
-    if fewest < steep_groups and steep:
+    if steep:
         return f"none: an AUC beyond {STEEP} of {fewest} groups"
-    seeds = int(found.seeds[k])
     about = "this model" if seeds == 1 else f"these {seeds} models"
     if seeds >= FROM_SEEDS:
         about = "any seed"
-    members = int(found.member_groups[k])
     return (
         f"{about}; not to be trusted: {members} groups of members"
         if (members < TRUSTED_GROUPS)

@@ -54,7 +54,18 @@ class Clustered(NamedTuple):
 
     def part(self, start: int, stop: int) -> "Clustered":
         """Return some of the numbers."""
-        return self._replace(**{name: getattr(self, name)[start:stop] for name in self._fields})
+        return self.at(slice(start, stop))
+
+    def at(self, places: slice | Counts) -> "Clustered":
+        """Return the numbers of some places."""
+        return self._replace(**{name: getattr(self, name)[places] for name in self._fields})
+
+    @staticmethod
+    def joined(parts: "Sequence[Clustered]") -> "Clustered":
+        """Return all numbers one after the other, without what they share: no influence."""
+        names = [name for name in Clustered._fields if name != "influence"]
+        together = {name: np.concatenate([getattr(one, name) for one in parts]) for name in names}
+        return parts[0]._replace(**together, influence=np.zeros((len(together["value"]), 0)))
 
 
 def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:

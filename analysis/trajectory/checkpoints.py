@@ -23,6 +23,7 @@ import pyarrow as pa
 from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, axis_column, load_arm
 from analysis.auc_cells import measure_column
 from analysis.copy_bins import ALL
+from analysis.intervals.bootstrap import Weights, draw_weights
 from analysis.selection.reported_scores import reported_columns
 from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
@@ -165,6 +166,7 @@ def _prepared(
                 batch_tokens=one.batch_tokens,
                 work=_without_parts(whole, since),
                 since=since,
+                weights=[_weights(arm, settings) for arm in arms],
                 constant_rate=all(each.constant_rate for each in by_step[step].values()),
             )
         )
@@ -200,7 +202,7 @@ def _since(arm: LoadedArm, one: Checkpoint) -> npt.NDArray[np.int64]:
 def _without_parts(work: PreparedCohort, since: Sequence[npt.NDArray[np.int64]]) -> PreparedCohort:
     """Leave out the rows of members of which parts alone had been seen.
 
-    The weights of all others stay what they are, the same at every checkpoint.
+    The bootstrap's weights of all others stay what they are, the same at every checkpoint.
     """
     arms = []
     for arm, steps in zip(work.arms, since, strict=True):
@@ -229,3 +231,20 @@ def _progress_rows(
             values = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
             rows.append({**values, **head, "step": one.step, "tokens": one.tokens})
     return rows
+
+
+def _weights(arm: LoadedArm, settings: AnalysisSettings) -> Weights:
+    """Draw weights for the test rows; the same whatever model or axis the arm has."""
+    weights = np.ones((len(arm.examples), settings.replicates + 1), dtype=np.float32)
+    rows = np.flatnonzero(arm.test)
+    sides = np.where(arm.member, "member", "nonmember").astype(object)
+    if arm.arm.fixed_levels:
+        sides = sides + np.where(arm.member, [f"\0{count}" for count in arm.copies], "")
+    weights[rows] = draw_weights(
+        [f"{arm.dataset[row]}\0{sides[row]}" for row in rows],
+        [arm.group[row] for row in rows],
+        replicates=settings.replicates,
+        seed=settings.seed,
+        cluster=str(arm.arm.seed),
+    )
+    return weights

@@ -18,11 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.arm import Column, axis_column
-from analysis.auc_cells import ArmRows, concordance
+from analysis.auc_cells import ArmRows
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.intervals.bootstrap import (
     Weights,
     combine_seeds,
+    concordance,
     percentile_bounds,
     placement_values,
     widen_at_limits,
@@ -77,6 +78,8 @@ class PreparedCheckpoint:
     work: PreparedCohort
     since: Sequence[npt.NDArray[np.int64]]
     """For each seed: steps since the last copy by example; -1 where none was seen."""
+    weights: Sequence[Weights]
+    """For each seed: the bootstrap's, of every row."""
     constant_rate: bool = True
     """Whether every step is made at the same learning rate."""
 
@@ -193,16 +196,16 @@ def _pairs(every: Sequence[PreparedCheckpoint], seed: int, column: Column) -> _P
     """Return all pairs of one seed, or None where there are none."""
     parts: list[tuple[int, _Pairs]] = []
     for one in every:
-        for arm, since in zip(one.work.arms, one.since, strict=True):
+        for at, arm in enumerate(one.work.arms):
             if arm.loaded.arm.seed == seed:
                 for rows in (compared.rows(column) for compared in arm.compared.values()):
-                    part = _block(one, arm, since, rows, column, block=len(parts))
+                    part = _block(one, at, rows, column, block=len(parts))
                     parts += [] if part is None else [(one.step, part)]
     if not parts:
         return None
     outside: dict[int, int] = {}
-    for at, part in parts:
-        outside[at] = outside.get(at, 0) + part.nonmembers
+    for step, part in parts:
+        outside[step] = outside.get(step, 0) + part.nonmembers
 
     def joined(name: str) -> Any:
         return np.concatenate([getattr(part, name) for _, part in parts])
@@ -212,28 +215,31 @@ def _pairs(every: Sequence[PreparedCheckpoint], seed: int, column: Column) -> _P
 
 
 def _block(
-    one: PreparedCheckpoint,
-    arm: ArmRows,
-    since: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.bool_],
-    column: Column,
-    *,
-    block: int,
+    one: PreparedCheckpoint, at: int, rows: npt.NDArray[np.bool_], column: Column, *, block: int
 ) -> _Pairs | None:
-    """Return the pairs of one dataset at one checkpoint, or None where there is no comparison."""
+    """Return the pairs of one dataset at one checkpoint, or None where there is no comparison.
+
+    Args:
+        one: the checkpoint.
+        at: which of its seeds.
+        rows: those of the dataset that the column is measured on.
+        column: the detector's setting.
+        block: number of this checkpoint and dataset.
+    """
+    arm, since, weights = one.arms[at], one.since[at], one.weights[at]
     outside = np.flatnonzero(rows & ~arm.loaded.member)
     inside = np.flatnonzero(rows & arm.loaded.member & (since >= 0))
     if len(outside) < 2 or not len(inside):
         return None
     scores = arm.loaded.scores[:, arm.loaded.index[column]]
     ids = [arm.loaded.examples[int(row)].example_id for row in inside]
-    below = placement_values(scores[inside], scores[outside], arm.weights[outside]).below
+    below = placement_values(scores[inside], scores[outside], weights[outside]).below
     return _Pairs(
         copies=arm.loaded.copies[inside],
         since=since[inside],
         tokens=(since[inside] * one.batch_tokens).astype(np.float64),
         below=below.astype(np.float32),
-        weights=arm.weights[inside],
+        weights=weights[inside],
         names=np.array(ids, dtype=object),
         blocks=np.full(len(inside), block),
         scores=scores[inside],

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Cohort, Column, LoadedArm
-from analysis.auc_cells import ColumnMetrics, measure_column
+from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.copy_bins import ALL
 from analysis.intervals.bootstrap import Estimate
 from analysis.metrics import tpr_name
@@ -115,10 +115,7 @@ def rank(
     choices = choose_settings(loaded, settings)
     picked = reported_columns(loaded, choices)
     work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
-    measured = {
-        column: measure_column(work.arms, column, work.datasets, work.cells, settings)
-        for column in picked
-    }
+    measured = measure_columns(work.arms, list(picked), work.datasets, work.cells, settings)
     rows = [
         row
         for column, selections in picked.items()
@@ -211,10 +208,10 @@ def _differences(
         mine, theirs, pair = measured[column], measured[other], work
         if own:
             pair = _pair(work, column, other)
-            mine, theirs = (
-                measure_column(pair.arms, one, pair.datasets, pair.cells, pair.settings)
-                for one in (column, other)
+            both = measure_columns(
+                pair.arms, [column, other], pair.datasets, pair.cells, pair.settings
             )
+            mine, theirs = both[column], both[other]
         for d, dataset in enumerate([POOLED, *pair.datasets]):
             gaps = difference_intervals(
                 mine.sample,
@@ -252,7 +249,7 @@ def _pair(work: PreparedCohort, column: Column, other: Column) -> PreparedCohort
 def _gap(
     mine: ColumnMetrics, theirs: ColumnMetrics, at: tuple[int, int, int], interval: CellInterval
 ) -> Estimate:
-    gap = float(mine.values[at][0] - theirs.values[at][0])
+    gap = float(mine.values[at] - theirs.values[at])
     if not np.isfinite(gap):
         return Estimate(gap, gap, gap, "one of the two has no AUC")
     reason = interval.about.removeprefix("none: ") if np.isnan(interval.low) else None

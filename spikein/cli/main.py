@@ -8,35 +8,90 @@ ours, with its traceback. Nothing heavy is imported before a command runs.
 
 import io
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from inject.errors import SpikeinError
-from spikein.cli.commands import (
-    audit,
-    bundle,
-    check,
-    compare,
-    datasets,
-    detect,
-    detectors,
-    executors,
-    export,
-    gc,
-    init,
-    plan,
-    report,
-    run,
-    status,
-    validate,
-)
 from spikein.cli.output import print_error, say
+
+_EXPERIMENTS = "Experiments"
+_MODELS = "Any model, any file"
+_HOUSEKEEPING = "Housekeeping"
+_COMMANDS = {
+    "init": (
+        _EXPERIMENTS,
+        "Write a commented experiment file to start from, into this folder; or a detector.",
+    ),
+    "run": (_EXPERIMENTS, "Run an experiment and write its report."),
+    "check": (
+        _EXPERIMENTS,
+        "Check an experiment file, its data and whether its copies fit; run nothing.",
+    ),
+    "plan": (_EXPERIMENTS, "Say what a run will do and what it will cost; run nothing."),
+    "status": (_EXPERIMENTS, "List the runs, or say how far one of them is."),
+    "report": (_EXPERIMENTS, "Render the report of a finished run again, and print where it lies."),
+    "compare": (
+        _EXPERIMENTS,
+        "Compare two finished runs: their settings, what they were made from, and their numbers.",
+    ),
+    "audit": (
+        _EXPERIMENTS,
+        "Show what the audits of a run found, and search its background by other rules.",
+    ),
+    "export": (
+        _EXPERIMENTS,
+        "Export the contaminated stream of a run, with the place of every copy beside it.",
+    ),
+    "validate": (
+        _EXPERIMENTS,
+        "Judge new detectors by ground truth: their rank among all stored ones, and what is wrong.",
+    ),
+    "bundle": (_EXPERIMENTS, "Pack the ground truth of a run into one portable file."),
+    "executors": (
+        _EXPERIMENTS,
+        "List the executors that [cyan]spikein run --executor[/] takes, and where they come from.",
+    ),
+    "detect": (_MODELS, "Score the rows of any file with any causal language model."),
+    "datasets": (
+        _MODELS,
+        "List the datasets that an experiment can spike in, and the sources of its background.",
+    ),
+    "detectors": (
+        _MODELS,
+        "List the detectors: what each must see of a model, what it needs and costs, and its "
+        "paper.",
+    ),
+    "gc": (
+        _HOUSEKEEPING,
+        "Remove artifacts that no run folder needs, and what killed runs left behind.",
+    ),
+}
+"""Each command's panel and the first line of its help: all that a list of commands shows. The
+command itself is the function of that name in the module of that name, and is imported when it is
+called: the options of all commands took a third of what `spikein --help` costs."""
 
 
 class _Commands(TyperGroup):
-    # Typer brings its own click, whose Context has no public name.
+    """The commands: listed by their first lines, imported when they are called."""
+
+    def __init__(self, **settings: Any) -> None:
+        """List all commands."""
+        super().__init__(**settings)
+        self.commands = {
+            name: TyperCommand(name=name, help=line, rich_help_panel=panel)
+            for name, (panel, line) in _COMMANDS.items()
+        }
+
+    # Typer brings its own click, whose Context and Command have no public name.
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is called, whole."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, None if listed is None or name is None else whole_command(name), rest
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command; bad input and Ctrl-C end it in words."""
         try:
@@ -79,26 +134,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_EXPERIMENT_PANEL = "Experiments"
-_MODEL_PANEL = "Any model, any file"
-_STORE_PANEL = "Housekeeping"
 
-app.command("init", rich_help_panel=_EXPERIMENT_PANEL)(init.init)
-app.command("run", rich_help_panel=_EXPERIMENT_PANEL)(run.run)
-app.command("check", rich_help_panel=_EXPERIMENT_PANEL)(check.check)
-app.command("plan", rich_help_panel=_EXPERIMENT_PANEL)(plan.plan)
-app.command("status", rich_help_panel=_EXPERIMENT_PANEL)(status.status)
-app.command("report", rich_help_panel=_EXPERIMENT_PANEL)(report.report)
-app.command("compare", rich_help_panel=_EXPERIMENT_PANEL)(compare.compare)
-app.command("audit", rich_help_panel=_EXPERIMENT_PANEL)(audit.audit)
-app.command("export", rich_help_panel=_EXPERIMENT_PANEL)(export.export)
-app.command("validate", rich_help_panel=_EXPERIMENT_PANEL)(validate.validate)
-app.command("bundle", rich_help_panel=_EXPERIMENT_PANEL)(bundle.bundle)
-app.command("executors", rich_help_panel=_EXPERIMENT_PANEL)(executors.executors)
-app.command("detect", rich_help_panel=_MODEL_PANEL)(detect.detect)
-app.command("datasets", rich_help_panel=_MODEL_PANEL)(datasets.datasets)
-app.command("detectors", rich_help_panel=_MODEL_PANEL)(detectors.detectors)
-app.command("gc", rich_help_panel=_STORE_PANEL)(gc.gc)
+def whole_command(name: str) -> Any:
+    """Return a command with its options and its help in full."""
+    function = getattr(import_module(f"spikein.cli.commands.{name}"), name)
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    alone.command(name, rich_help_panel=_COMMANDS[name][0])(function)
+    return get_command(alone)
 
 
 def _version(asked: bool) -> None:

@@ -1,4 +1,4 @@
-"""AUC and TPR of the sample (column 0 of the replicates) against scikit-learn and definitions."""
+"""AUC and TPR of the sample against scikit-learn and definitions."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from analysis.intervals.bootstrap import accepted_members, placement_values
+from analysis.intervals.bootstrap import placement_values
+from analysis.intervals.influence import Side, accepted_shares
 from analysis.metrics import supports_rate, tpr_name
 from tests.analysis.oracles import auc, tpr_at_fpr
 
@@ -27,19 +28,23 @@ def test_the_mean_placement_is_the_auc_of_scikit_learn_under_many_ties(members, 
     assert found == pytest.approx(auc(members, nonmembers))
 
 
+def accepted(members: list[float], nonmembers: list[float], rate: float) -> float:
+    sides = [Side(np.array(side), np.arange(len(side))) for side in (members, nonmembers)]
+    return float(accepted_shares(*sides, np.ones((1, len(members)), dtype=bool), rate)[0])
+
+
 @given(scores, scores, rates)
 def test_accepted_members_are_those_of_the_best_threshold(members, nonmembers, rate):
-    accepted = accepted_members(placed(members, nonmembers), rate)
-    assert accepted[:, 0].mean() == pytest.approx(tpr_at_fpr(members, nonmembers, rate))
+    assert accepted(members, nonmembers, rate) == pytest.approx(
+        tpr_at_fpr(members, nonmembers, rate)
+    )
 
 
 def test_the_allowed_false_positives_are_exact_where_floats_are_not():
     # 0.29 * 100 is 28.999… in floats and means 29.
-    outside = np.arange(100.0)
-    assert accepted_members(placed([71.0, 70.0], list(outside)), 0.29)[:, 0].tolist() == [
-        True,
-        False,
-    ]
+    outside = list(np.arange(100.0))
+    assert accepted([71.0], outside, 0.29) == 1
+    assert accepted([70.0], outside, 0.29) == 0
 
 
 def test_a_rate_needs_ten_over_it_nonmembers():

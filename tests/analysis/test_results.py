@@ -5,14 +5,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.arm import Arm, Cohort, Column, load_arm
-from analysis.auc_cells import concordance, measure_column
-from analysis.intervals.bootstrap import draw_weights
+from analysis.arm import Arm, Column, load_arm
+from analysis.intervals.bootstrap import concordance, draw_weights
 from analysis.metrics_table import BAND, TUNE_AUC
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
-from analysis.tables import TREND, PreparedCohort
-from analysis.uncertainty.samples import ColumnSample
+from analysis.tables import TREND
 from detect.scoring import read_scores, write_scores
 from inject.errors import InputError
 from tests.analysis import synthetic
@@ -265,26 +263,6 @@ def test_paired_differences_are_narrower_than_unpaired_ones(experiment):
     assert best
     assert all(row["value"] <= 0 for row in best)
     assert not any("blind" in (row["detector"], row["versus"]) for row in best)
-
-
-def test_many_columns_found_at_once_are_what_each_is_alone(experiment):
-    arms, _ = experiment
-    loaded = [load_arm(arm) for arm in arms if arm.axes == arms[0].axes]
-    columns = loaded[0].columns[:4]
-    cohort = Cohort((), "contaminated")
-    work = PreparedCohort.prepare(cohort, loaded, columns, FAST)
-    together, alone = (
-        [
-            measure_column(work.arms, column, work.datasets, work.cells, FAST).sample
-            for column in columns
-        ]
-        for _ in range(2)
-    )
-    for dataset in (None, *work.datasets):
-        ColumnSample.find_aucs(together, dataset)
-        for one_of_many, single in zip(together, alone, strict=True):
-            for mine, own in zip(one_of_many.auc(dataset), single.auc(dataset), strict=True):
-                assert np.array_equal(mine, own, equal_nan=True)
 
 
 def test_concordance_counts_pairs_in_every_replicate():

@@ -1,0 +1,274 @@
+"""Many columns at once against one at a time, and against loops over rows, pairs and groups."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.adjusted.columns import adjusted_samples, base_samples
+from analysis.arm import Cohort, load_arm
+from analysis.auc_cells import measure_column, measure_columns
+from analysis.intervals.bounds import Scale, find_difference, find_interval
+from analysis.intervals.clustered import Clustered, Weighted, cluster
+from analysis.intervals.influence import (
+    Sample,
+    Side,
+    accepted_shares,
+    auc_sample,
+    difference,
+    tpr_sample,
+    trend_sample,
+)
+from analysis.settings import AnalysisSettings
+from analysis.tables import PreparedCohort
+from analysis.uncertainty.column_intervals import (
+    auc_bands,
+    column_intervals,
+    difference_bands,
+    difference_intervals,
+)
+from tests.analysis.oracles import auc
+from tests.analysis.synthetic import make_arm
+
+FAST = AnalysisSettings(replicates=100, min_members=5)
+
+
+class Drawn:
+    """Columns of scores with ties, on rows in groups that may lie on both sides."""
+
+    def __init__(self, random: np.random.Generator, columns: int):
+        m, n = random.integers(2, 14, 2)
+        self.scores = [random.integers(0, 6, (columns, size)).astype(float) for size in (m, n)]
+        self.n_groups = int(random.integers(2, 12))
+        self.groups = [random.integers(0, self.n_groups, size) for size in (m, n)]
+        self.within = random.random((int(random.integers(1, 4)), m)) < 0.6
+        self.copies = random.integers(0, 4, m)
+        # A group lies in one stratum.
+        self.strata = self.groups[0] % 3
+
+    def sides(self, column: int | slice) -> tuple[Side, Side]:
+        pairs = zip(self.scores, self.groups, strict=True)
+        members, nonmembers = (Side(scores[column], groups) for scores, groups in pairs)
+        return members, nonmembers
+
+
+@st.composite
+def drawn(draw) -> Drawn:
+    return Drawn(np.random.default_rng(draw(st.integers(0, 10**6))), draw(st.integers(1, 5)))
+
+
+def equal(one: Sample | Clustered, other: Sample | Clustered) -> bool:
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
+
+
+@given(drawn(), st.booleans(), st.sampled_from([0.1, 0.3, 0.5]))
+@settings(max_examples=150, deadline=None)
+def test_influence_values_of_stacked_columns_are_those_of_each(rows, stratified, rate):
+    strata = rows.strata if stratified else None
+    together = rows.sides(slice(None))
+    for found in (
+        lambda sides: auc_sample(*sides, rows.within, rows.n_groups, strata),
+        lambda sides: tpr_sample(*sides, rows.within, rows.n_groups, rate, strata),
+        lambda sides: trend_sample(sides[0], rows.copies, rows.n_groups, strata)[0],
+    ):
+        alone = [found(rows.sides(column)) for column in range(len(rows.scores[0]))]
+        assert equal(found(together), Sample.joined(alone))
+    shares = [accepted_shares(*rows.sides(one), rows.within, rate) for one in range(len(alone))]
+    assert np.array_equal(
+        accepted_shares(*together, rows.within, rate), np.concatenate(shares), equal_nan=True
+    )
+
+
+def plain_auc(rows: Drawn, column: int, cell: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return an AUC and its influence by side and group, from all pairs of rows."""
+    members, nonmembers = (scores[column] for scores in rows.scores)
+    value = auc(members[cell], nonmembers)
+    influence = np.zeros((2, rows.n_groups))
+    for at in np.flatnonzero(cell):
+        influence[0, rows.groups[0][at]] += (auc([members[at]], nonmembers) - value) / cell.sum()
+    for at, score in enumerate(nonmembers):
+        off = auc(members[cell], [score]) - value
+        influence[1, rows.groups[1][at]] += off / len(nonmembers)
+    for side, groups in enumerate((rows.groups[0][cell], rows.groups[1])):
+        count = len(set(groups.tolist()))
+        influence[side] *= np.sqrt(count / max(count - 1, 1))
+    return value, influence
+
+
+@given(drawn())
+@settings(max_examples=60, deadline=None)
+def test_stacked_aucs_and_trends_are_those_of_loops_over_pairs(rows):
+    found = auc_sample(*rows.sides(slice(None)), rows.within, rows.n_groups)
+    trend, pairs = trend_sample(rows.sides(slice(None))[0], rows.copies, rows.n_groups)
+    columns, cells = len(rows.scores[0]), len(rows.within)
+    for column, k in itertools.product(range(columns), range(cells)):
+        at = column * cells + k
+        if not rows.within[k].any():
+            assert np.isnan(found.value[at])
+            continue
+        value, influence = plain_auc(rows, column, rows.within[k])
+        assert found.value[at] == pytest.approx(value, abs=1e-13)
+        assert found.influence[:, at] == pytest.approx(influence, abs=1e-13)
+    for column in range(columns):
+        signs = 0.0
+        scores = rows.scores[0][column]
+        for i, j in itertools.product(range(len(scores)), repeat=2):
+            if rows.copies[i] > rows.copies[j]:
+                signs += np.sign(scores[i] - scores[j])
+        assert trend.value[column] == pytest.approx(signs / pairs if pairs else np.nan, nan_ok=True)
+
+
+@given(drawn(), st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_variances_and_ends_of_stacked_columns_are_those_of_each(rows, seeds):
+    def of(column):
+        sample = auc_sample(*rows.sides(column), rows.within, rows.n_groups)
+        # Seeds that differ in how much they found.
+        moved = [
+            sample._replace(value=np.clip(sample.value + 0.02 * s, 0, 1)) for s in range(seeds)
+        ]
+        weight = np.tile(rows.within.sum(axis=1).astype(float), len(sample.value) // cells)
+        return [[Weighted("one", one, weight)] for one in moved]
+
+    columns, cells = len(rows.scores[0]), len(rows.within)
+    together, alone = cluster(of(slice(None))), [cluster(of(one)) for one in range(columns)]
+    for column, single in enumerate(alone):
+        mine = together.part(column * cells, (column + 1) * cells)
+        assert equal(mine, single)
+    grouped = np.arange(columns) % 2 == 1
+    for scale in (Scale.AUC, Scale.TPR, Scale.TREND):
+        whole = find_interval(together, scale, confidence=0.9, grouped=np.repeat(grouped, cells))
+        each = [
+            find_interval(one, scale, confidence=0.9, grouped=bool(grouped[at]))
+            for at, one in enumerate(alone)
+        ]
+        for end in (0, 1):
+            both = np.concatenate([one[end] for one in each])
+            assert np.array_equal(whole[end], both, equal_nan=True)
+        assert whole.about == [said for one in each for said in one.about]
+
+
+@pytest.fixture(scope="module", params=[(0,), (0, 1, 2)], ids=["one seed", "three seeds"])
+def cohort(request, tmp_path_factory):
+    """Two datasets; `surp` fails too often on one of them and is measured on rows of its own."""
+    folder = tmp_path_factory.mktemp("stacked")
+    arms = [
+        make_arm(folder / f"{seed}", axes={}, seed=seed, effect=0.8, n=60, unscored={"surp": 30})
+        for seed in request.param
+    ]
+    bases = [
+        make_arm(folder / f"base {seed}", axes={}, seed=seed, effect=0.0, n=60, model="base")
+        for seed in request.param
+    ]
+    loaded = [load_arm(arm) for arm in arms]
+    # One column without any difference between its rows.
+    flat = next(one for one in loaded[0].columns if one.detector == "zlib")
+    for arm in loaded:
+        arm.scores[:, arm.index[flat]] = 1.0
+    columns = list(loaded[0].columns)
+    work = PreparedCohort.prepare(Cohort((), "contaminated"), loaded, columns, FAST)
+    return work, columns, [load_arm(arm) for arm in bases]
+
+
+def test_columns_that_are_measured_together_are_what_each_is_alone(cohort):
+    work, columns, _ = cohort
+    where = (work.datasets, work.cells, FAST)
+    together = measure_columns(work.arms, columns, *where)
+    assert list(together) == columns
+    apart = {column for arm in work.arms for rows in arm.compared.values() for column in rows.own}
+    assert apart
+    for column in columns:
+        alone = measure_column(work.arms, column, *where)
+        for name in ("values", "n_members", "n_nonmembers", "n_seeds", "trend", "trend_members"):
+            mine, single = getattr(together[column], name), getattr(alone, name)
+            assert np.array_equal(mine, single, equal_nan=True)
+        assert str(together[column].intervals) == str(alone.intervals)
+        for dataset in (None, *work.datasets):
+            mine, single = together[column].sample.auc(dataset), alone.sample.auc(dataset)
+            assert mine is not None
+            assert single is not None
+            assert equal(mine, single)
+
+
+def test_the_ends_in_the_tables_are_those_of_one_column_and_cell_at_a_time(cohort):
+    """The long way: each number by itself, from its own influence values."""
+    work, columns, _ = cohort
+    found = measure_columns(work.arms, columns, work.datasets, work.cells, FAST)
+    for column, d in itertools.product(columns, range(len(work.datasets) + 1)):
+        sample = found[column].sample
+        dataset = work.datasets[d - 1] if d else None
+        grouped = sample.grouped(dataset)
+        for k in range(len(work.cells)):
+            one = cluster(
+                [
+                    [
+                        Weighted(name, part.auc.part(slice(k, k + 1)), part.members[k : k + 1])
+                        for name, part in seed.items()
+                        if dataset in (None, name)
+                    ]
+                    for seed in sample.seeds
+                ]
+            )
+            low, high, about = find_interval(one, Scale.AUC, confidence=0.95, grouped=grouped)
+            cell = found[column].intervals[d].cells[0][k]
+            assert (cell.low, cell.high) == pytest.approx((low[0], high[0]), rel=1e-12, nan_ok=True)
+            assert cell.about == about[0]
+
+
+def test_differences_and_bands_of_many_columns_are_those_of_each(cohort):
+    work, columns, _ = cohort
+    found = measure_columns(work.arms, columns, work.datasets, work.cells, FAST)
+    shared = [one for one in columns if one.detector != "surp"]
+    best, *others = [found[column].sample for column in shared]
+    wanted = [0, len(work.cells) - 1]
+    for dataset in (None, *work.datasets):
+        many = difference_bands(
+            others, best, dataset, confidence=0.95, together=False, wanted=wanted
+        )
+        for band, other in zip(many, others, strict=True):
+            single = difference_intervals(
+                other, best, dataset, cells=len(work.cells), confidence=0.95
+            )
+            for k in wanted:
+                assert band[k][:2] == pytest.approx(single[k][:2], rel=1e-12, nan_ok=True)
+                assert band[k].about == single[k].about
+                gap = cluster(
+                    [
+                        [
+                            Weighted(name, difference(part.auc, theirs[name].auc), part.members)
+                            for name, part in mine.items()
+                            if dataset in (None, name)
+                        ]
+                        for mine, theirs in zip(other.seeds, best.seeds, strict=True)
+                    ]
+                )
+                ends = find_difference(gap, other.auc(dataset), best.auc(dataset), confidence=0.95)
+                plain = (ends.low[k], ends.high[k])
+                assert band[k][:2] == pytest.approx(plain, rel=1e-12, nan_ok=True)
+    # The band of a single column holds nothing together with it.
+    (alone,) = auc_bands(others[1:2], None, confidence=0.95, cell=0)
+    together = auc_bands(others, None, confidence=0.95, cell=0)[1]
+    assert together.high - together.low > alone.high - alone.low
+
+
+def test_adjusted_columns_are_what_each_is_alone(cohort):
+    work, columns, bases = cohort
+    found = measure_columns(work.arms, columns, work.datasets, work.cells, FAST)
+    samples = {column: found[column].sample for column in columns}
+    base = base_samples(work.arms, bases, samples, work.cells, FAST)
+    assert set(base) == set(columns)
+    for dataset in (None, *work.datasets):
+        together = adjusted_samples(samples, base, dataset)
+        for column in columns:
+            mine = {column: samples[column]}
+            own = base_samples(work.arms, bases, mine, work.cells, FAST)
+            single = adjusted_samples(mine, own, dataset)[column]
+            for one, other in zip(together[column][1:], single[1:], strict=True):
+                assert np.array_equal(one, other, equal_nan=True)
+            how = {"cells": len(work.cells), "rates": 0, "confidence": 0.95, "adjusted": True}
+            ends = [
+                column_intervals([one.sample], dataset, **how) for one in (together[column], single)
+            ]
+            assert str(ends[0]) == str(ends[1])

@@ -178,7 +178,8 @@ def trend_sample(
         strata: as for `auc_sample`.
 
     Returns:
-        One number a column.
+        One number a column. Both counts of groups are those of the groups that hold a member with
+        another number of copies than the commonest.
     """
     scores = np.atleast_2d(members.scores)
     columns, m = scores.shape
@@ -198,15 +199,17 @@ def trend_sample(
     influence = np.zeros((2, columns, n_groups))
     influence[0] = scale * _by_group(found, members.groups, n_groups)
     freedom = np.repeat([[max(groups - 1.0, 1.0)], [1.0]], columns, axis=1)
-    # All rows are members, so both counts are theirs.
-    both = np.full((2, columns), groups, dtype=np.int64)
-    sample = Sample(value, influence, freedom, both)
+    # Where nearly all members have the same number of copies, the trend rests on the few others.
+    others = len(set(members.groups[level != size.argmax()].tolist()))
+    sample = Sample(value, influence, freedom, np.full((2, columns), others, dtype=np.int64))
     if strata is not None:
         # What a member says of the trend, as a mean over all of them.
         said = value[:, None] + found * m
         everyone = np.ones((1, m), dtype=bool)
         sample = _by_stratum(sample, said, everyone, members.groups, strata)
-    return sample, float(total)
+    freedom = sample.freedom.copy()
+    freedom[0] = np.minimum(freedom[0], max(others - 1, 1))
+    return sample._replace(freedom=freedom), float(total)
 
 
 def _signs(scores: Floats, level: Counts, levels: int) -> Counts:

@@ -114,7 +114,7 @@ def pooled_rate_cases() -> list[Case]:
 
 
 def trend_cases() -> list[Case]:
-    """Return Somers' D of score given 1, 2, 4 or 8 copies."""
+    """Return Somers' D of score given 1, 2, 4 or 8 copies, and of few members against many."""
     return [
         Case(
             f"{members} members, {groups_text(group)}, effect {effect}",
@@ -127,6 +127,15 @@ def trend_cases() -> list[Case]:
         for members in (20, 100, 400)
         for group in (1, 5)
         for effect in (0.0, 0.3, 1.0)
+    ] + [
+        Case(
+            f"100 members, {few} of them without a copy, the others with one, effect {effect}",
+            float(2 * norm.cdf(effect / np.sqrt(2)) - 1),
+            Scale.TREND,
+            lambda random, few=few, effect=effect: _lopsided_trend(random, few, effect),
+        )
+        for few in (3, 5, 15)
+        for effect in (0.0, 1.0)
     ]
 
 
@@ -237,6 +246,14 @@ def _trend(random: np.random.Generator, members: int, group: int, effect: float)
     copies = np.array(LEVELS)[random.permutation(members) % len(LEVELS)]
     scores = side.scores + effect * np.log2(1 + copies)
     sample, pairs = trend_sample(Side(scores, side.groups), copies, int(side.groups.max()) + 1)
+    return [Weighted("", sample, np.array([pairs]))]
+
+
+def _lopsided_trend(random: np.random.Generator, few: int, effect: float) -> list[Weighted]:
+    side = rows_of_side(random, 100, 1)
+    copies = (np.arange(100) >= few).astype(np.int64)
+    moved = side._replace(scores=side.scores + effect * copies)
+    sample, pairs = trend_sample(moved, copies, 100)
     return [Weighted("", sample, np.array([pairs]))]
 
 

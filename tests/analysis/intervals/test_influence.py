@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from analysis.intervals.bounds import Scale, find_interval
+from analysis.intervals.clustered import Weighted, cluster
 from analysis.intervals.influence import (
     Side,
     allowed_false_positives,
@@ -92,6 +94,22 @@ def test_the_trend_and_its_variance_are_those_of_all_pairs():
     influence = 2 * (signs - value * counted) / counted.sum()
     assert (found.value[0], pairs) == pytest.approx((value, counted.sum() / 2))
     assert found.influence[0, 0] == pytest.approx(influence * np.sqrt(14 / 13))
+
+
+@pytest.mark.parametrize("strata", [False, True])
+@pytest.mark.parametrize("few", [1, 2, 3, 40])
+def test_a_trend_rests_on_the_members_whose_copies_are_not_the_commonest(few, strata):
+    """One of ninety members was never read: its place among the others says nothing of doses."""
+    side = rows(90, 0)
+    copies = (np.arange(90) >= few).astype(np.int64)
+    found, _ = trend_sample(side, copies, 90, copies if strata else None)
+    assert found.groups.tolist() == [[few], [few]]
+    assert found.freedom[0, 0] == max(few - 1, 1)
+    interval = find_interval(
+        cluster([[Weighted("", found, np.ones(1))]]), Scale.TREND, confidence=0.95
+    )
+    assert np.isfinite(interval.low[0]) == (few >= 3)
+    assert interval.about[0].startswith("none") == (few < 3)
 
 
 @pytest.mark.parametrize(

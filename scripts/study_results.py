@@ -123,7 +123,7 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
         & (every["copies"] == "all")
         & (every["model"] == "contaminated")
     ]
-    if len(rates):
+    if rates["value"].notna().any():
         parts += [
             "## True-positive rate at 5 % false positives",
             table_of(rates, axes=axes, by=arm, across="detector", head=head),

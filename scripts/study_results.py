@@ -22,16 +22,17 @@ FIRST_AXIS_AFTER = "model"
 """Columns of the metrics before this one are the swept axes."""
 
 
-def interval(row: pd.Series, *, sign: str = "") -> str:
+def interval(row: pd.Series, *, sign: str = "", digits: int = 2) -> str:
     """Return a value with its interval, or without one where the run has none.
 
     Args:
         row: with `value`, `low` and `high`.
         sign: `+` to write the sign of positive numbers, too.
+        digits: decimals.
     """
     if not pd.notna(row["value"]):
         return "–"
-    value, low, high = (f"{row[name]:{sign}.2f}" for name in ("value", "low", "high"))
+    value, low, high = (f"{row[name]:{sign}.{digits}f}" for name in ("value", "low", "high"))
     if not (pd.notna(row["low"]) and pd.notna(row["high"])):
         return f"{value} (no interval)"
     return f"{value} [{low}, {high}]"
@@ -240,10 +241,13 @@ def fixed_axes(axes: Sequence[str], key: dict[str, str]) -> str:
 def effect_table(rows: pd.DataFrame, by: Sequence[str], name: Namer) -> str:
     """Return effects, a line for each, a column for each detector."""
     detectors = list(dict.fromkeys(rows["detector"]))
+    digits = 2 if rows["value"].abs().max() >= 0.01 else 4
     lines = []
     for values, part in rows.groupby([*by], sort=False):
         key = dict(zip(by, (str(value) for value in values), strict=True))
-        cells = {row["detector"]: interval(row, sign="+") for _, row in part.iterrows()}
+        cells = {
+            row["detector"]: interval(row, sign="+", digits=digits) for _, row in part.iterrows()
+        }
         counts = part[["n_members", "n_seeds"]].max()
         lines.append(
             [

@@ -52,9 +52,9 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
     how = RowsOptions.model_validate(source.options)
     for row in read_rows(source.path, what="rows"):
         found = _mapped(row, source.fields) if source.fields else _usual(row)
-        fields = _fields(row, found, how, source.seed)
-        if how.share is not None and not _is_read(fields, how.share):
+        if how.share is not None and not _is_read(found, how.share):
             continue
+        fields = _fields(row, found, how, source.seed)
         yield Row(
             fields=fields,
             source_id=str(fields.get("id") or place_id(row)),
@@ -63,12 +63,12 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
         )
 
 
-def _is_read(fields: Mapping[str, Any], share: float) -> bool:
+def _is_read(found: Mapping[str, Any], share: float) -> bool:
     """Return whether a row is among the share that is read: by its group, or by its content.
 
     The experiment's seed does not enter: one corpus, cleaned of what is read, serves all seeds.
     """
-    content = fields.get("group") or json.dumps(fields, sort_keys=True)
+    content = found.get("group") or json.dumps(found, sort_keys=True, default=str)
     return bool(unit(words(0, Stream.ROWS_READ, item_key(str(content)))) < share)
 
 

@@ -136,6 +136,28 @@ def test_a_share_of_the_rows_is_the_same_in_any_order_and_for_every_seed(tmp_pat
     assert {example.text for example in other_seed.examples} == set(found)
 
 
+def test_a_share_of_the_rows_does_not_follow_the_order_that_options_are_put_into(tmp_path):
+    path = tmp_path / "choices.jsonl"
+    rows = [
+        {"question": f"Which of {n}?", "options": ["one", "two", f"{n}"], "answer": "A"}
+        for n in range(400)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = Contaminant(
+        dataset="rows",
+        path=str(path),
+        template="{question} {options}",
+        members=1,
+        nonmembers=1,
+        options={"share": 0.3, "shuffle_options": True},
+    )
+    loaded = [load_examples(given, seed=seed).examples for seed in (0, 1)]
+    one, other = ({example.text.split("?")[0] for example in found} for found in loaded)
+    assert one == other
+    assert 0 < len(one) < 400
+    assert [example.text for example in loaded[0]] != [example.text for example in loaded[1]]
+
+
 def test_a_share_of_the_rows_takes_whole_groups(tmp_path):
     rows = [{"text": f"row number {n}", "group": f"passage {n // 5}"} for n in range(500)]
     found = texts_read(tmp_path / "a.jsonl", rows, share=0.3)

@@ -4,13 +4,11 @@ import errno
 import json
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from inject.errors import InputError
@@ -23,24 +21,6 @@ from spikein.runs.replacement import publish_run
 from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 
-COMMANDS = [
-    "init",
-    "run",
-    "check",
-    "plan",
-    "status",
-    "report",
-    "compare",
-    "audit",
-    "export",
-    "validate",
-    "bundle",
-    "executors",
-    "detect",
-    "datasets",
-    "detectors",
-    "gc",
-]
 REPOSITORY = Path(__file__).parents[3]
 
 
@@ -259,73 +239,6 @@ def test_gc_shows_first_and_removes_then(lab):
     assert "0 removed" in invoke("gc", "--yes").stdout
     assert "changed since it was built" in invoke("gc", "--damaged").stdout.replace("\n", " ")
     assert not list(store.artifacts())
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself_with_an_example(command):
-    result = invoke(command, "--help")
-    assert result.exit_code == 0
-    assert f"spikein {command}" in result.output
-
-
-def test_the_help_lists_every_command():
-    result = invoke("--help")
-    assert all(f" {command} " in result.output for command in COMMANDS)
-
-
-def test_the_list_of_commands_says_of_each_what_its_own_help_says_first():
-    group = get_command(app)
-    context = group.make_context("spikein", [], resilient_parsing=True)
-    assert group.list_commands(context) == COMMANDS
-    for name in COMMANDS:
-        listed = group.get_command(context, name)
-        _, whole, _ = group.resolve_command(context, [name])
-        assert listed.help == whole.help.split("\n\n")[0].replace("\n", " ")
-        assert listed.rich_help_panel == whole.rich_help_panel
-        assert whole.name == name
-        assert whole.callback is not None
-
-
-def test_the_list_of_commands_imports_none_of_them():
-    code = (
-        "import sys\nsys.argv = ['spikein', '--help']\nfrom spikein.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n"
-        "    print([name for name in sys.modules if name.startswith('spikein.cli.commands.')])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
-    assert "Usage" in done.stdout
-    assert done.stdout.strip().endswith("[]")
-
-
-def test_the_start_imports_nothing_heavy():
-    code = (
-        "import sys, spikein.cli.main\n"
-        "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'ruamel',"
-        " 'datasets', 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
-    assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.slow
-def test_help_costs_little_more_than_typer_itself():
-    # A ratio, so that a busy machine slows both; the bare program prints a help text, too.
-    bare = "import typer; app = typer.Typer(); app.command()(lambda x=1: None); app(['--help'])"
-
-    def seconds(*arguments: str) -> float:
-        started = time.perf_counter()
-        subprocess.run(
-            [sys.executable, *arguments], capture_output=True, check=True, cwd=REPOSITORY
-        )
-        return time.perf_counter() - started
-
-    pairs = [(seconds("-m", "spikein.cli.main", "--help"), seconds("-c", bare)) for _ in range(5)]
-    assert min(ours for ours, _ in pairs) / min(other for _, other in pairs) <= 1.5
 
 
 @pytest.mark.parametrize(

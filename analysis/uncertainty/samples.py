@@ -80,7 +80,7 @@ class ColumnSample:
     """One column of one cohort. A dataset of None stands for all of them together.
 
     What is asked of many columns is found for all at once (`find`), stacked: 20 times as fast as
-    one at a time, and the same to the last bit.
+    one at a time, and the same but for the order of sums.
     """
 
     seeds: tuple[Mapping[str, DatasetSample], ...]

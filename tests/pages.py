@@ -146,6 +146,9 @@ frame.onload = () => {
     if (box.right > page.documentElement.clientWidth + 1)
       wide.push(one.tagName + "." + one.className + ": " + one.textContent.trim().slice(0, 40));
   }
+  const cut = [];
+  for (const one of page.querySelectorAll(".scroll"))
+    if (one.scrollWidth > one.clientWidth + 1) cut.push(one.getAttribute("aria-label"));
   const broken = [];
   for (const one of page.querySelectorAll("td")) {
     const text = one.textContent.trim(), range = page.createRange();
@@ -155,7 +158,7 @@ frame.onload = () => {
   }
   document.getElementById("out").textContent = "MEASURED" + JSON.stringify({
     scroll: page.documentElement.scrollWidth, client: page.documentElement.clientWidth, wide: wide,
-    broken: broken,
+    cut: cut, broken: broken,
   }) + "DONE";
 };
 frame.src = "URL";
@@ -164,8 +167,8 @@ frame.src = "URL";
 
 
 def overflow(page: Path, width: int, folder: Path, *, figures_scroll: bool = False) -> dict:
-    """Return how wide a page is at a width of the window, what reaches beyond its edge, and which
-    numbers are broken over two lines.
+    """Return how wide a page is at a width of the window, what reaches beyond its edge, which
+    tables are wider than their frame, and which numbers are broken over two lines.
 
     Every fold is opened first. `figures_scroll` lets figures be wider inside their own frame.
     """

@@ -44,7 +44,7 @@ def verdict(found: Findings) -> str:
             said += f", the original {percent(before)}"
     missed = found.missed
     if missed.value == missed.value:
-        said += f"; of those the rule misses {percent(missed)}"
+        said += f"; of the chunks that the unlearned model still writes the rule misses {percent(missed)}"
     else:
         said += f"; {missed.reason}"
     return f"{said}."

@@ -73,14 +73,14 @@ def _edge(ratios: Floats, clusters: Clusters, low: float, edge: float) -> Estima
     if below.reason:
         return Estimate(edge, math.nan, math.nan, below.reason, below.caution)
     ordered = np.sort(np.where(ratios > low, ratios, np.inf))
-    ends = []
-    for level, rounded in ((below.low, math.floor), (below.high, math.ceil)):
-        place = min(max(rounded(level * len(ordered)) - 1, 0), len(ordered) - 1)
-        ends.append(float(ordered[place]))
-    if not all(math.isfinite(end) for end in ends):
+    # So low a share may lie below all that were seen: then the band's lower edge is all that is known.
+    before = math.floor(below.low * len(ordered))
+    least = float(ordered[before - 1]) if before else low
+    most = float(ordered[min(math.ceil(below.high * len(ordered)), len(ordered)) - 1])
+    if not math.isfinite(most):
         reason = "the ratios reach no further than the edge"
         return Estimate(edge, math.nan, math.nan, reason, below.caution)
-    return Estimate(edge, min(ends[0], edge), max(ends[1], edge), None, below.caution)
+    return Estimate(edge, min(least, edge), max(most, edge), None, below.caution)
 
 
 def _cross_fitted(ratios: Floats, clusters: Clusters, low: float, rate: float) -> Estimate:

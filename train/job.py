@@ -47,6 +47,8 @@ I64 = npt.NDArray[np.int64]
 
 PROGRESS = "progress "
 """How a line of a worker begins that says how far it is."""
+JOB_FILE = "job.json"
+"""What the processes of a run read, in the folder that survives a kill."""
 NOTICE = "notice "
 """How one begins that says what a person should know."""
 
@@ -244,7 +246,7 @@ def train_job(
         run(job, progress=progress, notice=notice)
         return
     unfinished = Path(job.unfinished)
-    file = unfinished / "job.json"
+    file = unfinished / JOB_FILE
     write_text(file, job.model_dump_json(indent=1))
 
     def on_line(line: str) -> None:

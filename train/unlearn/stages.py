@@ -22,12 +22,17 @@ from train.transformers_logging import plain_transformers
 from train.unlearn.alternatives import preferences
 from train.unlearn.batch import Role
 from train.unlearn.exposures import UnlearningRecorder
-from train.unlearn.job import UnlearningJob, chosen_examples, stage_model, stage_unfinished
 from train.unlearn.objective import Extras, ForgetWindows, UnlearningObjective, UnlearningTexts
 from train.unlearn.precomputation import log_probabilities, new_labels
 from train.unlearn.registry import MethodSetting
 from train.unlearn.settings import MethodSettings
 from train.unlearn.texts import Piece, row_length, text_pieces
+from train.unlearn.unlearning_job import (
+    UnlearningJob,
+    chosen_examples,
+    stage_model,
+    stage_unfinished,
+)
 
 
 def run_stage(

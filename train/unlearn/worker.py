@@ -13,8 +13,8 @@ from inject.errors import SpikeinError
 from inject.helper_processes import die_with_parent
 from train.job import NOTICE, progress_line
 from train.processes.hang_detection import PARENT
-from train.unlearn.job import UnlearningJob
 from train.unlearn.stages import run_stage
+from train.unlearn.unlearning_job import UnlearningJob
 
 
 def main() -> None:

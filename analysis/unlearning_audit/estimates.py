@@ -3,10 +3,10 @@
 A share is a ratio of two sums over chunks; its variance is that of the sums' linearised residuals,
 added up by cluster (Wilson's ends, Student's t with one degree fewer than clusters; of a share of
 none or all the exact bound for as many clusters). A mean or a difference of means has an interval
-from 15 clusters a side on: with ten, of skewed values, it covers 91 %. A cluster is a group of texts. Where there are
-fewer than 15 groups, a book or two, clusters are runs of neighbouring chunks of one text: the
-interval then speaks of these texts alone, and says so. How often the intervals hold the truth:
-docs/unlearning-audit.md.
+from 15 clusters a side on: with ten, of skewed values, it covers 91 %. A cluster is a group of
+texts. Where there are fewer than 15 groups, a book or two, clusters are runs of neighbouring chunks
+of one text: the interval then speaks of these texts alone, and says so. How often the intervals
+hold the truth: docs/unlearning-audit.md.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Clusters(NamedTuple):
     about: str | None = None
     """Of what alone an interval speaks."""
 
-    def at(self, places: Sequence[int]) -> "Clusters":
+    def at(self, places: Sequence[int] | npt.NDArray[np.integer]) -> "Clusters":
         """Return those of some chunks."""
         return Clusters(tuple(self.names[place] for place in places), self.about)
 

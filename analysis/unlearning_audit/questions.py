@@ -53,7 +53,7 @@ def question_findings(
         band: of ratios that are kept.
     """
     there = np.flatnonzero(np.isfinite(ratios))
-    clusters = Clusters(tuple(questions[place].group for place in there))
+    clusters = Clusters(tuple(questions[place].group for place in there.tolist()))
     kept = band.holds(ratios)[there]
     values = recall[there]
     return QuestionFindings(

@@ -58,7 +58,7 @@ class Ratios(NamedTuple):
 
 
 def score_ratios(
-    original: Sequence[float], other: Sequence[float], *, name: str = "unlearned"
+    original: Sequence[float] | Floats, other: Sequence[float] | Floats, *, name: str = "unlearned"
 ) -> Ratios:
     """Return score(other) / score(original) of each text.
 

@@ -44,7 +44,7 @@ def verdict(found: Findings) -> str:
             said += f", the original {percent(before)}"
     missed = found.missed
     if missed.value == missed.value:
-        said += f"; of the chunks that the unlearned model still writes the rule misses {percent(missed)}"
+        said += f"; the rule misses {percent(missed)} of those that the unlearned model writes"
     else:
         said += f"; {missed.reason}"
     return f"{said}."

@@ -73,7 +73,7 @@ def _edge(ratios: Floats, clusters: Clusters, low: float, edge: float) -> Estima
     if below.reason:
         return Estimate(edge, math.nan, math.nan, below.reason, below.caution)
     ordered = np.sort(np.where(ratios > low, ratios, np.inf))
-    # So low a share may lie below all that were seen: then the band's lower edge is all that is known.
+    # So low a share may lie below all that were seen: then only the band's lower edge is known.
     before = math.floor(below.low * len(ordered))
     least = float(ordered[before - 1]) if before else low
     most = float(ordered[min(math.ceil(below.high * len(ordered)), len(ordered)) - 1])

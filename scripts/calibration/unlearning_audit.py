@@ -89,9 +89,10 @@ def share_cases() -> Iterator[Case]:
         chunks = texts(count, each)
         clusters = clusters_of(chunks)
         for truth in SHARES:
-            yield Case(f"{described(count, each)}, {100 * truth:g} %", partial(
-                _share, chunks=chunks, clusters=clusters, truth=truth
-            ))
+            yield Case(
+                f"{described(count, each)}, {100 * truth:g} %",
+                partial(_share, chunks=chunks, clusters=clusters, truth=truth),
+            )
 
 
 def missed_cases() -> Iterator[Case]:
@@ -104,9 +105,12 @@ def missed_cases() -> Iterator[Case]:
                         f"{described(count, each)}, {100 * known:g} % remembered, {100 * truth:g} "
                         f"% of these missed, {'all' if others is None else f'{others} others'}"
                     )
-                    yield Case(name, partial(
-                        _missed, chunks=texts(count, each), rates=(known, truth), others=others
-                    ))
+                    yield Case(
+                        name,
+                        partial(
+                            _missed, chunks=texts(count, each), rates=(known, truth), others=others
+                        ),
+                    )
 
 
 def difference_cases() -> Iterator[Case]:
@@ -162,9 +166,7 @@ def _missed(
     return share_missed(known[places], flagged[places], sampled, own, level), truth
 
 
-def _difference(
-    random: Random, *, count: int, kept: float, gap: float
-) -> tuple[Estimate, float]:
+def _difference(random: Random, *, count: int, kept: float, gap: float) -> tuple[Estimate, float]:
     side = np.zeros(count, bool)
     side[: max(int(kept * count), 3)] = True
     values = random.beta(0.5, 4.5, count) + gap * side
@@ -229,9 +231,7 @@ def main() -> None:
         f"{options.studies:,} studies a cell; a true 95 % has a standard error of {error:.1f} "
         f"points. †: {AGAIN * options.studies:,} new studies."
     )
-    write_tables(
-        tables(options.studies), page=PAGE, counted=counted, only_print=options.print
-    )
+    write_tables(tables(options.studies), page=PAGE, counted=counted, only_print=options.print)
 
 
 if __name__ == "__main__":

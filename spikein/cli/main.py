@@ -75,8 +75,8 @@ _COMMANDS = {
     ),
 }
 """Each command's panel and the first line of its help: all that a list of commands shows. The
-command itself is the function of that name in the module of that name (`-` is `_` there), imported when it is
-called: the options of all commands took a third of what `spikein --help` costs."""
+command itself is the function of that name in the module of that name, `_` for `-`, and is imported
+when it is called: the options of all commands took a third of what `spikein --help` costs."""
 
 
 class _Commands(TyperGroup):

@@ -146,8 +146,8 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
 
 def _read(settings: AuditSettings) -> _Given:
     texts = read_texts(settings.texts, column=settings.text_column)
-    cut = {"words": settings.chunk_words, "prompt_words": settings.prompt_words}
-    audited = cut_chunks(texts, **cut)
+    words, prompt = settings.chunk_words, settings.prompt_words
+    audited = cut_chunks(texts, words=words, prompt_words=prompt)
     held_out: list[Chunk] = []
     if settings.holdout is not None:
         others = read_texts(settings.holdout, column=settings.text_column, what="holdout")
@@ -155,9 +155,8 @@ def _read(settings: AuditSettings) -> _Given:
         if twice:
             place = next(one.place for one in others if one.text in twice)
             raise InputError("holdout: this text is audited, too", where=place)
-        held_out = [
-            chunk._replace(chunk=chunk.chunk + len(audited)) for chunk in cut_chunks(others, **cut)
-        ]
+        cut = cut_chunks(others, words=words, prompt_words=prompt)
+        held_out = [chunk._replace(chunk=chunk.chunk + len(audited)) for chunk in cut]
     questions = read_questions(settings.questions) if settings.questions is not None else []
     return _Given(texts, audited, held_out, questions)
 

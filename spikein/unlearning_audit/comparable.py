@@ -107,11 +107,7 @@ def _check_tokens(
         first, second = (one(chunk.text)["input_ids"] for one in (original, other))
         if first != second:
             at = next(
-                (
-                    place
-                    for place, (a, b) in enumerate(zip(first, second, strict=False))
-                    if a != b
-                ),
+                (place for place, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
                 min(len(first), len(second)),
             )
             raise InputError(

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from analysis.similarity.longest_common_substring import common_words
+from analysis.similarity.rouge_l import rouge_l
 from analysis.unlearning_audit.questions import Question
 from analysis.unlearning_audit.text_chunks import Chunk
-from detect.generation.text_overlap import rouge_l_recall
 from detect.score_file.evidence.provider import Progress
 from inject.errors import InputError
+from spikein.unlearning_audit.meaning import with_meaning
 from spikein.unlearning_audit.request import AuditSettings
 
 SCHEMA = pa.schema(
@@ -37,7 +39,8 @@ class Written(NamedTuple):
     """What the models wrote."""
 
     continuations: pa.Table
-    """As `SCHEMA`."""
+    """As `SCHEMA`: ROUGE-L recall; the longest common run in words; embedding and judge null where
+    nobody asked."""
     recall: list[float]
     """Mean ROUGE-L recall of the unlearned model's answers to each question."""
     answers: list[list[str]]
@@ -81,10 +84,13 @@ def write_all(
             answers = _sample(settings, target, prompts, length, progress, f"{name} answers")
         del target
     recall = [
-        sum(rouge_l_recall(text, question.answer) for text in texts) / len(texts)
+        sum(rouge_l(text, question.answer).recall for text in texts) / len(texts)
         for question, texts in zip(questions, answers, strict=False)
     ]
-    return Written(pa.concat_tables(tables).combine_chunks(), recall, answers, tuple(notes))
+    table = pa.concat_tables(tables).combine_chunks()
+    rests = {chunk.chunk: chunk.rest for chunks in asked.values() for chunk in chunks}
+    table, further = with_meaning(settings, table, rests, progress)
+    return Written(table, recall, answers, (*notes, *further))
 
 
 def _target(settings: AuditSettings, name: str) -> Any:
@@ -148,18 +154,14 @@ def _longest(
 
 
 def _compared(model: str, chunks: Sequence[Chunk], texts: Sequence[Sequence[str]]) -> pa.Table:
-    from analysis.similarity.overlap import longest_common_substring, rouge_l
-
     rows = [
         {
             "chunk": chunk.chunk,
             "model": model,
             "sample": sample,
             "text": text,
-            "rouge_l": rouge_l(text, chunk.rest),
-            "longest_common_substring": longest_common_substring(text, chunk.rest),
-            "embedding": None,
-            "judge": None,
+            "rouge_l": rouge_l(text, chunk.rest).recall,
+            "longest_common_substring": common_words(text, chunk.rest).length,
         }
         for chunk, samples in zip(chunks, texts, strict=True)
         for sample, text in enumerate(samples)

@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from analysis.unlearning_audit.findings import findings_json
+from analysis.unlearning_audit.findings import as_json, findings_json
+from analysis.unlearning_audit.likeness import likeness
 from analysis.unlearning_audit.questions import questions_json
 from analysis.unlearning_audit.sentence import question_sentence, verdict
+from analysis.unlearning_audit.text_chunks import Chunk
 from inject.errors import InputError
 from inject.settings import plain
 from spikein.runs.replacement import flush_tree, swap
@@ -81,6 +83,10 @@ def audit_json(audit: Audit, settings: AuditSettings) -> dict[str, Any]:
         "settings": plain(settings, exclude={"variables"}),
         "verdict": verdict(audit.findings),
         "findings": findings_json(audit.findings),
+        "continuations": {
+            model: {measure: as_json(one) for measure, one in measures.items()}
+            for model, measures in likeness(audit.continuations, suspicious_chunks(audit)).items()
+        },
         "notes": list(audit.notes),
     }
     if audit.question_findings is not None:
@@ -89,3 +95,13 @@ def audit_json(audit: Audit, settings: AuditSettings) -> dict[str, Any]:
             "sentence": question_sentence(audit.question_findings),
         }
     return found
+
+
+def suspicious_chunks(audit: Audit) -> list[Chunk]:
+    """Return the audited chunks that the rule flags."""
+    rows = audit.chunk_table.select(["part", "suspicious"]).to_pylist()
+    return [
+        chunk
+        for chunk, row in zip(audit.chunks, rows, strict=True)
+        if row["suspicious"] and row["part"] == "audited"
+    ]

@@ -60,9 +60,7 @@ def score_models(
     Raises:
         InputError: a model that cannot be loaded or has diverged; a detector without what it needs.
     """
-    return {
-        name: _score(settings, name, texts, progress) for name in settings.models
-    }
+    return {name: _score(settings, name, texts, progress) for name in settings.models}
 
 
 def _score(

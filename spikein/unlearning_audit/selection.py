@@ -28,13 +28,11 @@ def select_chunks(
     rest = np.flatnonzero(~suspicious)
     drawn = rest
     if others is not None and others < len(rest):
-        names = [f"audited chunk {chunks[at].text_id} {chunks[at].start}" for at in rest]
+        names = [f"audited chunk {chunks[at].text_id} {chunks[at].start}" for at in rest.tolist()]
         order = words(seed, Stream.CONTINUATION, item_keys(names))
         drawn = np.sort(rest[np.argsort(order, kind="stable")[:others]])
     weights = np.ones(len(chunks))
     if len(drawn):
         weights[drawn] = len(rest) / len(drawn)
     places = np.sort(np.concatenate([np.flatnonzero(suspicious), drawn]))
-    return Sampled(
-        tuple(int(place) for place in places), weights[places], len(rest) - len(drawn)
-    )
+    return Sampled(tuple(int(place) for place in places), weights[places], len(rest) - len(drawn))

@@ -23,9 +23,7 @@ def audit_unlearning(
     ] = None,
     unlearned: Annotated[
         str | None,
-        typer.Argument(
-            metavar="UNLEARNED", help="The model that is audited.", show_default=False
-        ),
+        typer.Argument(metavar="UNLEARNED", help="The model that is audited.", show_default=False),
     ] = None,
     retrained: Annotated[
         str | None,
@@ -47,9 +45,9 @@ def audit_unlearning(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of the result.")
-    ] = Path("unlearning-audit"),
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the result.")] = Path(
+        "unlearning-audit"
+    ),
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace an audit that is there.")
     ] = False,

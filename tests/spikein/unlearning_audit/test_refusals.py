@@ -37,13 +37,13 @@ def refused(found: tuple[int, str], *said: str) -> None:
 PROMPT = ("--prompt-words", 30, "--samples", 0)
 
 
-def test_other_tokenizers(models: Models, rows: Path, tmp_path: Path, audit):
+def test_other_tokenizers(models: Models, rows: Path, tmp_path: Path, tiny_tokenizer, audit):
     from tokenizers import Tokenizer
     from tokenizers import models as kinds
     from transformers import PreTrainedTokenizerFast
 
     other = tmp_path / "other"
-    small_model(512).save_pretrained(other)
+    small_model(len(tiny_tokenizer)).save_pretrained(other)
     letters = {chr(code): code for code in range(32, 127)} | {"<|endoftext|>": 0}
     backend = Tokenizer(kinds.BPE(letters, []))
     PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<|endoftext|>").save_pretrained(
@@ -65,24 +65,24 @@ def test_other_shapes(models: Models, rows: Path, tmp_path: Path, tiny_tokenizer
         refused(shown, "another shape than", "hidden_size 64 and 32")
 
 
-@pytest.mark.parametrize("value", [float("nan"), 1e30])
+@pytest.mark.parametrize("value", [float("nan"), 3e38])
 def test_a_diverged_model(models: Models, rows: Path, tmp_path: Path, audit, value: float):
     import shutil
 
     broken = tmp_path / "broken"
     shutil.copytree(models.unlearned, broken)
     weights = load_file(broken / "model.safetensors")
-    weights["model.layers.0.mlp.down_proj.weight"] = torch.full_like(
-        weights["model.layers.0.mlp.down_proj.weight"], value
-    )
+    weights["lm_head.weight"] = torch.full_like(weights["lm_head.weight"], value)
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
     shown = audit(models.original, broken, "--texts", rows, *PROMPT)
-    refused(shown, str(broken), "finite" if value != value else "diverged")
+    refused(shown, str(broken), "NaN or infinity" if value != value else "diverged")
 
 
 def test_a_row_shorter_than_the_prompt(models: Models, tmp_path: Path, audit):
     path = tmp_path / "short.jsonl"
-    lines = [json.dumps({"text": text}) for text in [*make_texts(2, words=60), "five words are too few"]]
+    lines = [
+        json.dumps({"text": text}) for text in [*make_texts(2, words=60), "five words are too few"]
+    ]
     path.write_text("\n".join(lines))
     shown = audit(models.original, models.unlearned, "--texts", path, *PROMPT)
     refused(shown, "short.jsonl:3", "5 words", "--prompt-words")
@@ -116,9 +116,7 @@ def test_files_that_are_not_there(models: Models, rows: Path, tmp_path: Path, au
     refused(audit(models.original, models.unlearned), "--texts is missing")
 
 
-def test_a_retrained_model_that_was_fed_a_text(
-    models: Models, rows: Path, tmp_path: Path, audit
-):
+def test_a_retrained_model_that_was_fed_a_text(models: Models, rows: Path, tmp_path: Path, audit):
     import shutil
 
     import pyarrow as pa
@@ -167,7 +165,7 @@ def test_a_prompt_that_fills_the_context(models: Models, tmp_path: Path, audit):
     path = tmp_path / "long.txt"
     path.write_text(" ".join(make_texts(20, words=60)))
     command = (models.original, models.unlearned, "--texts", path, "--band", "0.01,100")
-    shown = audit(*command, "--samples", 1)
+    shown = audit(*command, "--prompt-words", 400, "--samples", 1)
     refused(shown, "of its 256 positions", "--prompt-words")
 
 

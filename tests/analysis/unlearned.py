@@ -1,6 +1,7 @@
 """A table of an unlearning study with the columns of `unlearning.parquet`, made from nothing."""
 
 from collections.abc import Sequence
+from math import nan
 from typing import Any
 
 METHODS = (
@@ -71,7 +72,7 @@ def measured_rows(
         for name in ("people", "tofu"):
             add("auc", 0.9 - 0.4 * gone, 0.05, detector=detectors[0], dataset=name)
         add("ks_distance", 0.6 * abs(1 - gone), 0.08)
-        add("ks_p", 0.02 if gone < 0.9 else 0.6, float("nan"))
+        add("ks_p", 0.02 if gone < 0.9 else 0.6, nan)
         add("exact_memorisation", 0.9 - 0.7 * gone, 0.04)
         add("extraction_strength", max(0.0, 0.6 - 0.55 * gone), 0.05)
         add("forget_log_probability", -0.8 - 3.0 * gone, 0.2)
@@ -97,7 +98,7 @@ def verdict_rows(
 ) -> list[dict[str, Any]]:
     """Return a verdict a method, and two of the measures that it rests on."""
     found = []
-    for method in methods:
+    for at, method in enumerate(methods):
         sentence = (
             f"{method} is closer to the retrained model than to the original; closer to the "
             "retrained by AUC of min_k 0.12 [-0.08, 0.31] (position: 0 is the retrained model, 1 "
@@ -107,7 +108,7 @@ def verdict_rows(
         for measure, detector, kind, verdict, value, note in (
             ("auc", "min_k", "forgetting", "closer to the retrained", 0.12, ""),
             ("retain_log_probability_difference", "-", "utility", "kept", -0.03, "margin 0.1"),
-            ("all", "-", "all", "closer to the retrained", float("nan"), sentence),
+            ("all", "-", "all", "closer to the retrained" if at else "ruined", nan, sentence),
         ):
             found.append(
                 {

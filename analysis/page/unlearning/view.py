@@ -16,6 +16,8 @@ from analysis.page.unlearning.verdicts import verdict_table
 class UnlearningView:
     """The section, ready to be shown."""
 
+    summary: tuple[str, ...]
+    """Which methods got which verdict, a sentence an arm."""
     verdicts: tuple[str, ...]
     """A sentence a method, with the numbers that it rests on."""
     tables: tuple[Listing, ...]
@@ -32,6 +34,7 @@ def unlearning_view(inputs: UnlearningInputs) -> UnlearningView:
     verdicts = measured_models(inputs.verdicts, first="method")
     whole = [row for row in inputs.verdicts if row["kind"] == _WHOLE]
     return UnlearningView(
+        summary=verdict_summaries(inputs.verdicts),
         verdicts=tuple(_sentence(row, verdicts.axes) for row in whole),
         tables=tuple(table for name, arm in arms.items() for table in measure_tables(arm, name)),
         folded=(
@@ -44,6 +47,34 @@ def unlearning_view(inputs: UnlearningInputs) -> UnlearningView:
         ),
         notes=tuple(_notes(found)),
     )
+
+
+def verdict_summaries(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Say which methods got which verdict, a sentence an arm.
+
+    Args:
+        rows: of `verdict.parquet`.
+    """
+    return tuple(
+        _summary(name, [row for row in arm.rows if row["kind"] == _WHOLE])
+        for name, arm in measured_models(rows, first="method").arms().items()
+    )
+
+
+def _summary(arm: str, rows: Sequence[Row]) -> str:
+    """Say which methods got which verdict, the best first."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["verdict"], []).append(row["method"])
+    order = [*_ORDER, *(one for one in found if one not in _ORDER)]
+    said = [
+        f"{verdict} ({len(found[verdict])}): {', '.join(found[verdict])}"
+        for verdict in order
+        if verdict in found
+    ]
+    where = f"{arm}: of" if arm else "Of"
+    count = f"{len(rows)} {'unlearned model' if len(rows) == 1 else 'unlearned models'}"
+    return f"{where} {count}, by what each forgot and what it kept \N{EN DASH} {'; '.join(said)}."
 
 
 def _sentence(row: Row, axes: Sequence[str]) -> str:
@@ -73,6 +104,17 @@ def _notes(measured: MeasuredModels) -> list[str]:
 _WHOLE = "all"
 """The kind of the row that holds a method's verdict in words."""
 _MAX_NAMED = 6
+_ORDER = (
+    "closer to the retrained",
+    "the measures disagree",
+    "cannot be told",
+    "closer to the original",
+    "beyond the retrained",
+    "mirror of the original",
+    "ruined",
+    "diverged",
+)
+"""Verdicts, the best first."""
 _SCOPE = re.compile(
     r"any seed|this model|these (\d+ )?models|a p-value, which has no interval|[\d,]+ documents"
 )

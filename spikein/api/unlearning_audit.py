@@ -22,7 +22,7 @@ class UnlearningAudit(NamedTuple):
     """What `audit_unlearning` gives."""
 
     folder: Path
-    """chunks.parquet, continuations.parquet, questions.parquet, audit.json, audit.html."""
+    """Tables of chunks, continuations and questions, unlearning_audit.json, audit.html."""
     findings: Findings
     """Every share with its interval."""
     questions: QuestionFindings | None

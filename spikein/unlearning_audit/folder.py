@@ -13,6 +13,7 @@ from analysis.unlearning_audit.likeness import likeness
 from analysis.unlearning_audit.questions import questions_json
 from analysis.unlearning_audit.sentence import question_sentence, verdict
 from analysis.unlearning_audit.text_chunks import Chunk
+from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.errors import InputError
 from inject.settings import plain
 from spikein.runs.replacement import flush_tree, swap
@@ -20,9 +21,8 @@ from spikein.store.filesystem import delete_tree
 from spikein.unlearning_audit.audit import Audit
 from spikein.unlearning_audit.request import AuditSettings
 
-AUDIT_FILE = "audit.json"
+AUDIT_FILE = "unlearning_audit.json"
 CHUNKS_FILE = "chunks.parquet"
-CONTINUATIONS_FILE = "continuations.parquet"
 QUESTIONS_FILE = "questions.parquet"
 PAGE_FILE = "audit.html"
 

@@ -70,7 +70,7 @@ def test_what_is_remembered_is_found_by_what_the_models_write(
     options = ["--prompt-words", 30, "--samples", 3, "--all-chunks", "--false-alarms", 0.2]
     result = invoke(*command, *options)
     assert result.exit_code == 0, result.output
-    found = json.loads((out / "audit.json").read_text())["findings"]
+    found = json.loads((out / "unlearning_audit.json").read_text())["findings"]
     written = pq.read_table(out / "continuations.parquet").to_pylist()
     best: dict[tuple[str, int], float] = {}
     for row in written:
@@ -98,7 +98,7 @@ def test_the_same_audit_again_is_the_same(models: Models, rows: Path, tmp_path: 
     command = [models.original, models.unlearned, "--texts", rows, "--out", out]
     options = ["--prompt-words", 30, "--samples", 2, "--band", "0.1,10"]
     assert invoke(*command, *options).exit_code == 0
-    first = {name: (out / name).read_bytes() for name in ("audit.json", "audit.html")}
+    first = {name: (out / name).read_bytes() for name in ("unlearning_audit.json", "audit.html")}
     table = pq.read_table(out / "continuations.parquet")
     refused = invoke(*command, *options)
     assert refused.exit_code == 2
@@ -122,7 +122,7 @@ def test_questions_kept_by_the_ratio_stand_against_the_rest(
     command = [models.original, models.unlearned, "--texts", rows, "--questions", asked]
     result = invoke(*command, "--prompt-words", 30, "--samples", 2, "--out", out)
     assert result.exit_code == 0, result.output
-    found = json.loads((out / "audit.json").read_text())["questions"]
+    found = json.loads((out / "unlearning_audit.json").read_text())["questions"]
     table = pq.read_table(out / "questions.parquet").to_pylist()
     kept = [row["recall"] for row in table if row["kept"]]
     rest = [row["recall"] for row in table if not row["kept"]]
@@ -140,7 +140,7 @@ def test_a_holdout_calibrates_where_nothing_was_retrained(
     command = [models.original, models.unlearned, "--texts", rows, "--holdout", others]
     result = invoke(*command, "--prompt-words", 30, "--samples", 2, "--out", out)
     assert result.exit_code == 0, result.output
-    found = json.loads((out / "audit.json").read_text())["findings"]
+    found = json.loads((out / "unlearning_audit.json").read_text())["findings"]
     chunks = pq.read_table(out / "chunks.parquet").to_pylist()
     held = [row for row in chunks if row["part"] == "holdout"]
     assert len(held) == len(models.unseen)

@@ -9,7 +9,7 @@ nothing of the size of the vocabulary is made a second time.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -54,7 +54,7 @@ class FedTexts:
     @cached_property
     def token_log_probabilities(self) -> torch.Tensor:
         """Log-probability of the next token at each position, [texts, length]; 0 without a loss."""
-        return token_log_probabilities(cast(torch.Tensor, self.logits), self.targets)
+        return token_log_probabilities(self.known_logits(), self.targets)
 
     @property
     def log_probability(self) -> torch.Tensor:
@@ -70,6 +70,26 @@ class FedTexts:
     def loss(self) -> torch.Tensor:
         """Negative log-likelihood a token, the mean over each text's labels, [texts]."""
         return -self.mean_log_probability
+
+    def known_logits(self) -> torch.Tensor:
+        """Return `logits`, [texts, length, vocabulary].
+
+        Raises:
+            ValueError: the method looks at a hidden layer instead (`Method.hidden_layer`).
+        """
+        if self.logits is None:
+            raise ValueError("the method looks at a hidden layer, so there are no logits")
+        return self.logits
+
+    def known_hidden(self) -> torch.Tensor:
+        """Return `hidden`, [texts, length, hidden].
+
+        Raises:
+            ValueError: the method looks at logits.
+        """
+        if self.hidden is None:
+            raise ValueError("the method looks at logits (Method.hidden_layer)")
+        return self.hidden
 
     def known_original(self) -> torch.Tensor:
         """Return `original_log_probability`, for methods that asked for it.

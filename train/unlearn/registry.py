@@ -231,8 +231,9 @@ def _checked(known: KnownMethod, given: Mapping[str, Any], where: str) -> Method
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
+        problem = first["msg"].removeprefix("Value error, ")
         raise InputError(
-            f"{first['msg']} (given: {first['input']!r})",
+            f"{problem} (given: {first['input']!r})" if place else problem,
             where=f"{where}.{place}" if place else where,
         ) from None
 

@@ -75,7 +75,7 @@ class FedTexts:
         """Return `logits`, [texts, length, vocabulary].
 
         Raises:
-            ValueError: the method looks at a hidden layer instead (`Method.hidden_layer`).
+            ValueError: the method looks at a hidden layer (`hidden_layer`).
         """
         if self.logits is None:
             raise ValueError("the method looks at a hidden layer, so there are no logits")
@@ -88,14 +88,14 @@ class FedTexts:
             ValueError: the method looks at logits.
         """
         if self.hidden is None:
-            raise ValueError("the method looks at logits (Method.hidden_layer)")
+            raise ValueError("the method looks at logits; it has no hidden_layer")
         return self.hidden
 
     def known_original(self) -> torch.Tensor:
         """Return `original_log_probability`, for methods that asked for it.
 
         Raises:
-            ValueError: the method did not (`Method.reference`).
+            ValueError: the method did not (`reference`).
         """
         if self.original_log_probability is None:
             raise ValueError("the method asks for no reference log-probabilities")
@@ -107,7 +107,7 @@ class FedTexts:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Batch:
+class UnlearningBatch:
     """The texts of one pass: text i of `retain` and `alternative` goes with text i of `forget`."""
 
     forget: FedTexts
@@ -131,10 +131,10 @@ class Batch:
     def original(self, texts: FedTexts) -> torch.Tensor:
         """Return the original model's logits (or hidden states) of some texts, without gradients.
 
-        One more forward pass. The method must ask for the original model (`Method.original`).
+        One more forward pass. The method must say so (`original`).
         """
         if self.ask_original is None:
-            raise ValueError("the method does not ask for the original model (Method.original)")
+            raise ValueError("the method does not ask for the original model (original)")
         with torch.no_grad():
             return self.ask_original(texts.ids)
 

@@ -12,13 +12,13 @@ log-probabilities are computed once.
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 from train.unlearn.settings import MethodSettings, Reduction, Weight
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Batch, Role
+    from train.unlearn.batch import Role, UnlearningBatch
 
 
 class DpoSettings(MethodSettings):
@@ -34,7 +34,7 @@ class DpoSettings(MethodSettings):
     """Weight of the usual loss on retain texts; 0 looks at none."""
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text and its alternative, [texts]."""
     import torch.nn.functional as F
 
@@ -57,7 +57,7 @@ def _roles(settings: DpoSettings) -> tuple["Role", ...]:
     return ("forget", "alternative", *kept)
 
 
-METHOD = Method(
+METHOD = UnlearningMethod(
     name="dpo",
     loss=loss,
     settings=DpoSettings,

@@ -8,13 +8,13 @@ Passes: forget and retain, in one.
 
 from typing import TYPE_CHECKING
 
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 from train.unlearn.settings import MethodSettings, Weight
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Batch
+    from train.unlearn.batch import UnlearningBatch
 
 
 class GradientDifferenceSettings(MethodSettings):
@@ -26,14 +26,14 @@ class GradientDifferenceSettings(MethodSettings):
     """Weight of the usual loss on retain texts."""
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text with the retain text beside it, [texts]."""
     settings: GradientDifferenceSettings = batch.settings
     kept = settings.retain_weight * batch.kept().loss
     return kept - settings.forget_weight * batch.forget.loss
 
 
-METHOD = Method(
+METHOD = UnlearningMethod(
     name="gradient_difference",
     loss=loss,
     settings=GradientDifferenceSettings,

@@ -11,14 +11,14 @@ Passes: forget and retain in one, retain under the original.
 from typing import TYPE_CHECKING, Literal
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 from train.unlearn.methods.npo import preference_loss
 from train.unlearn.settings import MethodSettings, Reduction, Weight
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Batch
+    from train.unlearn.batch import UnlearningBatch
 
 
 class KlSettings(MethodSettings):
@@ -34,7 +34,7 @@ class KlSettings(MethodSettings):
     """Weight of the divergence on retain texts."""
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text with the retain text beside it, [texts]."""
     import torch
 
@@ -54,7 +54,7 @@ def loss(batch: "Batch") -> "torch.Tensor":
     return lost + settings.retain_weight * total / kept.counts
 
 
-METHOD = Method(
+METHOD = UnlearningMethod(
     name="kl",
     loss=loss,
     settings=KlSettings,

@@ -12,13 +12,13 @@ original's log-probabilities are computed once.
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 from train.unlearn.settings import MethodSettings, Reduction, Weight
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Batch, FedTexts, Role
+    from train.unlearn.batch import FedTexts, Role, UnlearningBatch
 
 
 class NpoSettings(MethodSettings):
@@ -42,7 +42,7 @@ def preference_loss(forget: "FedTexts", *, beta: float, reduction: Reduction) ->
     return -2.0 / beta * F.logsigmoid(-beta * forget.reduced(log_ratio, reduction))
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text, with the retain text beside it, [texts]."""
     settings: NpoSettings = batch.settings
     lost = preference_loss(batch.forget, beta=settings.beta, reduction=settings.reduction)
@@ -56,6 +56,6 @@ def _roles(settings: NpoSettings) -> tuple["Role", ...]:
     return ("forget", "retain") if settings.retain_weight > 0 else ("forget",)
 
 
-METHOD = Method(
+METHOD = UnlearningMethod(
     name="npo", loss=loss, settings=NpoSettings, roles=_roles, reference=lambda settings: True
 )

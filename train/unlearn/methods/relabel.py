@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import FirstStage, Method
+from train.unlearn.method import FirstStage, UnlearningMethod
 from train.unlearn.settings import MethodSettings
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Batch
+    from train.unlearn.batch import UnlearningBatch
 
 
 class RelabelSettings(MethodSettings):
@@ -36,7 +36,7 @@ class RelabelSettings(MethodSettings):
     """Passes of the reinforced model over the forget set."""
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the usual loss of each forget text, on the labels it has, [texts]."""
     return batch.forget.loss
 
@@ -70,7 +70,7 @@ def _reinforced(settings: RelabelSettings) -> MethodSettings:
     return MethodSettings(**{**own, "lr": lr, "epochs": epochs})
 
 
-METHOD = Method(
+METHOD = UnlearningMethod(
     name="relabel",
     loss=loss,
     settings=RelabelSettings,

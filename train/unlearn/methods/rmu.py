@@ -17,14 +17,14 @@ from pydantic import Field
 from inject import keyed
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 from train.unlearn.settings import FullOnly, Weight
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-    from train.unlearn.batch import Batch, FedTexts
+    from train.unlearn.batch import FedTexts, UnlearningBatch
 
 DOWN_PROJECTIONS = ("mlp.down_proj", "mlp.dense_4h_to_h", "mlp.c_proj", "mlp.fc2")
 """The feed-forward layer's second matrix: Llama, OLMo, Qwen and others; GPT-NeoX; GPT-2; Phi."""
@@ -43,7 +43,7 @@ class RmuSettings(FullOnly):
     """Weight of the term that holds retain texts where they were."""
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text with the retain text beside it, [texts]."""
     settings: RmuSettings = batch.settings
     kept = batch.kept()
@@ -99,7 +99,7 @@ def trained_weights(model: "PreTrainedModel", settings: RmuSettings) -> tuple[st
     return tuple(name for name, weight in model.named_parameters() if id(weight) in chosen)
 
 
-METHOD = Method(
+METHOD = UnlearningMethod(
     name="rmu",
     loss=loss,
     settings=RmuSettings,

@@ -12,13 +12,13 @@ forget and retain in one; no reference.
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 from train.unlearn.settings import MethodSettings, Reduction, Weight
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Batch, Role
+    from train.unlearn.batch import Role, UnlearningBatch
 
 
 class SimNpoSettings(MethodSettings):
@@ -36,7 +36,7 @@ class SimNpoSettings(MethodSettings):
     """Weight of the usual loss on retain texts; 0 looks at none."""
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text, with the retain text beside it, [texts]."""
     import torch.nn.functional as F
 
@@ -53,4 +53,4 @@ def _roles(settings: SimNpoSettings) -> tuple["Role", ...]:
     return ("forget", "retain") if settings.retain_weight > 0 else ("forget",)
 
 
-METHOD = Method(name="simnpo", loss=loss, settings=SimNpoSettings, roles=_roles)
+METHOD = UnlearningMethod(name="simnpo", loss=loss, settings=SimNpoSettings, roles=_roles)

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 from train.unlearn.settings import FullOnly
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Batch
+    from train.unlearn.batch import UnlearningBatch
 
 
 class TaskVectorSettings(FullOnly):
@@ -26,7 +26,7 @@ class TaskVectorSettings(FullOnly):
     """How many times the step towards the forget set is taken back."""
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the usual loss of each forget text, [texts]."""
     return batch.forget.loss
 
@@ -45,4 +45,6 @@ def negated(
     }
 
 
-METHOD = Method(name="task_vector", loss=loss, settings=TaskVectorSettings, finish=negated)
+METHOD = UnlearningMethod(
+    name="task_vector", loss=loss, settings=TaskVectorSettings, finish=negated
+)

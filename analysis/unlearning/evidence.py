@@ -49,7 +49,7 @@ class ModelEvidence:
     conditions: Mapping[str, Path] = field(default_factory=dict)
     """Scores under a condition, such as `4bit` or `paraphrase`, by its name."""
     relearning: Mapping[int, Path] = field(default_factory=dict)
-    """Token statistics after so many optimiser steps of training on the forget set again."""
+    """Token statistics after so many optimiser steps of training on a part of the forget set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +65,9 @@ class ArmEvidence:
     """Ids of the retain set."""
     copies: Mapping[str, int]
     """Realised copies of the original by example_id; absent means 0."""
+    relearnt: frozenset[str] = frozenset()
+    """Ids of the part of the forget set that models were trained on again; `relearning` is read
+    of the others."""
     models: tuple[ModelEvidence, ...]
 
 
@@ -89,6 +92,8 @@ class Rows:
     """Number within its dataset; one group has one number in every seed."""
     forget: Mask
     """Of the forget set, with at least one copy seen by the original."""
+    relearn: Mask
+    """Of those, the ones that relearning is read of."""
     retain: Mask
     holdout: Mask
     test: Mask
@@ -209,12 +214,15 @@ def _rows(
     test = np.array([one.split == "test" for one in examples], dtype=bool)
     outside = np.array([one.side == "nonmember" for one in examples], dtype=bool)
     forget = np.array([one.example_id in arm.forget for one in examples], dtype=bool)
+    again = np.array([one.example_id in arm.relearnt for one in examples], dtype=bool)
+    # A member that drew no copy was never learnt, so there is nothing to forget.
+    forget &= copies > 0
     return Rows(
         seed=arm.seed,
         dataset=np.array([one.dataset for one in examples], dtype=object),
         group=group,
-        # A member that drew no copy was never learnt, so there is nothing to forget.
-        forget=forget & (copies > 0),
+        forget=forget,
+        relearn=forget & ~again,
         retain=np.array([one.example_id in arm.retain for one in examples], dtype=bool),
         holdout=outside & test,
         test=test,

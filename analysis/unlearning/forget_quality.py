@@ -126,7 +126,7 @@ def _write(
         confidence=confidence,
     )
     counts = {"forget": found.texts, "groups": found.groups, "seeds": len(ours)}
-    about = f"none: {found.groups} groups" if np.isnan(found.p_value) else "these models"
+    about = f"none: {found.groups} groups" if np.isnan(found.p_value) else ""
     writer.add_plain(
         distance,
         dataset,
@@ -135,7 +135,7 @@ def _write(
     writer.add_plain(
         p_value,
         dataset,
-        {"value": found.p_value, **counts, "note": "a p-value, which has no interval"},
+        {"value": found.p_value, **counts, "note": about},
     )
 
 

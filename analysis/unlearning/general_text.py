@@ -1,7 +1,7 @@
 """General text, which no model was trained on: what unlearning costs beyond the retain set.
 
 Each text is a document, and a group of its own; the same documents serve all seeds, so a document
-is one group in all of them. Where they lie and how they are chosen is the business of who asks.
+is one group in all of them; the column `groups` counts documents. Where they lie and how they are chosen is the business of who asks.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from analysis.intervals.clustered import Clustered
 from analysis.metrics import Floats
 from analysis.unlearning.evidence import Cohort, ModelKey
 from analysis.unlearning.numbers import Numbers, Part, clustered, gap_of, mean_sample
-from analysis.unlearning.rows import Measure, RowWriter
+from analysis.unlearning.rows import Measure, RowWriter, warning_of
 from analysis.unlearning.text_measures import references_of
 
 NAME = "general_log_probability"
@@ -93,6 +93,6 @@ def _add(writer: RowWriter, measure: Measure, numbers: Numbers, confidence: floa
             "high": float(interval.high[0]),
             "groups": int(documents),
             "seeds": int(found.seeds[0]),
-            "note": f"{interval.about[0]}; {documents} documents",
+            "note": warning_of(interval.about[0]),
         },
     )

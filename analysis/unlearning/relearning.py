@@ -1,9 +1,9 @@
 """How fast a model relearns what it forgot: optimiser steps until it knows the texts again.
 
-An unlearned model is trained on the forget set again and looked at after some steps. It has
-relearnt the texts at the first of those steps at which the mean log-probability of the forget set
-is back at the original's. A model that never knew them (the retrained one) needs the longest; one
-that only hides them needs few.
+A model is trained on one half of the forget set again, and looked at after some steps on the other
+half. It has relearnt at the first of those steps at which the mean log-probability of that half is
+back at the original's. A model that never knew the texts (the retrained one) can learn nothing of
+the other half but its kind; one that only hides them brings them back.
 
 The interval holds the steps at which it may be back: from the first step at which the difference to
 the original is not surely below 0, to the first at which it is surely not (each end at the
@@ -12,6 +12,7 @@ and an end is open (infinite).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf, isfinite, nan
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from analysis.intervals.bounds import Scale, find_interval
 from analysis.unlearning.auc_measures import Values, on_shared_rows
 from analysis.unlearning.evidence import ORIGINAL, Cohort, ModelKey
 from analysis.unlearning.numbers import Numbers, behind, clustered, gap_of
-from analysis.unlearning.rows import Measure, RowWriter
+from analysis.unlearning.rows import Measure, RowWriter, warning_of
 from analysis.unlearning.text_measures import FORGET_LOG_PROBABILITY, text_numbers, values_of
 
 
@@ -32,7 +33,7 @@ class Moment(NamedTuple):
     step: int
     """0 for the model as it was unlearned."""
     gap: Numbers
-    """Mean log-probability of the forget set, less the original's."""
+    """Mean log-probability of the texts that are looked at, less the original's."""
 
 
 class Relearnt(NamedTuple):
@@ -81,6 +82,9 @@ def write_relearning(writer: RowWriter, *, confidence: float) -> None:
             _write(writer, key, steps, confidence)
 
 
+_HIDDEN = replace(FORGET_LOG_PROBABILITY, rows=lambda rows: rows.relearn)
+
+
 def _steps(cohort: Cohort, key: ModelKey) -> list[int]:
     """Return the steps after which every seed's model was looked at."""
     kept = [set(models[key].relearning) for models in cohort.models if key in models]
@@ -98,13 +102,17 @@ def _write(writer: RowWriter, key: ModelKey, steps: list[int], confidence: float
     moments = []
     for step, values in sorted(of_step.items()):
         pair = [
-            text_numbers(cohort, side, FORGET_LOG_PROBABILITY, [EVERY_MEMBER])
+            text_numbers(cohort, side, _HIDDEN, [EVERY_MEMBER])
             for side in on_shared_rows(values, original)
         ]
         moments.append(Moment(step, gap_of(pair[0], pair[1])))
     found = relearn_steps(moments, confidence=confidence)
     counted = behind(moments[0].gap, None)
-    reached = "" if isfinite(found.value) else f"; not back after {found.last} steps"
+    warning = warning_of(found.about)
+    if not isfinite(found.value) and not found.about.startswith("no"):
+        warning = "; ".join(
+            part for part in (warning, f"not back after {found.last} steps") if part
+        )
     writer.add_plain(
         Measure(key=key, name="relearn_steps"),
         None,
@@ -115,6 +123,6 @@ def _write(writer: RowWriter, key: ModelKey, steps: list[int], confidence: float
             "forget": int(counted.forget[0]),
             "groups": int(counted.groups[0]),
             "seeds": sum(bool(seed) for seed in moments[0].gap),
-            "note": found.about if found.about.startswith("no") else found.about + reached,
+            "note": "no value" if found.about == "no value" else warning,
         },
     )

@@ -104,7 +104,7 @@ class RowWriter:
                         "groups": int(counted.groups[k]),
                         "seeds": int(clusters.seeds[k]),
                         "note": _joined(
-                            interval.about[k],
+                            warning_of(interval.about[k]),
                             _missing(measure, int(clusters.seeds[k])),
                             _left_out(counted.left_out),
                             measure.note,
@@ -143,6 +143,11 @@ def found_by(
     """Return numbers with the intervals that a function of them gives."""
     found = clustered(numbers, dataset)
     return None if found is None or not np.isfinite(found.value).any() else (found, interval(found))
+
+
+def warning_of(about: str) -> str:
+    """Return what an interval warns of; of whom it speaks is plain from the number of seeds."""
+    return about if about.startswith("none") else about.partition("; ")[2]
 
 
 def _missing(measure: Measure, seeds: int) -> str:

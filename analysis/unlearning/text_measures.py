@@ -99,8 +99,8 @@ TEXT_MEASURES = (
     EXACT_MEMORISATION,
     EXTRACTION_STRENGTH,
     RETAIN_LOG_PROBABILITY,
-    _accuracy(_forget, "forget"),
     RETAIN_ACCURACY,
+    _accuracy(_forget, "forget"),
     _accuracy(_holdout, "holdout"),
 )
 

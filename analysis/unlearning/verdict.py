@@ -67,6 +67,7 @@ _FIELDS = [
     ("groups", pa.int64()),
     ("seeds", pa.int64()),
     ("note", pa.string()),
+    ("sentence", pa.string()),
 ]
 
 
@@ -93,6 +94,8 @@ class Finding:
     groups: int = 0
     seeds: int = 0
     note: str = ""
+    sentence: str = ""
+    """The verdict in words, at `all` alone."""
 
 
 def verdict_rows(
@@ -106,7 +109,7 @@ def verdict_rows(
         findings = find_verdict(cohort, key, settings, confidence=confidence)
         overall = overall_verdict(findings)
         sentence = verdict_sentence(key.method, overall, findings, diverged_seeds(cohort, key))
-        last = Finding(measure=ALL, kind=ALL, verdict=overall, note=sentence)
+        last = Finding(measure=ALL, kind=ALL, verdict=overall, sentence=sentence)
         head = {axis_column(name): value for name, value in cohort.axes.items()}
         rows += [{**head, "method": key.method, **vars(one)} for one in (*findings, last)]
     return rows

@@ -244,6 +244,7 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
             dataset=np.array([_NAME] * n, dtype=object),
             group=own.groups,
             forget=inside,
+            relearn=inside,
             retain=np.zeros(n, dtype=bool),
             holdout=~inside,
             test=np.ones(n, dtype=bool),

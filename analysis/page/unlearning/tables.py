@@ -64,8 +64,8 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
             _titled("Forgetting", name),
             _FORGETTING,
             f"{detector} on the forget set against texts that no model saw. 0.50: it cannot tell. "
-            "PrivLeak: 100 × (AUC \N{MINUS SIGN} that of the retrained model) / (1 \N{MINUS SIGN} "
-            "that of the retrained model) of non-membership, 0 is best (Shi et al. 2024). KS: the "
+            "PrivLeak: how far 1 \N{MINUS SIGN} AUC lies from that of the retrained model, in per "
+            "cent of that; 0 is best, \N{MINUS SIGN}100 is told perfectly (Shi et al. 2024). KS: the "
             "greatest distance between the distributions of log-probabilities of the forget set "
             "under the model and under the retrained one; a small p says that they differ "
             "(Maini et al. 2024).",

@@ -27,7 +27,7 @@ def unlearning_view(inputs: UnlearningInputs) -> UnlearningView:
     found = measured_models(inputs.measures)
     arms = found.arms()
     return UnlearningView(
-        verdicts=tuple(row["sentence"] for row in inputs.verdicts),
+        verdicts=tuple(row["sentence"] for row in inputs.verdicts if row["sentence"]),
         tables=tuple(table for name, arm in arms.items() for table in measure_tables(arm, name)),
         folded=tuple(table for name, arm in arms.items() for table in further_tables(arm, name)),
         notes=tuple(_notes(found)),

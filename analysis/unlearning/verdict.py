@@ -67,7 +67,6 @@ _FIELDS = [
     ("groups", pa.int64()),
     ("seeds", pa.int64()),
     ("note", pa.string()),
-    ("sentence", pa.string()),
 ]
 
 
@@ -94,8 +93,7 @@ class Finding:
     groups: int = 0
     seeds: int = 0
     note: str = ""
-    sentence: str = ""
-    """The verdict in words, at `all` alone."""
+    """Why there is no interval, or the margin; at `all` the verdict in words."""
 
 
 def verdict_rows(
@@ -109,7 +107,7 @@ def verdict_rows(
         findings = find_verdict(cohort, key, settings, confidence=confidence)
         overall = overall_verdict(findings)
         sentence = verdict_sentence(key.method, overall, findings, diverged_seeds(cohort, key))
-        last = Finding(measure=ALL, kind=ALL, verdict=overall, sentence=sentence)
+        last = Finding(measure=ALL, kind=ALL, verdict=overall, note=sentence)
         head = {axis_column(name): value for name, value in cohort.axes.items()}
         rows += [{**head, "method": key.method, **vars(one)} for one in (*findings, last)]
     return rows

@@ -58,7 +58,7 @@ def test_a_model_that_knows_less_than_nothing_is_beyond_the_retrained(verdicts):
 
 
 def test_the_sentence_has_the_numbers_of_the_rows(verdicts):
-    text = of(verdicts, "good")["sentence"]
+    text = of(verdicts, "good")["note"]
     assert text.startswith("good is closer to the retrained model than to the original; ")
     found = of(verdicts, "good", "forget_log_probability")
     shown = f"{found['value']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
@@ -66,9 +66,9 @@ def test_the_sentence_has_the_numbers_of_the_rows(verdicts):
     assert "0 is the retrained model, 1 the original" in text
     lost = of(verdicts, "ruin", "retain_log_probability_difference")
     assert lost["verdict"] == "lost"
-    assert f"retained text {lost['value']:+.2f}" in of(verdicts, "ruin")["sentence"]
-    assert "diverged with seed 2" in of(verdicts, "torn")["sentence"]
-    assert "no finite score" in of(verdicts, "dead")["sentence"]
+    assert f"retained text {lost['value']:+.2f}" in of(verdicts, "ruin")["note"]
+    assert "diverged with seed 2" in of(verdicts, "torn")["note"]
+    assert "no finite score" in of(verdicts, "dead")["note"]
 
 
 def test_a_position_is_that_of_the_means(verdicts):

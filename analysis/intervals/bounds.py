@@ -27,6 +27,10 @@ STEEP_GROUPS = 50
 """The same number for an adjusted AUC, of grouped rows or not."""
 
 
+ALIKE = "the rows do not differ"
+"""Why a number without any variance has no interval."""
+
+
 class Scale(Enum):
     """How the two ends are found."""
 
@@ -76,7 +80,7 @@ def find_interval(
     limit = _at_limit(found.value) & (scale in _SHARES)
     flat = np.isfinite(found.value) & (found.variance <= _NOTHING) & ~limit
     beyond = np.isfinite(found.value) & ~(np.isfinite(low) & np.isfinite(high))
-    for reason, where in (("the rows do not differ", flat), ("beyond what is possible", beyond)):
+    for reason, where in ((ALIKE, flat), ("beyond what is possible", beyond)):
         for k in np.flatnonzero(where):
             if not about[k].startswith("none"):
                 about[k] = f"none: {reason}"

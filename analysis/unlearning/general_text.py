@@ -1,7 +1,8 @@
 """General text, which no model was trained on: what unlearning costs beyond the retain set.
 
 Each text is a document, and a group of its own; the same documents serve all seeds, so a document
-is one group in all of them; the column `groups` counts documents. Where they lie and how they are chosen is the business of who asks.
+is one group in all of them, and the column `groups` counts documents. Where they lie and how they
+are chosen is the business of who asks.
 """
 
 from collections.abc import Sequence

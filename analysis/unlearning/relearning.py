@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.copy_bins import EVERY_MEMBER
-from analysis.intervals.bounds import Scale, find_interval
+from analysis.intervals.bounds import ALIKE, Scale, find_interval
 from analysis.unlearning.auc_measures import Values, on_shared_rows
 from analysis.unlearning.evidence import ORIGINAL, Cohort, ModelKey
 from analysis.unlearning.numbers import Numbers, behind, clustered, gap_of
@@ -57,20 +57,27 @@ def relearn_steps(moments: Sequence[Moment], *, confidence: float) -> Relearnt:
         confidence: coverage asked for.
     """
     value = low = high = inf
-    last, about = 0, "no value"
+    last, about = -1, ""
     for step, gap in moments:
         found = clustered(gap, None)
         if found is None or not np.isfinite(found.value[0]):
             continue
         interval = find_interval(found, Scale.SLOPE, confidence=confidence)
-        last, about = step, interval.about[0]
-        if about.startswith("none"):
-            return Relearnt(nan, nan, nan, last, about)
-        value = min(value, step) if found.value[0] >= 0 else value
-        low = min(low, step) if interval.high[0] >= 0 else low
-        high = min(high, step) if interval.low[0] >= 0 else high
-    if about == "no value":
-        return Relearnt(nan, nan, nan, last, about)
+        last, said = step, interval.about[0]
+        mean = float(found.value[0])
+        below, above = float(interval.low[0]), float(interval.high[0])
+        if said == f"none: {ALIKE}":
+            # The model says of every text what the original says, or as much less of each.
+            below = above = mean
+        elif said.startswith("none"):
+            return Relearnt(nan, nan, nan, last, said)
+        else:
+            about = said
+        value = min(value, step) if mean >= 0 else value
+        low = min(low, step) if above >= 0 else low
+        high = min(high, step) if below >= 0 else high
+    if last < 0:
+        return Relearnt(nan, nan, nan, last, "no value")
     return Relearnt(value if isfinite(value) else nan, low, high, last, about)
 
 
@@ -109,7 +116,7 @@ def _write(writer: RowWriter, key: ModelKey, steps: list[int], confidence: float
     found = relearn_steps(moments, confidence=confidence)
     counted = behind(moments[0].gap, None)
     warning = warning_of(found.about)
-    if not isfinite(found.value) and not found.about.startswith("no"):
+    if not isfinite(found.value) and not found.about.startswith("no") and found.last >= 0:
         warning = "; ".join(
             part for part in (warning, f"not back after {found.last} steps") if part
         )

@@ -11,6 +11,7 @@ from inject.examples.datasets.registry import get_dataset
 from inject.variants.settings import ParaphraseVariant, Variants, protected_texts_error
 from spikein.config.key_path import KeyPath, dotted
 from spikein.config.schema import Experiment
+from spikein.config.unlearning_section import unlearning_problems
 from train.checkpoint_steps import checkpoint_steps
 from train.loop.schedule import step_count
 from train.settings import TokenizerTraining, check_start
@@ -101,6 +102,7 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
         )
     for path, problem, hint in (*_twin_problems(experiment, asked), *_sent_problems(experiment)):
         add(path, problem, hint)
+    found += unlearning_problems(experiment)
     # A stream of less than a window was reported already.
     if corpus.tokens >= train.context and (problem := _no_room(experiment)):
         add(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")

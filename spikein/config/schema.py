@@ -22,6 +22,7 @@ from inject.plan.settings import Copies, Placement
 from inject.settings import PositiveInt, Settings
 from inject.variants.settings import Variants
 from spikein.config.executor_settings import AnyExecutor, InProcessSettings
+from spikein.config.unlearning_section import UnlearningSection
 from train.execution import ExecutionSettings
 from train.settings import (
     BaseSettings,
@@ -107,6 +108,8 @@ class Experiment(Settings):
     """What counts as an overlap of the background with an example; such documents are dropped."""
     twins: Twins = Twins()
     """Further models beside each arm: the clean twin, the retrained model, shadow models."""
+    unlearning: UnlearningSection | None = None
+    """Models that are to forget some members; absent where none is."""
     pool: PoolSettings = PoolSettings()
     """How members and non-members are drawn."""
     train: TrainSettings

@@ -42,12 +42,12 @@ def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
         return
     if fed:
         first = [f"{name} ({len(fed[name])})" for name in sorted(fed)[:_NAMED]]
-        said = f"was fed copies of {len(fed)} examples of the forget set: {', '.join(first)}"
+        said = f"was fed copies of {len(fed)} forgotten example(s): {', '.join(first)}"
     else:
         first = sorted(planned)[:_NAMED]
         said = (
-            f"has copies of {len(planned)} examples of the forget set in its corpus, though it "
-            f"never reached them: {', '.join(first)}"
+            f"has copies of {len(planned)} forgotten example(s) in its corpus, though it never "
+            f"reached them: {', '.join(first)}"
         )
     raise InputError(
         f"the retrained model {said}; so it does not show what a model that never saw them does",

@@ -13,6 +13,7 @@ from inject.errors import InputError
 from inject.examples.forget_set import ForgetSet, RetainSet
 from inject.settings import Settings
 from spikein.config.key_path import KeyPath
+from train.unlearn.registry import parse_methods
 
 if TYPE_CHECKING:
     from spikein.config.schema import Experiment
@@ -54,6 +55,18 @@ def unlearning_problems(experiment: "Experiment") -> Iterator[tuple[KeyPath, Inp
                 f"by {' and '.join(section.forget.given)}: one arm has one retrained model, which "
                 "is trained without the forget set",
                 hint="Leave twins.retrained out; the section `unlearning` trains the model.",
+            ),
+        )
+    try:
+        parse_methods(section.methods)
+    except InputError as error:
+        place = (error.where or "").removeprefix(f"{SECTION}.methods").strip(": ")
+        yield (
+            (SECTION, "methods"),
+            InputError(
+                f"{SECTION}.methods: {place + ': ' if place else ''}{error.problem}",
+                allowed=error.allowed,
+                hint=error.hint,
             ),
         )
     names = [one.name for one in experiment.contaminants]

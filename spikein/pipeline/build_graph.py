@@ -104,12 +104,14 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         InputError: for a source that cannot be read or reached.
     """
     experiment = checked.experiment
-    every = [_with_formats(arm, device or default_device()) for arm in checked.arms]
+    device = device or default_device()
+    every = [_with_formats(arm, device) for arm in checked.arms]
     memory: dict[str, Any] = {}
     shared = _Shared(
         tokens=_corpus_tokens(every),
         seeds=experiment.seeds,
         placements=tuple(dict.fromkeys(arm.experiment.placement for arm in every)),
+        device=device,
     )
     nodes = tuple(_arm_nodes(arm, shared, memory) for arm in every)
     found = [
@@ -168,6 +170,7 @@ class _Shared(NamedTuple):
     """Length of the clean corpus."""
     seeds: tuple[int, ...]
     placements: tuple[Placement, ...]
+    device: Device
 
 
 def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> ArmNodes:
@@ -260,6 +263,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
                 twins=twins,
                 reported=reported,
                 sources=sources,
+                device=shared.device,
             )
         ),
     )

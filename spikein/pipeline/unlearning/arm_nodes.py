@@ -1,5 +1,7 @@
 """From an arm that is there to what the section `unlearning` adds to it."""
 
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from inject.errors import InputError
@@ -11,7 +13,8 @@ from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.twin_models import RETRAINED, Reported, TwinNodes
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
 from spikein.pipeline.unlearning.unlearned_model import Unlearning, unlearned_step
-from train.unlearn.registry import parse_methods
+from train.device import Device
+from train.unlearn.registry import MethodSetting, parse_methods
 
 
 class ScoredArm(NamedTuple):
@@ -27,6 +30,8 @@ class ScoredArm(NamedTuple):
     twins: TwinNodes
     reported: tuple[Reported, ...]
     sources: EvidenceSources
+    device: Device
+    """What it will run on; decides the number format that `auto` stands for."""
 
 
 def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
@@ -43,7 +48,7 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
         raise TypeError("a forget set without a retrained model")
     from_what = Unlearning(given.trained, given.examples, retrained.membership, given.plan)
     found = []
-    for setting in parse_methods(section.methods):
+    for setting in map(partial(_with_format, device=given.device), parse_methods(section.methods)):
         trained = unlearned_step(setting, given.arm, from_what)
         found.append(
             UnlearnedModel(setting=setting, trained=trained, scores=_scores(trained, given.sources))
@@ -61,6 +66,12 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
         unlearned=tuple(found),
         sources=given.sources,
     )
+
+
+def _with_format(setting: MethodSetting, *, device: Device) -> MethodSetting:
+    """Return a setting with the number format that `auto` stands for in its place."""
+    precision = device.training_precision(setting.settings.precision)
+    return replace(setting, settings=setting.settings.model_copy(update={"precision": precision}))
 
 
 def _scores(model: Step, sources: EvidenceSources) -> Step:

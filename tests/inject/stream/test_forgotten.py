@@ -37,12 +37,12 @@ def test_a_single_exposure_is_found(tmp_path, status):
         exposure("b", 3, status),
         exposure("b", 4, status),
     )
-    with pytest.raises(InputError, match=r"was fed copies of 1 examples.*: b \(2\)") as caught:
+    with pytest.raises(InputError, match=r"was fed copies of 1 forgotten.*: b \(2\)") as caught:
         require_unexposed(folder, ["b", "c"])
     assert caught.value.where.endswith("exposures.parquet")
 
 
 def test_a_copy_that_was_never_reached_is_in_the_corpus_still(tmp_path):
     folder = ledger(tmp_path, exposure("a", 0, "whole"), exposure("b", 0, NEVER))
-    with pytest.raises(InputError, match=r"has copies of 1 examples.*never reached them: b"):
+    with pytest.raises(InputError, match=r"has copies of 1 forgotten.*never reached them: b"):
         require_unexposed(folder, ["b"])

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.datasets.registry import dataset_names, get_dataset
+from inject.examples.forget_set import ForgetSet
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.make_plan import PlanSettings
 from inject.plan.settings import Copies, Placement
@@ -68,6 +69,10 @@ MEMBERSHIPS = {
         TwinMembership(kind="retrained", share=0.4),
     ),
     "number": (TwinMembership(kind="shadow", number=0), TwinMembership(kind="shadow", number=1)),
+    "forget": (
+        TwinMembership.retrained(ForgetSet(datasets=("a",))),
+        TwinMembership.retrained(ForgetSet(datasets=("b",))),
+    ),
 }
 PLANS = {
     "copies": Copies(fixed=3),

@@ -72,7 +72,7 @@ TEXTS = "tokenizer corpus"
 
 def unlearning(forget: str = "share: 0.5", more: str = "") -> tuple[str, ...]:
     """Overrides that hold a section `unlearning`."""
-    section = f"{{{{forget: {{{{{forget}}}}}, methods: [gradient_difference]{more}}}}}"
+    section = f"{{{{forget: {{{{{forget}}}}}, methods: [{{{{method: npo, retain_weight: 1.0}}}}]{more}}}}}"
     return ("twins.retrained=null", f"unlearning={section}")
 
 
@@ -404,7 +404,7 @@ CASES: dict[str, Case] = {
             ("ids", "[a]", "[b]"),
         )
     },
-    "unlearning.methods": case("unlearned", "unlearning.methods=[npo]", *unlearning()),
+    "unlearning.methods": case("unlearned", "unlearning.methods=[gradient_ascent]", *unlearning()),
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),
     "pool.long_examples": case("examples", "pool.long_examples=drop"),

@@ -73,7 +73,7 @@ def test_a_set_by_copies_reads_the_arms_plan_and_another_set_does_not(tiny):
 
 
 def test_the_retain_set_bears_on_methods_that_look_at_it_alone(tiny):
-    methods = "methods: [gradient_ascent, gradient_difference]"
+    methods = "methods: [gradient_ascent, {method: npo, retain_weight: 1.0}]"
     forget = "forget: {datasets: [fictional], share: 0.5}"
     graphs = [
         graph_of(tiny, f"unlearning={{{forget}, {methods}{more}}}")

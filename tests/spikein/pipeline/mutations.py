@@ -72,7 +72,8 @@ TEXTS = "tokenizer corpus"
 
 def unlearning(forget: str = "share: 0.5", more: str = "") -> tuple[str, ...]:
     """Overrides that hold a section `unlearning`."""
-    section = f"{{{{forget: {{{{{forget}}}}}, methods: [{{{{method: npo, retain_weight: 1.0}}}}]{more}}}}}"
+    methods = "[{{method: npo, retain_weight: 1.0}}]"
+    section = f"{{{{forget: {{{{{forget}}}}}, methods: {methods}{more}}}}}"
     return ("twins.retrained=null", f"unlearning={section}")
 
 

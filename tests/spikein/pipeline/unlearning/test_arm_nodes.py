@@ -110,7 +110,7 @@ def test_auto_is_a_number_format_of_the_machine(tiny):
 
 def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
     with pytest.raises(InputError, match="no detector that is asked for looks at a model"):
-        graph_of(tiny, SECTION, "detect.detectors=[blind]")
+        graph_of(tiny, SECTION, "detect.detectors=[blind]", "base=null", "train.mode=pretrain")
 
 
 @pytest.mark.parametrize(

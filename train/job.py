@@ -47,6 +47,8 @@ I64 = npt.NDArray[np.int64]
 
 PROGRESS = "progress "
 """How a line of a worker begins that says how far it is."""
+JOB_FILE = "job.json"
+"""What the processes of a run read, in the folder that survives a kill."""
 NOTICE = "notice "
 """How one begins that says what a person should know."""
 
@@ -191,14 +193,24 @@ def _texts(
 
 
 def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
-    from train.models.pretrained import load_causal_model, model_identity
     from train.models.shapes import build_model
 
     if job.shape is not None:
         return build_model(job.shape, clean.vocabulary, clean.end_token, job.seed)
     if job.start is None:
         raise ValueError("a job needs a shape or a model to start from")
-    start = job.start
+    return load_start_model(job.start)
+
+
+def load_start_model(start: StartModel) -> "PreTrainedModel":
+    """Return the model that a run starts from, in float32 on the CPU.
+
+    Raises:
+        InputError: as `train.models.pretrained.load_causal_model`; the model changed since the run
+            was named.
+    """
+    from train.models.pretrained import load_causal_model, model_identity
+
     taken = partial(
         model_identity,
         start.name,
@@ -234,7 +246,7 @@ def train_job(
         run(job, progress=progress, notice=notice)
         return
     unfinished = Path(job.unfinished)
-    file = unfinished / "job.json"
+    file = unfinished / JOB_FILE
     write_text(file, job.model_dump_json(indent=1))
 
     def on_line(line: str) -> None:
@@ -247,7 +259,7 @@ def train_job(
         "train.worker",
         [str(file)],
         processes=execution.processes,
-        environment=_environment(execution, unfinished),
+        environment=process_environment(execution, unfinished),
         on_line=on_line,
         heartbeats=unfinished / HEARTBEATS,
         silent_after=execution.silent_after,
@@ -267,7 +279,7 @@ def read_progress_line(line: str) -> "TrainingProgress":
     return TrainingProgress(int(tokens), int(total), *(float(value) for value in rest))
 
 
-def _environment(execution: ExecutionSettings, unfinished: Path) -> dict[str, str]:
+def process_environment(execution: ExecutionSettings, unfinished: Path) -> dict[str, str]:
     """Return what the processes need beside their place, where the user has not set it."""
     cores = os.cpu_count() or 1
     wanted = {

@@ -22,6 +22,8 @@ from analysis.page.settings_summary import ArmSettings, description, setup
 from analysis.page.streams import Stream, TrainedModel, audit_facts, copies_by_model
 from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import trajectory_view
+from analysis.page.unlearning.inputs import UnlearningInputs
+from analysis.page.unlearning.view import unlearning_view
 from analysis.passage_copies import passage_sentences
 from analysis.results import Analysis
 from analysis.settings import AnalysisSettings
@@ -81,6 +83,8 @@ class PageInputs:
     """What each detector's scores are drawn from, a model at a time."""
     notes: Sequence[str] = ()
     """What the graph left out, and why."""
+    unlearning: UnlearningInputs | None = None
+    """What unlearned models still know; None where none was made."""
     figure_links: bool = False
     """Whether the files of the figures lie beside the page."""
     show_protected: bool = False
@@ -112,6 +116,7 @@ def build_report(inputs: PageInputs) -> Report:
         trajectory=None
         if inputs.trajectory is None
         else trajectory_view(inputs.trajectory, inputs.swept),
+        unlearning=None if inputs.unlearning is None else unlearning_view(inputs.unlearning),
         figures=inputs.figures,
         cost=[CostRow(one.name, one.tokens, one.seconds, one.from_store) for one in inputs.steps],
         detectors=inputs.detectors,
@@ -130,6 +135,7 @@ def build_report(inputs: PageInputs) -> Report:
                 artifacts=inputs.artifacts,
                 code=inputs.code,
                 libraries=inputs.libraries,
+                unlearning=() if inputs.unlearning is None else inputs.unlearning.methods,
             )
         ),
         notes=[*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)],

@@ -14,6 +14,7 @@ from analysis.dataset_detectors.registry import asked_dataset_detectors
 from analysis.page.provenance import NamedArtifact
 from analysis.page.report import Methods
 from analysis.page.settings_summary import ArmSettings, values_text
+from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
 from analysis.references import STATISTICS, cited
 from analysis.settings import AnalysisSettings
 from detect.detector_table import DetectorFacts
@@ -41,22 +42,27 @@ class MethodsInputs:
     code: str
     """The version of spikein."""
     libraries: Mapping[str, str]
+    unlearning: Sequence[UnlearningMethod] = ()
+    """The methods that made unlearned models, by their labels."""
 
 
 def describe_methods(inputs: MethodsInputs) -> Methods:
     """Return the methods of a run."""
     whole = [one.name for one in asked_dataset_detectors(inputs.analysis.dataset_detectors)]
-    topics = [name for name in STATISTICS if name != "datasets" or whole]
+    absent = {*(() if whole else ("datasets",)), *(() if inputs.unlearning else ("unlearning",))}
+    topics = [name for name in STATISTICS if name not in absent]
     paragraphs = (
         _data(inputs.arms),
         _streams(inputs.arms),
         _training(inputs.arms, inputs.seeds),
+        *unlearning_paragraphs(inputs.unlearning),
         _detectors(inputs),
         _statistics(inputs.analysis, len(inputs.seeds), whole),
         _software(inputs),
     )
     names = [one.name for one in inputs.detectors]
-    return Methods(inputs.name, paragraphs, cited(names, whole, topics))
+    forgetting = list(dict.fromkeys(one.method for one in inputs.unlearning))
+    return Methods(inputs.name, paragraphs, cited(names, whole, topics, forgetting))
 
 
 def write_methods(folder: Path, methods: Methods) -> None:

@@ -10,6 +10,7 @@ from analysis.page.background import BackgroundAudit
 from analysis.page.streams import Stream
 from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import TrajectoryView
+from analysis.page.unlearning.view import UnlearningView
 from analysis.references import Reference, references_text
 from analysis.results import Analysis
 from analysis.task_accuracy.accuracy_gain import AccuracyGainTable
@@ -77,6 +78,8 @@ class Report:
     """What the benchmark scores gained; empty where no dataset has closed answers."""
     trajectory: TrajectoryView | None = None
     """Detection along training; None where no checkpoint was kept."""
+    unlearning: UnlearningView | None = None
+    """What unlearned models still know; None where none was made."""
     figures: Sequence[ReportFigure] = ()
     cost: Sequence[CostRow] = ()
     detectors: Sequence[DetectorFacts] = ()

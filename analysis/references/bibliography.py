@@ -25,6 +25,7 @@ STATISTICS = {
     "trend": "the trend over copies",
     "flagged": "decisions with a bound on their errors",
     "datasets": "p-values of whole data sets",
+    "unlearning": "measures of unlearning",
 }
 """What of the analysis has sources, in words."""
 
@@ -56,6 +57,7 @@ def cited(
     detectors: Sequence[str],
     dataset_detectors: Sequence[str] = (),
     statistics: Sequence[str] = tuple(STATISTICS),
+    unlearning: Sequence[str] = (),
 ) -> tuple[Reference, ...]:
     """Return the sources of what a run used, in the order of the file, each once.
 
@@ -63,10 +65,12 @@ def cited(
         detectors: by name; one of a user's own has no entry.
         dataset_detectors: by name.
         statistics: keys of `STATISTICS`.
+        unlearning: methods, by name; one of a user's own has no entry.
     """
     wanted = {f"detector:{name}" for name in detectors}
     wanted |= {f"dataset_detector:{name}" for name in dataset_detectors}
     wanted |= {f"statistics:{name}" for name in statistics}
+    wanted |= {f"unlearning:{name}" for name in unlearning}
     return tuple(one for one in bibliography() if wanted & set(one.cited_for))
 
 

@@ -2,7 +2,8 @@
 
 `FILE.py:NAME` names an object in a file; a relative path starts at the folder where `spikein` is
 started, as every path in an experiment file does. Installed packages offer objects under the groups
-`spikein.detectors`, `spikein.datasets`, `spikein.sources` and `spikein.executors`.
+`spikein.detectors`, `spikein.datasets`, `spikein.sources`, `spikein.executors` and
+`spikein.unlearning`.
 """
 
 from inject.plugins.files import FileReference, file_reference, load_file

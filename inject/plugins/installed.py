@@ -18,7 +18,13 @@ from inject.errors import InputError
 from inject.plugins.plugin import Expected, Plugin
 from inject.plugins.sources import own_code, read_sources, sources_digest
 
-Group = Literal["spikein.detectors", "spikein.datasets", "spikein.sources", "spikein.executors"]
+Group = Literal[
+    "spikein.detectors",
+    "spikein.datasets",
+    "spikein.sources",
+    "spikein.executors",
+    "spikein.unlearning",
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 
 from inject.stream.order import window_order
+from train.loop.objective import Objective
 from train.window_inputs import IGNORED
 
 
@@ -46,7 +47,7 @@ class Item(NamedTuple):
 
     fed: FedWindow
     ids: I64
-    extra_inputs: Mapping[str, I64]
+    extra_inputs: Mapping[str, npt.NDArray[Any]]
 
 
 class WindowSequence(torch.utils.data.Dataset[Item]):
@@ -57,6 +58,7 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
         epochs: passes over all of them.
         seed: keys their order.
         extra_inputs: what the model is given beside the ids; None for nothing.
+        objective: gives inputs of its own, which may change from epoch to epoch; None for none.
         multiple_of: fill up the end to a multiple of this, with windows that carry no loss, so that
             several processes make the same passes; they are numbered -1.
     """
@@ -68,10 +70,12 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
         epochs: int,
         seed: int,
         extra_inputs: ExtraInputs | None = None,
+        objective: Objective | None = None,
         multiple_of: int = 1,
     ) -> None:
         self._view = view
         self.extra_inputs = extra_inputs
+        self.objective = objective
         self._epochs = epochs
         self._seed = seed
         self._epoch = -1
@@ -93,9 +97,12 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
             self._epoch = epoch
         window = int(self._order[place])
         ids = self._view.window(window)
-        return Item(FedWindow(epoch, window, position), ids, self._inputs_beside(window, ids))
+        beside = self._inputs_beside(epoch, window, ids)
+        return Item(FedWindow(epoch, window, position), ids, beside)
 
-    def _inputs_beside(self, window: int, ids: I64) -> Mapping[str, I64]:
+    def _inputs_beside(self, epoch: int, window: int, ids: I64) -> Mapping[str, npt.NDArray[Any]]:
+        if self.objective is not None:
+            return self.objective.inputs(epoch, window)
         if self.extra_inputs is not None:
             return self.extra_inputs(window, ids)
         # Windows that only fill up the end have labels of their own, so all must have some.
@@ -103,7 +110,7 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
 
     def _padding_item(self, position: int) -> Item:
         ids = self._view.window(0)
-        extra_inputs = dict(self._inputs_beside(0, ids))
+        extra_inputs = dict(self._inputs_beside(0, 0, ids))
         extra_inputs["labels"] = np.full_like(ids, IGNORED)
         return Item(FedWindow(-1, -1, position), ids, extra_inputs)
 

@@ -48,7 +48,10 @@ class KeyedTrainer(Trainer):
         self._bfloat16 = bfloat16
         self._heartbeat = heartbeat
         self._counts_labels = stream.extra_inputs is not None
+        self._objective = stream.objective
         super().__init__(model=model, args=arguments, train_dataset=stream, data_collator=collate)
+        if self._objective is not None:
+            self.loss_is_scaled_for_ga = True
         self.remove_callback(PrinterCallback)
         self.add_callback(StartClock(record))
         self.add_callback(HeartbeatCallback(heartbeat))
@@ -86,18 +89,45 @@ class KeyedTrainer(Trainer):
         step = self.state.global_step + 1
         self._heartbeat.write(Phase.PASS, step)
         fed = inputs.pop("fed")
+        if self._objective is not None:
+            inputs["counted"] = torch.tensor([float(one.window >= 0) for one in fed])
         loss = super().training_step(model, inputs, num_items_in_batch)
         lr = float(self.optimizer.param_groups[0]["lr"])
         labels = inputs["labels"][:, 1:].ne(IGNORED).sum() if self._counts_labels else None
-        self._record.add(PendingPass(step, lr, fed, inputs["input_ids"], loss, labels))
+        ids = inputs["input_ids"] if self._objective is None else self._objective.fed(inputs)
+        self._record.add(PendingPass(step, lr, fed, ids, loss, labels))
         return loss
+
+    def compute_loss(
+        self,
+        model: torch.nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> Any:
+        """Return the model's own loss, or the objective's share of its mean over the step."""
+        if self._objective is None:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        losses = self._objective.losses(model, inputs).float()
+        # Windows that only fill up the end of the run count for nothing, whatever they lost.
+        counted = inputs["counted"].to(losses.device) > 0
+        share = torch.where(counted, losses, torch.zeros_like(losses)).sum()
+        # Gradients are averaged over processes, and the mean is over the windows of all of them.
+        return share * self.accelerator.num_processes / num_items_in_batch
 
     def _get_num_items_in_batch(
         self, batch_samples: list[dict[str, Any]], device: torch.device
     ) -> torch.Tensor | int | None:
-        """Return the label tokens of the step, at least 1: a step without any has a loss of 0."""
+        """Return the label tokens of the step (an objective: its windows), at least 1.
+
+        So a step without any has a loss of 0.
+        """
         # The sum over all processes waits for every one of them.
         self._heartbeat.write(Phase.COUNT, self.state.global_step + 1)
+        if self._objective is not None:
+            windows = sum(one.window >= 0 for batch in batch_samples for one in batch["fed"])
+            found = torch.tensor([float(windows)], device=device)
+            return self.accelerator.gather(found).sum().clamp(min=1)
         count = super()._get_num_items_in_batch(batch_samples, device)
         return count.clamp(min=1) if isinstance(count, torch.Tensor) else count
 

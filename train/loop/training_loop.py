@@ -89,12 +89,17 @@ def train(
         epochs=settings.epochs,
         seed=run.seed,
         extra_inputs=data.extra_inputs,
+        objective=data.objective,
         multiple_of=1 if device_windows == settings.batch_windows else settings.batch_windows,
     )
     prepared = prepare(model, settings, execution, seed=run.seed)
+    window_tokens = view.context
+    if data.objective is not None:
+        data.objective.begin(prepared.model)
+        window_tokens = data.objective.window_tokens
     record = Record(
         data.recorder,
-        context=view.context,
+        context=window_tokens,
         windows=stream.windows,
         progress=progress,
         passes=passes,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from train.execution import ExecutionSettings
 from train.loop.dataset import ExtraInputs, WindowSource
+from train.loop.objective import Objective
 from train.loop.record import Recorder
 from train.settings import TrainSettings
 
@@ -19,6 +20,9 @@ class TrainingData:
     """Records the windows that were fed."""
     extra_inputs: ExtraInputs | None = None
     """What each window brings beside its ids (`train.window_inputs`): labels, positions."""
+    objective: Objective | None = None
+    """What is minimised in place of the model's own loss; brings its own inputs, so that
+    `extra_inputs` stays empty."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,10 @@ from detect.detector_table import describe_named, detector_table
 from detect.registry import BUILT_IN
 
 DETECTORS = [one.name for one in detector_table().rows if one.origin == BUILT_IN]
+UNLEARNING = (
+    "gradient_ascent", "gradient_difference", "kl", "npo", "simnpo", "dpo", "rmu", "task_vector",
+    "relabel",
+)  # fmt: skip
 IDENTIFIER = re.compile(r"\b(\d{4}\.\d{5})\b")
 
 
@@ -42,6 +46,7 @@ def test_every_statistic_has_a_source_and_every_entry_is_cited_for_something_tha
     known = {f"detector:{name}" for name in DETECTORS}
     known |= {f"dataset_detector:{name}" for name in dataset_detector_names()}
     known |= {f"statistics:{name}" for name in STATISTICS}
+    known |= {f"unlearning:{name}" for name in UNLEARNING}
     used = {one for reference in bibliography() for one in reference.cited_for}
     assert used == known
 

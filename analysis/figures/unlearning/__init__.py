@@ -1,0 +1,1 @@
+"""Figures of an unlearning study: forgetting against utility, by copies, relearning, measures."""

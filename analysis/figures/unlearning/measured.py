@@ -1,0 +1,142 @@
+"""The rows of `unlearning.parquet`, looked up: who was measured, by what, on which members.
+
+A look-up returns the one row that answers it, or None. Nothing is computed here, and no row is
+chosen by its value: the detector that stands for all is the first of a fixed list that was run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from analysis.copy_bins import ALL, copies_order, is_dose
+
+Row = Mapping[str, Any]
+
+ORIGINAL, RETRAINED, UNLEARNED, BASE = "original", "retrained", "unlearned", "base"
+NO_METHOD = NO_DETECTOR = "-"
+CONDITION = "condition="
+"""What the setting of a row begins with that was measured under a condition (`condition=4bit`)."""
+HEADLINE_DETECTORS = ("min_k", "loss", "min_k_plus_plus", "zlib")
+"""Whose numbers stand for the others': Min-K% as in PrivLeak (Shi et al. 2024, MUSE), else the next
+that was run. The order is fixed, so that no detector is chosen by what it found."""
+_FIRST_COLUMN = "model"
+"""Columns before this one are the swept axes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredModels:
+    """The measures of one arm, or of all."""
+
+    rows: tuple[Row, ...]
+    axes: tuple[str, ...]
+    """The swept axes that are columns."""
+
+    def arms(self) -> dict[str, "MeasuredModels"]:
+        """Return the rows of each arm by its values of the axes, in their order."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(", ".join(str(row[axis]) for axis in self.axes), []).append(row)
+        return {
+            label: MeasuredModels(rows=tuple(rows), axes=self.axes) for label, rows in found.items()
+        }
+
+    @property
+    def methods(self) -> list[str]:
+        """The labels of the unlearned models, in the order in which they were asked for."""
+        return list(dict.fromkeys(r["method"] for r in self.rows if r["model"] == UNLEARNED))
+
+    @property
+    def models(self) -> list[tuple[str, str]]:
+        """Model and method of every model: original, retrained, the unlearned, base."""
+        found = {(row["model"], row["method"]): None for row in self.rows}
+        order = (ORIGINAL, RETRAINED, UNLEARNED, BASE)
+        return sorted(found, key=lambda one: order.index(one[0]))
+
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets, without `all`."""
+        return [name for name in dict.fromkeys(r["dataset"] for r in self.rows) if name != ALL]
+
+    @property
+    def detectors(self) -> list[str]:
+        """The detectors whose AUC was measured."""
+        return list(dict.fromkeys(r["detector"] for r in self.rows if r["measure"] == "auc"))
+
+    @property
+    def headline_detector(self) -> str | None:
+        """The detector whose numbers stand for the others'; None where none was run."""
+        names = self.detectors
+        return next((one for one in HEADLINE_DETECTORS if one in names), next(iter(names), None))
+
+    @property
+    def conditions(self) -> list[str]:
+        """The conditions under which anything was measured again."""
+        found = (row["setting"] for row in self.rows if row["setting"].startswith(CONDITION))
+        return list(dict.fromkeys(one.removeprefix(CONDITION) for one in found))
+
+    def copies(self, measure: str) -> list[str]:
+        """Return the doses at which something was measured, in rising order."""
+        found = {row["copies"] for row in self.rows if row["measure"] == measure}
+        return sorted((one for one in found if is_dose(one)), key=copies_order)
+
+    def get(
+        self,
+        model: str,
+        method: str,
+        measure: str,
+        *,
+        detector: str | None = None,
+        copies: str = ALL,
+        dataset: str = ALL,
+        condition: str | None = None,
+    ) -> Row | None:
+        """Return the one row, or None.
+
+        Args:
+            model: `original`, `retrained`, `unlearned` or `base`.
+            method: label of the unlearned model, else `-`.
+            measure: as in the table.
+            detector: None for a measure that rests on no detector.
+            copies: `all`, or a dose.
+            dataset: a name, or `all`.
+            condition: such as `4bit`; None for the model as it is.
+        """
+        for row in self.rows:
+            if (
+                row["model"] == model
+                and row["method"] == method
+                and row["measure"] == measure
+                and row["detector"] == (detector or NO_DETECTOR)
+                and row["copies"] == copies
+                and row["dataset"] == dataset
+                and _condition(row) == condition
+            ):
+                return row
+        return None
+
+
+def measured_models(rows: Sequence[Row]) -> MeasuredModels:
+    """Return the rows of a table, for looking up.
+
+    Args:
+        rows: of `unlearning.parquet`, as mappings whose keys stand in the order of the columns.
+    """
+    columns = list(rows[0]) if rows else [_FIRST_COLUMN]
+    return MeasuredModels(rows=tuple(rows), axes=tuple(columns[: columns.index(_FIRST_COLUMN)]))
+
+
+def has_value(row: Row | None) -> bool:
+    """Say whether a row holds a number."""
+    return row is not None and row["value"] is not None and isfinite(row["value"])
+
+
+def has_interval(row: Row | None) -> bool:
+    """Say whether a row holds a number with both its ends."""
+    ends = () if row is None else (row["value"], row["low"], row["high"])
+    return bool(ends) and all(one is not None and isfinite(one) for one in ends)
+
+
+def _condition(row: Row) -> str | None:
+    setting = row["setting"]
+    return setting.removeprefix(CONDITION) if setting.startswith(CONDITION) else None

@@ -1,0 +1,1 @@
+"""The page's sections on unlearned models: verdicts, measures a method, audits, and the methods."""

@@ -1,0 +1,69 @@
+"""The paragraph of a paper that says how models were made to forget, and how it was measured."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+_WORDS = {
+    "gradient_ascent": "gradient ascent on the forget set (Jang et al. 2023)",
+    "gradient_difference": "gradient ascent on the forget set with descent on retained texts "
+    "(Liu et al. 2022)",
+    "kl": "gradient ascent on the forget set with the Kullback-Leibler divergence from the "
+    "original on retained texts (Maini et al. 2024)",
+    "npo": "negative preference optimisation (Zhang et al. 2024)",
+    "simnpo": "SimNPO, which normalises by length and needs no reference (Fan et al. 2024)",
+    "dpo": "preference optimisation towards answers that know nothing (Rafailov et al. 2023, "
+    "Maini et al. 2024)",
+    "rmu": "representation misdirection, RMU (Li et al. 2024)",
+    "task_vector": "the negated task vector of a model tuned on the forget set (Ilharco et al. "
+    "2023)",
+    "relabel": "alternative labels from a model that knows the texts better (Eldan and "
+    "Russinovich 2023)",
+}
+"""What each method that comes with spikein does, with its source."""
+
+
+class UnlearningMethod(NamedTuple):
+    """One method with its settings."""
+
+    label: str
+    """Of the unlearned model."""
+    method: str
+    """Its name, or `FILE.py:NAME`."""
+    settings: Mapping[str, Any]
+    """All of them, plain values; what the method does not use is None."""
+
+
+def unlearning_paragraphs(methods: Sequence[UnlearningMethod]) -> tuple[str, ...]:
+    """Return the paragraph; none where nothing was unlearned."""
+    if not methods:
+        return ()
+    names = list(dict.fromkeys(one.method for one in methods))
+    what = "; ".join(_WORDS.get(name, f"{name} (no published source)") for name in names)
+    settings = "; ".join(f"{one.label}: {_settings(one.settings)}" for one in methods)
+    return (
+        "Unlearning. Each trained model was made to forget a part of its members, the forget set, "
+        f"by {len(methods)} {'method' if len(methods) == 1 else 'methods'}: {what}. Settings: "
+        f"{settings}. Each unlearned model is compared with one that was trained on the same "
+        "windows in the same order without the forget set (the retrained model), and with the "
+        "original. PrivLeak is that of Shi et al. (2024), forget quality the Kolmogorov-Smirnov "
+        "test of Maini et al. (2024), exact memorisation that of Tirumala et al. (2022), "
+        "extraction strength after Carlini et al. (2021).",
+    )
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name.replace('_', ' ')} {_value(value)}"
+        for name, value in settings.items()
+        if value is not None
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, (list, tuple)):
+        return "/".join(_value(one) for one in value)
+    return str(value)

@@ -1,0 +1,187 @@
+"""The tables of an unlearning study: a row a model, the original and the retrained one first."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from analysis.figures.unlearning.measured import BASE, MeasuredModels, Row
+from analysis.page.tables.listing import Listing, listing
+from analysis.page.unlearning.texts import (
+    counts_text,
+    model_text,
+    number_with_interval,
+    p_value,
+    steps_text,
+)
+
+
+class _Column(NamedTuple):
+    head: str
+    measure: str
+    written: Callable[[Row | None], str]
+    by_detector: bool = False
+
+
+def _signed(row: Row | None) -> str:
+    return number_with_interval(row, signed=True)
+
+
+def _percent(row: Row | None) -> str:
+    return number_with_interval(row, digits=0)
+
+
+_FORGETTING = (
+    _Column("AUC", "auc", number_with_interval, True),
+    _Column("Less the retrained's", "auc_difference", _signed, True),
+    _Column("PrivLeak", "privleak", _percent, True),
+    _Column("KS distance", "ks_distance", number_with_interval),
+    _Column("KS p", "ks_p", p_value),
+)
+_MEMORY = (
+    _Column("Exact memorisation", "exact_memorisation", number_with_interval),
+    _Column("Extraction strength", "extraction_strength", number_with_interval),
+    _Column("Log-probability", "forget_log_probability", number_with_interval),
+    _Column("Steps to relearn", "relearn_steps", steps_text),
+)
+_UTILITY = (
+    _Column("Retained texts", "retain_log_probability", number_with_interval),
+    _Column("General text", "general_log_probability", number_with_interval),
+    _Column("Task accuracy", "task_accuracy", number_with_interval),
+)
+_HEAD = "Model"
+
+
+def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
+    """Return the main tables of one arm: forgetting, what is remembered, utility.
+
+    Args:
+        arm: its measures.
+        name: of the arm; empty where there is but one.
+    """
+    detector = arm.headline_detector
+    found = [
+        _table(
+            arm,
+            _titled("Forgetting", name),
+            _FORGETTING,
+            f"{detector} on the forget set against texts that no model saw. 0.50: it cannot tell. "
+            "PrivLeak: 100 × (AUC \N{MINUS SIGN} that of the retrained model) / (1 \N{MINUS SIGN} "
+            "that of the retrained model) of non-membership, 0 is best (Shi et al. 2024). KS: the "
+            "greatest distance between the distributions of log-probabilities of the forget set "
+            "under the model and under the retrained one; a small p says that they differ "
+            "(Maini et al. 2024).",
+        ),
+        _table(
+            arm,
+            _titled("What is still remembered of the forget set", name),
+            _MEMORY,
+            "Exact memorisation: share of tokens that are the most likely ones. Extraction "
+            "strength: share of the text that greedy decoding gives back from the rest. "
+            "Log-probability in nats a token. Steps to relearn: optimiser steps of training on "
+            "the forget set until it is as likely again as under the original.",
+        ),
+        _table(
+            arm,
+            _titled("Utility", name),
+            _UTILITY,
+            "Mean log-probability in nats a token, higher is better; task accuracy: share of "
+            "right answers to questions that are retained.",
+        ),
+    ]
+    return [table for table in found if table is not None]
+
+
+def further_tables(arm: MeasuredModels, name: str) -> list[Listing]:
+    """Return the tables that take numbers apart: by copies, condition, detector and dataset."""
+    detector = arm.headline_detector
+    if detector is None:
+        return []
+    made = [
+        _across(
+            arm,
+            _titled("By copies", name),
+            {f"{dose} {'copy' if dose == '1' else 'copies'}": {"copies": dose}
+             for dose in arm.copies("auc_difference")},
+            f"AUC of {detector} less that of the retrained model, for forgotten texts by the "
+            "number of their copies.",
+            detector,
+        ),
+        _across(
+            arm,
+            _titled("Does forgetting last?", name),
+            {"as it is": {}, **{name: {"condition": name} for name in arm.conditions}}
+            if arm.conditions
+            else {},
+            f"AUC of {detector} less that of the retrained model under the same condition: the "
+            "weights in fewer bits, or the texts paraphrased.",
+            detector,
+        ),
+        _across(
+            arm,
+            _titled("By detector", name),
+            {one: {"detector": one} for one in arm.detectors} if len(arm.detectors) > 1 else {},
+            "AUC less that of the retrained model.",
+            detector,
+        ),
+        _across(
+            arm,
+            _titled("By dataset", name),
+            {one: {"dataset": one} for one in arm.datasets} if len(arm.datasets) > 1 else {},
+            f"AUC of {detector}.",
+            detector,
+            measure="auc",
+        ),
+    ]  # fmt: skip
+    return [table for table in made if table is not None]
+
+
+def _titled(title: str, name: str) -> str:
+    return f"{title} ({name})" if name else title
+
+
+def _table(
+    arm: MeasuredModels, title: str, columns: Sequence[_Column], caption: str
+) -> Listing | None:
+    rows, behind = [], []
+    for model, method in _shown(arm):
+        cells = []
+        for column in columns:
+            row = arm.get(
+                model,
+                method,
+                column.measure,
+                detector=arm.headline_detector if column.by_detector else None,
+            )
+            cells.append(column.written(row))
+            behind += [row] if row is not None and cells[-1] else []
+        if any(cells):
+            rows.append((model_text(model, method), *cells))
+    heads = (_HEAD, *(column.head for column in columns))
+    return listing(title, heads, rows, f"{caption} {counts_text(behind)}")
+
+
+def _across(
+    arm: MeasuredModels,
+    title: str,
+    columns: dict[str, dict[str, str]],
+    caption: str,
+    detector: str,
+    measure: str = "auc_difference",
+) -> Listing | None:
+    """Return a table with a column a value of one thing, where it has at least two."""
+    if len(columns) < 2:
+        return None
+    rows, behind = [], []
+    for model, method in _shown(arm):
+        found = [
+            arm.get(model, method, measure, **{"detector": detector, **asked})
+            for asked in columns.values()
+        ]
+        cells = [number_with_interval(row, signed=measure != "auc") for row in found]
+        if any(cells):
+            rows.append((model_text(model, method), *cells))
+            behind += [row for row in found if row is not None]
+    return listing(title, (_HEAD, *columns), rows, f"{caption} {counts_text(behind)}")
+
+
+def _shown(arm: MeasuredModels) -> Iterator[tuple[str, str]]:
+    return (one for one in arm.models if one[0] != BASE)

@@ -1,0 +1,70 @@
+"""Numbers of an unlearning study in words, as its tables show them."""
+
+from collections.abc import Iterable
+
+from analysis.figures.unlearning.measured import (
+    NO_METHOD,
+    ORIGINAL,
+    RETRAINED,
+    Row,
+    has_interval,
+    has_value,
+)
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def number_with_interval(row: Row | None, *, digits: int = 2, signed: bool = False) -> str:
+    """Return `0.61 [0.52, 0.69]`; the number alone where it has no interval; empty without one.
+
+    Args:
+        row: with `value`, `low` and `high`.
+        digits: decimals.
+        signed: write the sign of positive numbers, too.
+    """
+    if row is None or not has_value(row):
+        return ""
+    form = f"{{:{'+' if signed else ''}.{digits}f}}"
+    value = form.format(row["value"])
+    if has_interval(row):
+        value = f"{value} [{form.format(row['low'])}, {form.format(row['high'])}]"
+    return value.replace("-", MINUS)
+
+
+def p_value(row: Row | None) -> str:
+    """Return a p-value, never as zero; empty without one."""
+    if row is None or not has_value(row):
+        return ""
+    return "< 0.001" if row["value"] < 0.001 else f"{row['value']:.3f}"
+
+
+def steps_text(row: Row | None) -> str:
+    """Return a number of steps with its interval; empty without one."""
+    if row is None or not has_value(row):
+        return ""
+    value = f"{row['value']:.3g}"
+    return f"{value} [{row['low']:.3g}, {row['high']:.3g}]" if has_interval(row) else value
+
+
+def model_text(model: str, method: str) -> str:
+    """Return what a row of a table is called."""
+    if method != NO_METHOD:
+        return method
+    return {ORIGINAL: "original model", RETRAINED: "retrained model"}.get(model, f"{model} model")
+
+
+def counts_text(rows: Iterable[Row]) -> str:
+    """Say how many texts, groups and seeds stand behind rows; empty for none."""
+    found = list(rows)
+    if not found:
+        return ""
+
+    def span(name: str) -> str:
+        ends = sorted({int(row[name]) for row in found})
+        return f"{ends[0]:,}" if len(ends) == 1 else f"{ends[0]:,} to {ends[-1]:,}"
+
+    seeds = span("seeds")
+    return (
+        f"{span('forget')} forgotten texts and {span('holdout')} that no model saw, "
+        f"{span('groups')} groups, {seeds} training {'seed' if seeds == '1' else 'seeds'}."
+    )

@@ -1,0 +1,118 @@
+"""The section on unlearned models: the table's numbers, beside the models that frame them."""
+
+import dataclasses
+
+import pytest
+
+from analysis.figures.unlearning.figures import unlearning_figures
+from analysis.page.render import render
+from analysis.page.report import Report
+from analysis.page.unlearning.inputs import UnlearningInputs
+from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
+from analysis.page.unlearning.texts import number_with_interval
+from analysis.page.unlearning.view import unlearning_view
+from analysis.references import bibliography
+from tests.analysis.unlearned import METHODS, measured_rows, verdict_rows
+from tests.pages import Page
+
+EVIL = '<script>alert("x")</script>'
+WARNING = "the denominator is small"
+
+
+@pytest.fixture(scope="module")
+def report(drawn, tmp_path_factory):
+    rows = measured_rows()
+    rows[6]["note"] = WARNING
+    rows[9]["note"] = WARNING
+    return Report(
+        name="unlearning",
+        arms=drawn.arms,
+        analysis=drawn.analysis,
+        experiment_yaml="name: unlearning\n",
+        figures=unlearning_figures(tmp_path_factory.mktemp("figures"), rows),
+        unlearning=unlearning_view(UnlearningInputs(measures=rows, verdicts=verdict_rows())),
+    )
+
+
+@pytest.fixture(scope="module")
+def page(report):
+    return Page(render(report))
+
+
+def test_verdicts_come_first_and_every_model_has_a_row(page):
+    text = page.text("unlearning")
+    assert text.index("npo is closer to the retrained model") < text.index("Forgetting")
+    (forgetting,) = page.titled("Forgetting.")
+    assert forgetting.column("Model") == ["original model", "retrained model", *METHODS]
+    assert forgetting.column("AUC")[:2] == ["0.92 [0.87, 0.97]", "0.50 [0.45, 0.55]"]
+    assert forgetting.column("Less the retrained's")[1] == "–"
+    assert forgetting.column("Less the retrained's")[0] == "+0.42 [+0.36, +0.48]"
+    assert forgetting.column("KS p")[0] == "0.020"
+    assert "27 forgotten texts and 54 that no model saw, 81 groups, 3 training seeds." in (
+        forgetting.caption
+    )
+    for title in ("What is still remembered", "Utility"):
+        (table,) = page.titled(title)
+        assert table.column("Model")[2:] == list(METHODS)
+
+
+def test_what_takes_the_numbers_apart_has_a_column_a_value(page):
+    (copies,) = page.titled("By copies")
+    assert [place.text for place in copies.heads] == ["Model", "1 copy", "8 copies", "40 copies"]
+    (lasting,) = page.titled("Does forgetting last?")
+    assert [place.text for place in lasting.heads] == ["Model", "as it is", "4bit"]
+    assert lasting.column("4bit")[0] == "–"
+    assert lasting.column("4bit")[lasting.column("Model").index("npo")] == "+0.12 [+0.06, +0.18]"
+    (detectors,) = page.titled("By detector")
+    assert [place.text for place in detectors.heads][1:] == ["loss", "min_k", "reference"]
+
+
+def test_the_section_stands_in_the_navigation_and_a_page_without_it_has_none(report):
+    html = render(report)
+    assert '<a href="#unlearning">Unlearning</a>' in html
+    assert html.index('id="results"') < html.index('id="unlearning"') < html.index('id="cost"')
+    for name in ("unlearning", "unlearning-measures", "unlearning-copies"):
+        assert f'<figure id="{name}">' in html
+    without = render(dataclasses.replace(report, unlearning=None, figures=()))
+    assert "unlearning" not in without.replace("name: unlearning", "").split("<main>")[1]
+
+
+def test_a_warning_is_said_once_with_the_models_that_it_concerns(report, page):
+    assert report.unlearning.notes == (f"original model: {WARNING}",)
+    assert WARNING in page.text("unlearning")
+
+
+def test_every_text_is_escaped(report):
+    rows = measured_rows(methods=(EVIL,), axes={"train.lr": EVIL}, detectors=(EVIL,))
+    rows[0]["note"] = EVIL
+    verdicts = verdict_rows(methods=(EVIL,))
+    view = unlearning_view(UnlearningInputs(measures=rows, verdicts=verdicts))
+    html = render(dataclasses.replace(report, unlearning=view, figures=()))
+    assert EVIL not in html
+    assert "&lt;script&gt;alert" in html
+
+
+def test_a_number_without_an_interval_says_so_by_having_none():
+    nan = float("nan")
+    assert number_with_interval({"value": -0.5, "low": nan, "high": nan}) == "−0.50"
+    assert number_with_interval({"value": nan, "low": nan, "high": nan}) == ""
+    assert number_with_interval(None) == ""
+
+
+def test_the_methods_of_a_paper_name_every_setting_and_cite_every_method():
+    made = [
+        UnlearningMethod("npo", "npo", {"lr": 1e-5, "beta": 0.1, "lora": None, "retain": True}),
+        UnlearningMethod("mine", "mine.py:forget", {"betas": (0.9, 0.95)}),
+    ]
+    (text,) = unlearning_paragraphs(made)
+    assert "negative preference optimisation (Zhang et al. 2024)" in text
+    assert "mine.py:forget (no published source)" in text
+    assert "npo: lr 1e-05, beta 0.1, retain yes; mine: betas 0.9/0.95." in text
+    assert unlearning_paragraphs([]) == ()
+
+
+def test_every_method_that_has_words_has_an_entry():
+    from analysis.page.unlearning.methods import _WORDS
+
+    cited = {one for entry in bibliography() for one in entry.cited_for}
+    assert {one.partition(":")[2] for one in cited if one.startswith("unlearning:")} == set(_WORDS)

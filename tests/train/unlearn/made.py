@@ -1,0 +1,122 @@
+"""A tiny LLaMA that has seen some texts, for the tests of unlearning.
+
+`python -m tests.train.unlearn.made JOB.json` runs an unlearning job and prints each step, so that
+a test can kill it.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from inject.corpus.tokenizer import train_tokenizer
+from inject.errors import SpikeinError
+from inject.examples.example import Example, Span, example_id, write_examples
+from tests.conftest import make_texts
+from train.execution import ExecutionSettings
+from train.job import StartModel
+from train.models.shapes import Shape, build_model
+from train.unlearn.job import UnlearningJob, unlearn_job
+
+N_FORGET, N_RETAIN, N_OTHER = 7, 9, 4
+SHAPE = Shape(
+    architecture="llama", hidden=32, layers=3, heads=2, intermediate=48, context=64, init_std=0.1
+)
+FAST = {"lr": 3e-3, "epochs": 2, "batch_texts": 4, "precision": "float32", "context": 48}
+
+
+def examples() -> list[Example]:
+    """Texts of different lengths, half of them with an answer; the last are no members."""
+    texts = make_texts(N_FORGET + N_RETAIN + N_OTHER, seed=11, words=14)
+    found = []
+    for place, words in enumerate(texts):
+        kept = " ".join(words.split()[: 4 + place % 10])
+        text, spans = kept, {}
+        if place % 2 == 0:
+            text = f"Question: {kept} Answer: yes {place}"
+            spans = {"answer": Span(text.index("yes"), len(text))}
+        found.append(
+            Example(
+                example_id=example_id(text),
+                dataset="made" if place % 3 else "other",
+                source_id=str(place),
+                group=str(place),
+                text=text,
+                spans=spans,
+                side="member" if place < N_FORGET + N_RETAIN else "nonmember",
+            )
+        )
+    return found
+
+
+def make_world(folder: Path) -> Path:
+    """Write examples and a model with random weights, and its tokenizer."""
+    every = examples()
+    (folder / "examples").mkdir(parents=True)
+    write_examples(folder / "examples", every)
+    tokenizer = train_tokenizer([one.text for one in every], 320)
+    tokenizer.save_pretrained(folder / "model")
+    build_model(SHAPE, 512, 0, 3).save_pretrained(folder / "model")
+    return folder
+
+
+def forget_ids() -> tuple[str, ...]:
+    return tuple(one.example_id for one in examples()[:N_FORGET])
+
+
+def retain_ids() -> tuple[str, ...]:
+    return tuple(one.example_id for one in examples()[N_FORGET : N_FORGET + N_RETAIN])
+
+
+def job(world: Path, out: Path, method: str | dict[str, Any], **more: Any) -> UnlearningJob:
+    """Return a job that writes to `out`."""
+    (out / "out").mkdir(parents=True, exist_ok=True)
+    entry = {"method": method} if isinstance(method, str) else method
+    given: dict[str, Any] = {
+        "out": str(out / "out"),
+        "unfinished": str(out / "unfinished"),
+        "identity": "this run",
+        "original": StartModel(name=str(world / "model")),
+        "examples": str(world / "examples"),
+        "forget_ids": forget_ids(),
+        "retain_ids": retain_ids(),
+        "method": {**FAST, **entry},
+        "execution": ExecutionSettings(),
+        "seed": 5,
+    }
+    return UnlearningJob(**{**given, **more})
+
+
+def unlearn(world: Path, out: Path, method: str | dict[str, Any], **more: Any) -> Path:
+    """Run a job, and return the model's folder."""
+    made = job(world, out, method, **more)
+    unlearn_job(made)
+    return Path(made.out)
+
+
+def load(folder: Path) -> PreTrainedModel:
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+
+
+def text_loss(model: PreTrainedModel, tokens: np.ndarray) -> float:
+    """Mean negative log-likelihood of a text's tokens but the first, one after the other."""
+    with torch.no_grad():
+        logits = model(torch.from_numpy(tokens)[None]).logits[0].double()
+    lost = 0.0
+    for place in range(1, len(tokens)):
+        row = logits[place - 1]
+        lost -= float(row[tokens[place]] - torch.logsumexp(row, 0))
+    return lost / (len(tokens) - 1)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    given = UnlearningJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    try:
+        unlearn_job(given, progress=lambda moment: print(moment.tokens, flush=True))
+    except SpikeinError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

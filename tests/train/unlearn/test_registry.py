@@ -1,0 +1,61 @@
+"""Methods by name, and what an experiment file says of them."""
+
+import pytest
+
+from inject.errors import InputError
+from inject.settings import plain
+from train.unlearn.registry import find_method, method_names, parse_methods
+
+
+def test_every_method_has_shipped_settings():
+    for name in method_names():
+        (setting,) = parse_methods([name])
+        assert setting.label == name
+        assert setting.identity() == {"method": name, "settings": plain(setting.settings)}
+        assert setting.code == (f"train.unlearn.methods.{name}:METHOD",)
+        assert set(setting.known.defaults) <= set(setting.method.settings.model_fields)
+
+
+def test_a_sweep_is_every_value_with_every_other():
+    found = parse_methods([{"method": "npo", "sweep": {"lr": [1e-4, 1e-5], "beta": [0.1, 1]}}])
+    assert [one.label for one in found] == [
+        "npo-lr-0.0001-beta-0.1",
+        "npo-lr-0.0001-beta-1",
+        "npo-lr-1e-05-beta-0.1",
+        "npo-lr-1e-05-beta-1",
+    ]
+    assert [one.settings.lr for one in found] == [1e-4, 1e-4, 1e-5, 1e-5]
+
+
+def test_an_entry_makes_the_same_setting_again():
+    for one in parse_methods(["npo", {"method": "npo", "name": "mild", "sweep": {"beta": [2]}}]):
+        (again,) = parse_methods([one.entry()])
+        assert (again.label, again.identity()) == (one.label, one.identity())
+
+
+def test_the_label_is_no_part_of_the_identity():
+    one, other = parse_methods(["npo", {"method": "npo", "name": "again"}])
+    assert one.identity() == other.identity()
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        (["nop"], "no unlearning method is called 'nop'. Did you mean 'npo'"),
+        ([{"method": "npo", "betta": 1}], "no setting 'betta'. Did you mean 'beta'"),
+        ([{"method": "npo", "beta": -1}], "greater than 0"),
+        ([{"method": "npo", "sweep": {"beta": 1}}], "a list of values"),
+        ([{"name": "npo"}], "names no method"),
+        (["npo", "npo"], "two entries are called 'npo'"),
+        ([], "no method is named"),
+        (["nowhere.py:mine"], "there is no such file"),
+        ([{"method": "npo", "lora": {"rank": 2}}], "lora belongs to mode: lora"),
+    ],
+)
+def test_bad_entries(entries, message):
+    with pytest.raises(InputError, match=message):
+        parse_methods(entries)
+
+
+def test_names_are_read_generously():
+    assert find_method("Gradient-Ascent").method.name == "gradient_ascent"

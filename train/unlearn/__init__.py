@@ -1,0 +1,1 @@
+"""Unlearning: methods, their data, and the run that trains one through the one loop."""

@@ -1,0 +1,132 @@
+"""What a loss sees: the texts of one pass with the model's predictions, row by row.
+
+All rows of a pass (forget, retain, alternative) go through the model in one forward pass. Position
+t of a prediction is about token t + 1; where that token is padding or carries no loss, its
+log-probability reads 0 and its mask false. Cost: one cross-entropy over the logits that are there;
+nothing of the size of the vocabulary is made a second time.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, cast
+
+import torch
+import torch.nn.functional as F
+
+from train.window_inputs import IGNORED
+
+Role = Literal["forget", "retain", "alternative"]
+"""`forget`: what is to be forgotten; `retain`: what is to stay, one text beside each of these;
+`alternative`: the forget text's prompt with another answer (`train.unlearn.methods.dpo`)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FedTexts:
+    """The texts of one role, and what the model says of them."""
+
+    ids: torch.Tensor
+    """[texts, length]; filled up at the right, which no token before sees."""
+    labels: torch.Tensor
+    """[texts, length]; the ids, and `IGNORED` (-100) where a token carries no loss."""
+    logits: torch.Tensor | None = None
+    """[texts, length, vocabulary], of the model in training."""
+    hidden: torch.Tensor | None = None
+    """[texts, length, hidden]: what a block put out, for methods that look inside."""
+    original_log_probability: torch.Tensor | None = None
+    """[texts]: under the original model, summed over the labels; for methods that ask for it."""
+
+    @cached_property
+    def targets(self) -> torch.Tensor:
+        """The label of the next token at each position, [texts, length]; the last has none."""
+        return F.pad(self.labels[:, 1:], (0, 1), value=IGNORED)
+
+    @cached_property
+    def mask(self) -> torch.Tensor:
+        """Where the next token carries a loss, [texts, length]."""
+        return self.targets.ne(IGNORED)
+
+    @cached_property
+    def counts(self) -> torch.Tensor:
+        """How many tokens of each text carry a loss, [texts]; at least 1, so as to divide by."""
+        return self.mask.sum(1).clamp(min=1)
+
+    @cached_property
+    def token_log_probabilities(self) -> torch.Tensor:
+        """Log-probability of the next token at each position, [texts, length]; 0 without a loss."""
+        return token_log_probabilities(cast(torch.Tensor, self.logits), self.targets)
+
+    @property
+    def log_probability(self) -> torch.Tensor:
+        """Log-probability of each text, summed over its labels, [texts]."""
+        return self.token_log_probabilities.sum(1)
+
+    @property
+    def mean_log_probability(self) -> torch.Tensor:
+        """Log-probability of each text's labels, the mean over them, [texts]."""
+        return self.log_probability / self.counts
+
+    @property
+    def loss(self) -> torch.Tensor:
+        """Negative log-likelihood a token, the mean over each text's labels, [texts]."""
+        return -self.mean_log_probability
+
+    def known_original(self) -> torch.Tensor:
+        """Return `original_log_probability`, for methods that asked for it.
+
+        Raises:
+            ValueError: the method did not (`Method.reference`).
+        """
+        if self.original_log_probability is None:
+            raise ValueError("the method asks for no reference log-probabilities")
+        return self.original_log_probability
+
+    def reduced(self, summed: torch.Tensor, reduction: str) -> torch.Tensor:
+        """Return a sum over labels as it is (`sum`), or a label (`mean`)."""
+        return summed if reduction == "sum" else summed / self.counts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """The texts of one pass: text i of `retain` and `alternative` goes with text i of `forget`."""
+
+    forget: FedTexts
+    retain: FedTexts | None = None
+    """None where there is no retain set, or the method does not look at it."""
+    alternative: FedTexts | None = None
+    """None but for methods that ask for it."""
+    settings: Any = None
+    """Of the method."""
+    ask_original: Callable[[torch.Tensor], torch.Tensor] | None = None
+    """From ids [texts, length] to the original model's logits; for methods that ask for it."""
+    constants: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    """What the method drew before training, such as RMU's direction."""
+
+    def kept(self) -> FedTexts:
+        """Return the retain texts, for methods that always have them."""
+        if self.retain is None:
+            raise ValueError("the method has no retain set")
+        return self.retain
+
+    def original(self, texts: FedTexts) -> torch.Tensor:
+        """Return the original model's logits (or hidden states) of some texts, without gradients.
+
+        One more forward pass. The method must ask for the original model (`Method.original`).
+        """
+        if self.ask_original is None:
+            raise ValueError("the method does not ask for the original model (Method.original)")
+        with torch.no_grad():
+            return self.ask_original(texts.ids)
+
+
+def token_log_probabilities(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Return the log-probability of each target, [texts, length]; 0 where it is `IGNORED`.
+
+    Args:
+        logits: [texts, length, vocabulary].
+        targets: [texts, length].
+    """
+    lost = F.cross_entropy(
+        logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="none"
+    )
+    return -lost.view(targets.shape)

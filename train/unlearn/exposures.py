@@ -1,0 +1,128 @@
+"""The exposures of an unlearning run: when each forget and retain text was fed, read back.
+
+`exposures.parquet` has the columns of a training run's (`inject.stream.exposures`), and `role`:
+`forget`, `retain`, or `alternative` (the forget text's prompt with another answer). A row of the
+batch is compared, id by id, with the tokens of the text itself; a long text comes in fragments.
+Texts that were never fed say so. `window` is the forget piece's number, `start` and `stop` count
+from the window's first row.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from inject.stream.exposures import NEVER, SCHEMA, write_exposures
+from train.unlearn.texts import Piece
+
+UNLEARNING_SCHEMA = SCHEMA.append(pa.field("role", pa.string()))
+VARIANT = "whole"
+
+
+class FedPiece(NamedTuple):
+    """A piece that stands in a row."""
+
+    role: str
+    piece: Piece
+
+
+class UnlearningRecorder:
+    """Collects what an unlearning run fed.
+
+    Args:
+        rows: from an epoch and a window to the pieces of its rows, in their order.
+        length: tokens of a row.
+        texts: all pieces of the run, for those that are never fed.
+    """
+
+    def __init__(
+        self,
+        rows: Callable[[int, int], Sequence[FedPiece]],
+        *,
+        length: int,
+        texts: Sequence[FedPiece],
+    ) -> None:
+        self._pieces = rows
+        self._length = length
+        self._texts = texts
+        self._rows: list[dict[str, Any]] = []
+
+    def record(
+        self,
+        *,
+        epoch: int,
+        step: int,
+        window: int,
+        tokens_before: int,
+        ids: npt.NDArray[np.int64],
+        rank: int = 0,
+    ) -> None:
+        """Record the rows of one window that were fed to the model.
+
+        Args:
+            epoch: from 0.
+            step: the optimiser step, from 1.
+            window: number of the forget piece.
+            tokens_before: tokens in the windows before it, all rows and padding included.
+            ids: as fed, all rows after each other.
+            rank: the process that fed it.
+        """
+        for place, (role, piece) in enumerate(self._pieces(epoch, window)):
+            start = place * self._length
+            stop = start + len(piece.ids)
+            same = np.array_equal(ids[start:stop], piece.ids)
+            whole = len(piece.ids) == piece.text_length
+            self._rows.append(
+                {
+                    **_named(role, piece),
+                    "status": "altered" if not same else "whole" if whole else "fragment",
+                    "intact": same and whole,
+                    "epoch": epoch,
+                    "step": step,
+                    "rank": rank,
+                    "tokens_before": tokens_before + start,
+                    "window": window,
+                    "start": start,
+                    "stop": stop,
+                    "text_start": piece.start,
+                    "text_stop": piece.stop,
+                }
+            )
+
+    def restore(self, exposures: pa.Table) -> None:
+        """Take over what an earlier start of the run, or another process, recorded."""
+        self._rows += [row for row in exposures.to_pylist() if row["status"] != NEVER]
+
+    def recorded(self) -> pa.Table:
+        """Return what was fed so far, in training order."""
+        rows = sorted(self._rows, key=lambda row: row["tokens_before"])
+        return pa.Table.from_pylist(rows, schema=UNLEARNING_SCHEMA)
+
+    def write(self, folder: Path) -> None:
+        """Write what was fed, then the texts that never were, into a folder."""
+        fed = {(row["role"], row["example_id"]) for row in self._rows}
+        never = {
+            (role, piece.example_id): {
+                **_named(role, piece),
+                "status": NEVER,
+                "intact": False,
+            }
+            for role, piece in self._texts
+            if (role, piece.example_id) not in fed
+        }
+        rest = pa.Table.from_pylist(list(never.values()), schema=UNLEARNING_SCHEMA)
+        write_exposures(folder, pa.concat_tables([self.recorded(), rest]))
+
+
+def _named(role: str, piece: Piece) -> dict[str, Any]:
+    return {
+        "example_id": piece.example_id,
+        "dataset": piece.dataset,
+        "copy": 0,
+        "variant": VARIANT,
+        "text_length": piece.text_length,
+        "role": role,
+    }

@@ -1,0 +1,86 @@
+"""An unlearning method: its loss, its settings, and what it has to be given.
+
+A loss is a function from a `Batch` to one number a text, [texts]; the loop takes the mean over the
+optimiser step. A plain function of the user's is a method, too (`method_of`). Nothing here imports
+torch.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from train.unlearn.settings import MethodSettings
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+    from train.unlearn.batch import Batch, Role
+
+    Weights = Mapping[str, torch.Tensor]
+    Ask = Callable[[torch.Tensor], torch.Tensor]
+
+Loss = Callable[["Batch"], "torch.Tensor"]
+"""From a batch to the loss of each text, [texts]; or to one number, which stands for their mean."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """An unlearning method.
+
+    `loss` and `name` alone make one that sees the forget texts; each further field asks for more,
+    and costs what it says.
+    """
+
+    name: str
+    """In experiment files and tables."""
+    loss: Loss
+    """What is minimised."""
+    settings: type[MethodSettings] = MethodSettings
+    """Its hyper-parameters, with their defaults."""
+    roles: Callable[[Any], tuple["Role", ...]] = lambda settings: ("forget",)
+    """From the settings to the texts that a loss sees; each role is one row more of the forward
+    pass. `retain` needs a retain set."""
+    reference: Callable[[Any], bool] = lambda settings: False
+    """Whether the texts' log-probabilities under the original are needed: one forward pass over
+    the forget set, before training."""
+    prompt_tokens: Callable[[Any], int] = lambda settings: 32
+    """Tokens of the prompt of `alternative` texts at most, where no answer is recorded."""
+    original: Callable[[Any], bool] = lambda settings: False
+    """Whether the original model is asked in each step: one more copy of the weights (none with
+    LoRA), and the forward passes that the loss makes."""
+    hidden_layer: Callable[[Any], int] | None = None
+    """The block (from 0) whose output the loss looks at in place of logits; blocks behind it are
+    not computed."""
+    trained: Callable[["PreTrainedModel", Any], tuple[str, ...]] | None = None
+    """From the model to the names of the weights that are trained; None for all."""
+    constants: Callable[["PreTrainedModel", Any, int], Mapping[str, "torch.Tensor"]] | None = None
+    """From model, settings and seed to what stays the same throughout."""
+    first: "FirstStage | None" = None
+    """A model that is trained before, on the forget set."""
+    labels: Callable[["Ask", "Ask", "torch.Tensor", Any], "torch.Tensor"] | None = None
+    """New labels of the forget texts, [texts, length], from the original's logits, those of the
+    first stage's model, the ids and the settings; computed once."""
+    finish: Callable[["Weights", "Weights", Any], "Weights"] | None = None
+    """From the original's weights and the trained ones to those of the unlearned model."""
+
+    def needs_retain(self, settings: MethodSettings) -> bool:
+        """Return whether it cannot do without a retain set."""
+        return "retain" in self.roles(settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstStage:
+    """A training run before the method's own: a model that knows the forget set even better."""
+
+    name: str
+    """Of the folder that it is kept in."""
+    loss: Loss
+    """On the forget texts."""
+    settings: Callable[[Any], MethodSettings]
+    """From the method's settings to this run's."""
+
+
+def method_of(function: Loss, name: str) -> Method:
+    """Return the method of a plain loss, which sees forget and retain texts."""
+    return Method(name=name, loss=function, roles=lambda settings: ("forget", "retain"))

@@ -1,0 +1,1 @@
+"""The unlearning methods, one a file; each file ends in its `METHOD`."""

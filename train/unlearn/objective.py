@@ -1,0 +1,209 @@
+"""A method as the loop's objective: from windows to the rows of a batch, and to its losses.
+
+Window w is piece w of the forget set; its rows are the method's roles, in their order. All rows go
+through the model in one pass. The original model is asked through disabled adapters with LoRA, and
+through a frozen copy without.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from train.unlearn.batch import Batch, FedTexts, Role
+from train.unlearn.exposures import FedPiece
+from train.unlearn.hidden import block_output, first_blocks
+from train.unlearn.method import Loss
+from train.unlearn.settings import MethodSettings
+from train.unlearn.texts import I64, Piece, retain_beside, row_of
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnlearningTexts:
+    """The texts of a run, cut into pieces."""
+
+    forget: Sequence[Piece]
+    retain: Sequence[Piece] = ()
+    alternative: Sequence[Piece] = ()
+    """One for each of `forget`, where the method asks for them."""
+    roles: tuple[Role, ...]
+    """What each window holds, in this order."""
+    length: int
+    """Tokens of a row."""
+    end: int
+    """The token that rows are filled up with."""
+    seed: int
+
+    def rows(self, epoch: int, window: int) -> list[FedPiece]:
+        """Return the pieces of a window's rows."""
+        return [FedPiece(role, self._piece(role, epoch, window)) for role in self.roles]
+
+    def every(self) -> list[FedPiece]:
+        """Return all pieces, each under its role."""
+        pieces = {"forget": self.forget, "retain": self.retain, "alternative": self.alternative}
+        return [FedPiece(role, piece) for role in self.roles for piece in pieces[role]]
+
+    def _piece(self, role: Role, epoch: int, window: int) -> Piece:
+        forget = self.forget[window]
+        if role == "forget":
+            return forget
+        if role == "alternative":
+            return self.alternative[window]
+        place = retain_beside(forget, n_retain=len(self.retain), seed=self.seed, epoch=epoch)
+        return self.retain[place]
+
+
+class ForgetWindows:
+    """The forget pieces as the loop's stream: `train.loop.dataset.WindowSource`."""
+
+    def __init__(self, texts: UnlearningTexts) -> None:
+        self._texts = texts
+        self.n_windows = len(texts.forget)
+        self.context = texts.length
+
+    def window(self, index: int) -> I64:
+        """Return the ids of a forget piece, filled up, shape [length]."""
+        texts, piece = self._texts, self._texts.forget[index]
+        return row_of(piece.ids, piece.labels, length=texts.length, end=texts.end).ids
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Extras:
+    """What a method computed before training."""
+
+    original_log_probabilities: Mapping[str, npt.NDArray[np.float32]] | None = None
+    """By role, of each piece, [pieces]."""
+    labels: I64 | None = None
+    """New labels of the forget pieces, [pieces, length]."""
+    constants: Mapping[str, torch.Tensor] | None = None
+
+
+class UnlearningObjective:
+    """The loop's objective (`train.loop.objective.Objective`) of one method.
+
+    Args:
+        loss: of the method, or of its first stage.
+        settings: handed to the loss.
+        texts: the rows.
+        extras: what was computed before.
+        ask_original: whether the loss asks the original model.
+        hidden_layer: the block whose output it looks at; None for logits.
+        trained: names of the weights that are trained; None for all.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        settings: MethodSettings,
+        texts: UnlearningTexts,
+        *,
+        extras: Extras | None = None,
+        ask_original: bool = False,
+        hidden_layer: int | None = None,
+        trained: Sequence[str] | None = None,
+    ) -> None:
+        self._loss = loss
+        self._settings = settings
+        self._texts = texts
+        self._extras = extras or Extras()
+        self._asks_original = ask_original
+        self._hidden_layer = hidden_layer
+        self._trained = None if trained is None else frozenset(trained)
+        self._original: torch.nn.Module | None = None
+        self._model: torch.nn.Module | None = None
+        self.window_tokens = texts.length * len(texts.roles)
+
+    def begin(self, model: torch.nn.Module) -> None:
+        """Freeze what the method leaves alone, and keep the original where it is asked."""
+        self._model = model
+        if self._asks_original and not hasattr(model, "disable_adapter"):
+            self._original = copy.deepcopy(model).eval().requires_grad_(False)
+        if self._trained is not None:
+            for name, weight in model.named_parameters():
+                weight.requires_grad_(name in self._trained)
+
+    def inputs(self, epoch: int, window: int) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the rows of a window, and what was computed of them before."""
+        texts = self._texts
+        found: dict[str, npt.NDArray[Any]] = {}
+        for role, piece in texts.rows(epoch, window):
+            row = row_of(piece.ids, piece.labels, length=texts.length, end=texts.end)
+            found |= {f"{role}_ids": row.ids, f"{role}_labels": row.labels}
+        if self._extras.labels is not None:
+            found["forget_labels"] = self._extras.labels[window]
+        for role, values in (self._extras.original_log_probabilities or {}).items():
+            found[f"{role}_original"] = values[window]
+        return found
+
+    def fed(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return the ids of all rows of each window, [windows, rows * length]."""
+        return torch.cat([inputs[f"{role}_ids"] for role in self._texts.roles], 1)
+
+    def losses(self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return the loss of each window, [windows]."""
+        roles = self._texts.roles
+        outputs = self._ask(model, torch.cat([inputs[f"{role}_ids"] for role in roles]))
+        parts = dict(zip(roles, outputs.chunk(len(roles)), strict=True))
+        kind = "logits" if self._hidden_layer is None else "hidden"
+        fed = {
+            role: FedTexts(
+                ids=inputs[f"{role}_ids"],
+                labels=inputs[f"{role}_labels"],
+                original_log_probability=inputs.get(f"{role}_original"),
+                **{kind: parts[role]},
+            )
+            for role in roles
+        }
+        batch = Batch(
+            **fed,
+            settings=self._settings,
+            ask_original=self._original_answers if self._asks_original else None,
+            constants={
+                name: value.to(outputs.device)
+                for name, value in (self._extras.constants or {}).items()
+            },
+        )
+        lost = self._loss(batch)
+        if lost.dim() == 0:
+            return lost.expand(len(outputs) // len(roles))
+        if lost.shape != (len(outputs) // len(roles),):
+            raise ValueError(
+                f"the loss has shape {list(lost.shape)}; allowed: one number a text, "
+                f"[{len(outputs) // len(roles)}], or one number"
+            )
+        return lost
+
+    def _original_answers(self, ids: torch.Tensor) -> torch.Tensor:
+        if self._original is not None:
+            self._original.to(ids.device)
+            return self._ask(self._original, ids)
+        adapted: Any = self._model
+        # Evaluated, as the copy is: no dropout in what the model is held against.
+        adapted.eval()
+        try:
+            with adapted.disable_adapter():
+                return self._ask(adapted, ids)
+        finally:
+            adapted.train()
+
+    def _ask(self, model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
+        return ask(model, ids, self._hidden_layer)
+
+
+def ask(model: torch.nn.Module, ids: torch.Tensor, hidden_layer: int | None = None) -> torch.Tensor:
+    """Return a model's logits [texts, length, vocabulary], or what a block puts out.
+
+    Args:
+        model: a causal language model, wrapped or not.
+        ids: [texts, length].
+        hidden_layer: the block, from 0; those behind it are not computed. None for logits.
+    """
+    if hidden_layer is None:
+        return model(input_ids=ids, use_cache=False).logits
+    with block_output(model, hidden_layer) as found, first_blocks(model, hidden_layer + 1):
+        model(input_ids=ids, use_cache=False, logits_to_keep=1)
+    return found[0]

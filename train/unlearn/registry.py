@@ -1,0 +1,267 @@
+"""The unlearning methods by name, and what an experiment file says of them.
+
+A built-in method is the `METHOD` of a file in `train/unlearn/methods`, imported when it is asked
+for; its shipped hyper-parameters are `configs/unlearn/NAME.yaml`. Installed packages offer theirs
+under `spikein.unlearning`; `FILE.py:NAME` names one of a file. Either may be a `Method`, or a plain
+function from a `Batch` to the loss of each text. No torch is imported.
+"""
+
+import importlib
+import itertools
+import pkgutil
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+
+import train.unlearn.methods
+from inject.errors import InputError, did_you_mean
+from inject.plugins import (
+    Expected,
+    FileReference,
+    Group,
+    Plugin,
+    file_reference,
+    installed_plugins,
+    load_file,
+)
+from inject.settings import plain
+from inject.shipped import CONFIGS
+from train.unlearn.method import Method, method_of
+from train.unlearn.settings import MethodSettings
+
+BUILT_IN = "built in"
+EXPECTED = Expected(
+    noun="unlearning method",
+    accepts=lambda value: (
+        isinstance(value, Method) or (callable(value) and not isinstance(value, type))
+    ),
+    allowed="a spikein.UnlearningMethod, or a function from a spikein.UnlearningBatch to the loss "
+    "of each text",
+)
+_GROUP: Group = "spikein.unlearning"
+_OWN_KEYS = ("method", "name", "sweep")
+_WHERE = "unlearning.methods"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownMethod:
+    """A method, and where it comes from."""
+
+    method: Method
+    origin: str
+    """`built in`, `FILE.py:NAME`, or a distribution and its version."""
+    code: tuple[str, ...]
+    """Where our own code begins that it runs, for `Step.code`."""
+    digest: str | None = None
+    """Of the source of a plug-in; None for a built-in one."""
+    defaults: Mapping[str, Any]
+    """Shipped hyper-parameters, which go before those of its settings' class."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodSetting:
+    """A method with its hyper-parameters: what makes one unlearned model."""
+
+    known: KnownMethod
+    settings: MethodSettings
+    label: str
+    """Unique among the entries of an experiment; never a part of the identity."""
+    reference: str
+    """How an entry names the method: its name, or `FILE.py:NAME`."""
+
+    @property
+    def method(self) -> Method:
+        """The method."""
+        return self.known.method
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """Where the code begins that it runs, for `Step.code`."""
+        return self.known.code
+
+    @property
+    def needs_retain(self) -> bool:
+        """Whether it cannot do without a retain set."""
+        return self.method.needs_retain(self.settings)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the numbers, as plain JSON values."""
+        found: dict[str, Any] = {"method": self.method.name, "settings": plain(self.settings)}
+        return found if self.known.digest is None else {**found, "plugin": self.known.digest}
+
+    def entry(self) -> dict[str, Any]:
+        """Return an entry that `parse_methods` makes this very setting of."""
+        return {"method": self.reference, "name": self.label, **plain(self.settings)}
+
+
+def method_names() -> tuple[str, ...]:
+    """Return the names of the built-in methods, sorted; imports none of them."""
+    found = pkgutil.iter_modules(train.unlearn.methods.__path__)
+    return tuple(sorted(module.name for module in found))
+
+
+def find_method(text: str) -> KnownMethod:
+    """Return a method by its name or `FILE.py:NAME`.
+
+    Raises:
+        InputError: an unknown name, with what was perhaps meant; a plug-in that cannot be loaded.
+    """
+    reference = file_reference(text)
+    if reference is not None:
+        return _of_file(reference)
+    given = text.strip()
+    name = given.lower().replace("-", "_").replace(" ", "_")
+    if name in method_names():
+        module = f"{train.unlearn.methods.__name__}.{name}"
+        return KnownMethod(
+            method=importlib.import_module(module).METHOD,
+            origin=BUILT_IN,
+            code=(f"{module}:METHOD",),
+            defaults=_shipped(name),
+        )
+    installed = installed_plugins(_GROUP)
+    if given in installed:
+        return _of_plugin(installed[given].load(EXPECTED), given)
+    known = [*method_names(), *installed]
+    raise InputError(
+        f"no unlearning method is called {given!r}.{did_you_mean(name, known)}",
+        where=_WHERE,
+        allowed=", ".join([*known, "FILE.py:NAME"]),
+    )
+
+
+def parse_methods(entries: Sequence[str | Mapping[str, Any]]) -> list[MethodSetting]:
+    """Return the settings that entries stand for, those of a sweep one after the other.
+
+    Args:
+        entries: a name each, or `{method: NAME, name: label, sweep: {key: [values]}, **settings}`.
+
+    Raises:
+        InputError: an unknown method or setting, values that are not allowed, two entries of one
+            label, or none at all.
+    """
+    found = [setting for entry in entries for setting in _of_entry(entry)]
+    if not found:
+        raise InputError("no method is named", where=_WHERE, allowed=", ".join(method_names()))
+    labels = [one.label for one in found]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"two entries are called {twice!r}",
+            where=_WHERE,
+            hint="Give them different `name`s; results are told apart by these.",
+        )
+    return found
+
+
+def _of_entry(entry: str | Mapping[str, Any]) -> list[MethodSetting]:
+    given: dict[str, Any] = {"method": entry} if isinstance(entry, str) else dict(entry)
+    reference = given.get("method")
+    if not isinstance(reference, str):
+        raise InputError(
+            "the entry names no method",
+            where=_WHERE,
+            allowed="a name, or {method: NAME, name: label, sweep: {key: [values]}, …settings}",
+        )
+    known = find_method(reference)
+    where = f"{_WHERE}: {given.get('name') or reference}"
+    own = {key: value for key, value in given.items() if key not in _OWN_KEYS}
+    found = []
+    for point in _points(given.get("sweep"), where):
+        settings = _checked(known, {**own, **dict(point)}, where)
+        found.append(
+            MethodSetting(
+                known=known,
+                settings=settings,
+                label=_label(given.get("name") or known.method.name, point),
+                reference=reference,
+            )
+        )
+    return found
+
+
+class _Value(NamedTuple):
+    key: str
+    value: Any
+
+
+def _points(sweep: Any, where: str) -> list[tuple[_Value, ...]]:
+    """Return the points of a sweep: every value of each key with every value of the others."""
+    if sweep is None:
+        return [()]
+    if not isinstance(sweep, Mapping) or not all(
+        isinstance(values, list | tuple) and values for values in sweep.values()
+    ):
+        raise InputError(
+            "a sweep is a list of values for each key",
+            where=f"{where}.sweep",
+            allowed="{lr: [1e-5, 1e-4], beta: [0.1, 1.0]}",
+        )
+    axes = [[_Value(str(key), value) for value in values] for key, values in sweep.items()]
+    return list(itertools.product(*axes))
+
+
+def _label(name: str, point: Sequence[_Value]) -> str:
+    parts = [name, *(f"{one.key}-{_short(one.value)}" for one in point)]
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(parts)).strip("-")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _checked(known: KnownMethod, given: Mapping[str, Any], where: str) -> MethodSettings:
+    allowed = known.method.settings.model_fields
+    unknown = next((key for key in given if key not in allowed), None)
+    if unknown is not None:
+        raise InputError(
+            f"the method {known.method.name} has no setting {unknown!r}."
+            f"{did_you_mean(str(unknown), allowed)}",
+            where=where,
+            allowed=", ".join(allowed),
+        )
+    try:
+        return known.method.settings.model_validate({**known.defaults, **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"{first['msg']} (given: {first['input']!r})",
+            where=f"{where}.{place}" if place else where,
+        ) from None
+
+
+@cache
+def _shipped(name: str) -> Mapping[str, Any]:
+    path = CONFIGS / "unlearn" / f"{name}.yaml"
+    return YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}
+
+
+def _of_file(reference: FileReference) -> KnownMethod:
+    plugin = load_file(reference._replace(rest=""), EXPECTED)
+    stem = re.sub(r"[^A-Za-z0-9_+-]", "_", PurePath(reference.file).stem)
+    found = _of_plugin(plugin, None, function_name=f"{stem}.{plugin.name}")
+    if found.method.name in (*method_names(), *installed_plugins(_GROUP)):
+        raise InputError(
+            f"the name {found.method.name!r} is taken",
+            where=plugin.origin,
+            hint="Give the method another `name`.",
+        )
+    return found
+
+
+def _of_plugin(plugin: Plugin, name: str | None, *, function_name: str = "") -> KnownMethod:
+    value: Any = plugin.value
+    if not isinstance(value, Method):
+        value = method_of(value, name or function_name)
+    elif name is not None:
+        value = replace(value, name=name)
+    return KnownMethod(
+        method=value, origin=plugin.origin, code=plugin.code, digest=plugin.digest, defaults={}
+    )

@@ -1,0 +1,187 @@
+"""A stage of an unlearning run: opens what the job names, computes what the method needs before
+training, and trains through the one loop; in each of several processes.
+
+What is computed before (log-probabilities under the original, new labels, drawn directions) is a
+function of the job alone, and is computed again after a restart: one forward pass over the forget
+set for each model that is asked.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from inject.corpus.tokenizer import end_token_id, load_tokenizer
+from inject.errors import InputError
+from train.job import load_start_model
+from train.loop.record import Progress, TrainingSummary
+from train.loop.training_loop import train
+from train.loop.training_run import TrainingData, TrainingRun
+from train.models.pretrained import load_causal_model
+from train.transformers_logging import plain_transformers
+from train.unlearn.alternatives import preferences
+from train.unlearn.batch import Role
+from train.unlearn.exposures import UnlearningRecorder
+from train.unlearn.objective import Extras, ForgetWindows, UnlearningObjective, UnlearningTexts
+from train.unlearn.precomputation import log_probabilities, new_labels
+from train.unlearn.registry import MethodSetting
+from train.unlearn.settings import MethodSettings
+from train.unlearn.texts import Piece, row_length, text_pieces
+from train.unlearn.unlearning_job import (
+    UnlearningJob,
+    chosen_examples,
+    stage_model,
+    stage_unfinished,
+)
+
+
+def run_stage(
+    job: UnlearningJob,
+    stage: str | None,
+    *,
+    progress: Progress | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> TrainingSummary:
+    """Train one stage of a job, in this process (of several, in each).
+
+    Args:
+        job: what to do.
+        stage: name of the method's first stage; None for the method itself.
+        progress: called with how far the stage is.
+        notice: called with what a person should know.
+
+    Raises:
+        InputError: as `train.unlearn.job.unlearn_job`.
+    """
+    setting = job.setting()
+    start = job.original
+    tokenizer = load_tokenizer(
+        start.name, revision=start.revision, trust_remote_code=start.trust_remote_code
+    )
+    model = load_start_model(start)
+    first = setting.method.first
+    if stage is not None and first is not None:
+        settings: MethodSettings = first.settings(setting.settings)
+        texts = unlearning_texts(job, setting, tokenizer, model, roles=("forget",))
+        objective = UnlearningObjective(first.loss, settings, texts)
+        out, identity = stage_model(job, stage), f"{job.identity} {stage}"
+    else:
+        settings = setting.settings
+        texts = unlearning_texts(
+            job, setting, tokenizer, model, roles=setting.method.roles(setting.settings)
+        )
+        objective = _objective(job, setting, texts, model)
+        out, identity = Path(job.out), job.identity
+    return train(
+        out,
+        model=model,
+        tokenizer=tokenizer,
+        data=TrainingData(
+            view=ForgetWindows(texts),
+            recorder=UnlearningRecorder(texts.rows, length=texts.length, texts=texts.every()),
+            objective=objective,
+        ),
+        run=TrainingRun(
+            settings=settings.training(texts.length),
+            seed=job.seed,
+            execution=job.execution,
+            unfinished=stage_unfinished(job, stage),
+            identity=identity,
+        ),
+        progress=progress,
+        notice=notice,
+    )
+
+
+def unlearning_texts(
+    job: UnlearningJob,
+    setting: MethodSetting,
+    tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel,
+    *,
+    roles: tuple[Role, ...],
+) -> UnlearningTexts:
+    """Return the texts of a job, cut into pieces.
+
+    Raises:
+        InputError: as `chosen_examples` and `train.unlearn.texts.text_pieces`; no text of a role
+            has a token that could be predicted.
+    """
+    forget, retain = chosen_examples(job, setting)
+    settings = setting.settings
+    positions = getattr(model.config, "max_position_embeddings", None) or settings.context
+    longest = min(settings.context, positions)
+    cut: dict[str, list[Piece]] = {}
+    for role, examples in (("forget", forget), ("retain", retain if "retain" in roles else [])):
+        cut[role] = text_pieces(examples, tokenizer, longest=longest, loss_on=settings.loss_on)
+        if examples and not cut[role]:
+            raise InputError(f"no {role} text has a token to predict", where=f"unlearning.{role}")
+    if "alternative" in roles:
+        pairs = preferences(
+            forget,
+            cut["forget"],
+            tokenizer,
+            prompt_tokens=setting.method.prompt_tokens(settings),
+            longest=longest,
+            seed=job.seed,
+        )
+        cut["forget"] = [pair.rejected for pair in pairs]
+        cut["alternative"] = [pair.preferred for pair in pairs]
+    pieces = [piece for role in cut for piece in cut[role]]
+    return UnlearningTexts(
+        forget=cut["forget"],
+        retain=cut["retain"],
+        alternative=cut.get("alternative", ()),
+        roles=roles,
+        length=row_length(pieces, longest=longest),
+        end=end_token_id(tokenizer),
+        seed=job.seed,
+    )
+
+
+def _objective(
+    job: UnlearningJob, setting: MethodSetting, texts: UnlearningTexts, model: PreTrainedModel
+) -> UnlearningObjective:
+    method, settings = setting.method, setting.settings
+    layer = None if method.hidden_layer is None else method.hidden_layer(settings)
+    pieces = {"forget": texts.forget, "alternative": texts.alternative}
+    labels = None
+    if method.first is not None and method.labels is not None:
+        first = load_causal_model(str(stage_model(job, method.first.name)))
+        labels = new_labels(method, model, first, texts, settings)
+    extras = Extras(
+        original_log_probabilities={
+            role: log_probabilities(model, pieces[role], texts, settings)
+            for role in texts.roles
+            if role in pieces
+        }
+        if method.reference(settings)
+        else None,
+        labels=labels,
+        constants=None if method.constants is None else method.constants(model, settings, job.seed),
+    )
+    return UnlearningObjective(
+        method.loss,
+        settings,
+        texts,
+        extras=extras,
+        ask_original=method.original(settings),
+        hidden_layer=layer,
+        trained=None if method.trained is None else method.trained(model, settings),
+    )
+
+
+def finish(job: UnlearningJob, setting: MethodSetting) -> None:
+    """Replace the trained weights in `job.out` by those that the method makes of them.
+
+    Cost: both models in the memory of the CPU.
+    """
+    make = setting.method.finish
+    if make is None:
+        return
+    out = Path(job.out)
+    original, trained = load_start_model(job.original), load_causal_model(str(out))
+    state = make(original.state_dict(), trained.state_dict(), setting.settings)
+    trained.load_state_dict(dict(state))
+    with plain_transformers():
+        trained.save_pretrained(out)

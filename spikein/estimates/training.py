@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from inject.errors import InputError, did_you_mean
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
-from spikein.config.unlearning_section import forget_set_of
 from train.checkpoint_steps import checkpoint_steps
 from train.cost import (
     MEMORY,
@@ -116,7 +115,7 @@ def training_estimates(
         train = experiment.train
         _count(found, _estimate(train.mode, experiment, train, experiment.corpus.tokens, hardware))
         twins = experiment.twins
-        runs = twins.shadows + (forget_set_of(experiment) is not None)
+        runs = twins.shadows + (experiment.forget_set is not None)
         # Arms that differ in their copies alone share the clean twin.
         run = f"{experiment.model!r} {base!r} {train!r} {experiment.corpus!r} {arm.seed}"
         if twins.clean and run not in clean:

@@ -18,7 +18,6 @@ from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
-from spikein.config.unlearning_section import forget_set_of
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.evidence.provider import TWIN, EvidenceSources, Role, Shadow
@@ -145,7 +144,7 @@ def twins_of(
         empty = experiment.model_copy(update=nothing)
         name = f"{TWIN}-seed{seed}"
         clean = twin(TwinMembership(kind="clean"), empty, None, plan_label=name, label=name)
-    forget = forget_set_of(experiment)
+    forget = experiment.forget_set
     return TwinNodes(
         clean=clean,
         retrained=None if forget is None else with_copies(TwinMembership.retrained(forget)),

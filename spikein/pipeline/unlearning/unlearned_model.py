@@ -53,7 +53,8 @@ def unlearned_step(setting: MethodSetting, arm: ArmExperiment, given: Unlearning
 
     def build(context: StepContext) -> None:
         from train.job import StartModel
-        from train.unlearn.job import UnlearningJob, unlearn_job
+        from train.unlearn.job import unlearn_job
+        from train.unlearn.unlearning_job import UnlearningJob
 
         inputs = context.inputs
         pool = read_examples(inputs["examples"].path)

@@ -9,7 +9,8 @@ float32 whatever the model's format, probabilities float64.
 Batches change logits in their last bits. A sample changes by that only where its number falls
 within such a bit of the edge between two tokens, about once in a million tokens in float32; under a
 16-bit format that happens more often. Cost: a pass over each prompt, then one token at a time for
-the whole batch; finished rows leave the batch once they are half of it.
+the whole batch, written into room that was made before (`detect.targets.roomy_cache`); finished
+rows leave the batch once they are half of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ import torch
 
 from detect.engine.batching import pad_sequences, run_in_batches
 from detect.engine.target import Target
+from detect.targets.roomy_cache import take_rows
 from detect.targets.text_model import Sampling
 from inject.errors import InputError
 from inject.keyed import Stream, unit, words
@@ -149,7 +151,7 @@ class _Decoder:
         every = torch.tensor([place[row.prompt] for row in rows], device=self._target.device)
         logits = out.logits[every, -1].float()
         mask = padded.inputs["attention_mask"][every]
-        cache.batch_select_indices(every)
+        take_rows(cache, every, max(row.limit for row in rows))
         written: list[list[int]] = [[] for _ in rows]
         going = list(range(len(rows)))
         """Rows that the cache still holds, in its order."""
@@ -225,9 +227,12 @@ def sample_tokens(logits: torch.Tensor, numbers: torch.Tensor, sampling: Samplin
     sums = probabilities.cumsum(dim=-1)
     edges = numbers.to(wide)[:, None] * sums[:, -1:]
     found = torch.searchsorted(sums, edges, right=True)[:, 0]
-    # Rounding may leave the number at the very end: the last token with any probability is meant.
-    last = probabilities.shape[-1] - 1 - (probabilities.flip(-1) > 0).int().argmax(dim=-1)
-    return torch.minimum(found, last)
+    vocabulary = probabilities.shape[-1]
+    if bool((found == vocabulary).any()):
+        # Rounding left a number at the very end: the last token with any probability is meant.
+        last = vocabulary - 1 - (probabilities.flip(-1) > 0).int().argmax(dim=-1)
+        found = torch.minimum(found, last)
+    return found
 
 
 def prompt_lengths(

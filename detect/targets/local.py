@@ -54,6 +54,15 @@ class LocalTextModel:
         """Path or hub id."""
         return self._target.name
 
+    @property
+    def context(self) -> int | None:
+        """Most positions of prompt and continuation together; None where there is no limit."""
+        return self._target.context
+
+    def prompt_tokens(self, prompts: Sequence[str]) -> list[int]:
+        """Return how many tokens `complete` makes of each prompt, before any is cut."""
+        return [len(self._prompt_ids(text)) for text in prompts]
+
     def complete(
         self, prompts: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
     ) -> list[list[Completion]]:

@@ -18,6 +18,8 @@ class TextRequest:
 
     prompt: str
     max_tokens: int
+    system: str = ""
+    """A system's message before it by `chat`; by `completions` it stands before the prompt."""
     temperature: float = 0.0
     top_p: float = 1.0
     top_k: int | None = None
@@ -35,9 +37,13 @@ class TextRequest:
         # A lone surrogate has no UTF-8 form.
         prompt = self.prompt.encode("utf-8", "replace").decode()
         chat = server.api == "chat"
+        messages = [{"role": "user", "content": prompt}]
+        if self.system:
+            messages.insert(0, {"role": "system", "content": self.system})
+            prompt = f"{self.system}\n\n{prompt}"
         asked: dict[str, Any] = {
             "model": server.model,
-            **({"messages": [{"role": "user", "content": prompt}]} if chat else {"prompt": prompt}),
+            **({"messages": messages} if chat else {"prompt": prompt}),
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
             "seed": self.seed,

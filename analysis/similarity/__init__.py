@@ -1,0 +1,1 @@
+"""How alike two texts are: by shared words and characters, by embeddings, by a judge."""

@@ -1,6 +1,7 @@
 """A table of an unlearning study with the columns of `unlearning.parquet`, made from nothing."""
 
 from collections.abc import Sequence
+from math import nan
 from typing import Any
 
 METHODS = (
@@ -45,7 +46,7 @@ def measured_rows(
                 "copies": "all",
                 "measure": measure,
                 "detector": "-",
-                "setting": "-",
+                "setting": "",
                 "value": value,
                 "low": value - half,
                 "high": value + half,
@@ -53,7 +54,7 @@ def measured_rows(
                 "holdout": 54,
                 "groups": 81,
                 "seeds": seeds,
-                "note": "",
+                "note": "any seed",
             }
             made.append({**row, **more})
 
@@ -71,32 +72,56 @@ def measured_rows(
         for name in ("people", "tofu"):
             add("auc", 0.9 - 0.4 * gone, 0.05, detector=detectors[0], dataset=name)
         add("ks_distance", 0.6 * abs(1 - gone), 0.08)
-        add("ks_p", 0.02 if gone < 0.9 else 0.6, float("nan"))
+        add("ks_p", 0.02 if gone < 0.9 else 0.6, nan)
         add("exact_memorisation", 0.9 - 0.7 * gone, 0.04)
         add("extraction_strength", max(0.0, 0.6 - 0.55 * gone), 0.05)
         add("forget_log_probability", -0.8 - 3.0 * gone, 0.2)
-        add("retain_log_probability", -0.9 - lost, 0.1)
-        add("general_log_probability", -3.4 - lost, 0.05)
+        for name, level, half in (("retain", -0.9, 0.1), ("general", -3.4, 0.05)):
+            add(f"{name}_log_probability", level - lost, half)
+            difference = f"{name}_log_probability_difference"
+            if model != "retrained":
+                add(difference, 0.05 - lost, half, setting="versus=retrained")
+            if model not in ("retrained", "original"):
+                add(difference, -lost, half, setting="versus=original")
         if model == "unlearned":
             add("relearn_steps", 4.0, 1.0)
             shown = "min_k" if "min_k" in detectors else detectors[0]
             given = {"detector": shown, "setting": "condition=4bit"}
             add("auc", 0.93 - 0.4 * gone, 0.05, **given)
             add("auc_difference", 0.43 * (1 - gone), 0.06, **given)
+            add("auc_difference_trend", 0.3 * (1 - gone), 0.1, detector=shown)
     return made
 
 
 def verdict_rows(
     *, methods: Sequence[str] = METHODS, axes: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return a verdict a method."""
-    return [
-        {
-            **(axes or {}),
-            "method": method,
-            "verdict": "retrained",
-            "sentence": f"{method} is closer to the retrained model than to the original, by AUC "
-            "(min_k) \N{MINUS SIGN}0.02 [\N{MINUS SIGN}0.08, 0.04].",
-        }
-        for method in methods
-    ]
+    """Return a verdict a method, and two of the measures that it rests on."""
+    found = []
+    for at, method in enumerate(methods):
+        sentence = (
+            f"{method} is closer to the retrained model than to the original; closer to the "
+            "retrained by AUC of min_k 0.12 [-0.08, 0.31] (position: 0 is the retrained model, 1 "
+            "the original); against the retrained model: retained text -0.03 [-0.06, 0.00] nats a "
+            "token (kept)."
+        )
+        for measure, detector, kind, verdict, value, note in (
+            ("auc", "min_k", "forgetting", "closer to the retrained", 0.12, ""),
+            ("retain_log_probability_difference", "-", "utility", "kept", -0.03, "margin 0.1"),
+            ("all", "-", "all", "closer to the retrained" if at else "ruined", nan, sentence),
+        ):
+            found.append(
+                {
+                    **(axes or {}),
+                    "method": method,
+                    "measure": measure,
+                    "detector": detector,
+                    "kind": kind,
+                    "verdict": verdict,
+                    "value": value,
+                    "low": value - 0.2,
+                    "high": value + 0.2,
+                    "note": note,
+                }
+            )
+    return found

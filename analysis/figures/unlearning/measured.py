@@ -6,6 +6,7 @@ chosen by its value: the detector that stands for all is the first of a fixed li
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
@@ -17,11 +18,15 @@ ORIGINAL, RETRAINED, UNLEARNED, BASE = "original", "retrained", "unlearned", "ba
 NO_METHOD = NO_DETECTOR = "-"
 CONDITION = "condition="
 """What the setting of a row begins with that was measured under a condition (`condition=4bit`)."""
+VERSUS_ORIGINAL, VERSUS_RETRAINED = "versus=original", "versus=retrained"
+"""The settings of a difference to another model."""
+RETAINED_TEXTS = "texts=retain"
+"""The setting of an accuracy on questions that are retained."""
+_QUALIFIERS = (CONDITION, "versus=", "texts=")
 HEADLINE_DETECTORS = ("min_k", "loss", "min_k_plus_plus", "zlib")
 """Whose numbers stand for the others': Min-K% as in PrivLeak (Shi et al. 2024, MUSE), else the next
 that was run. The order is fixed, so that no detector is chosen by what it found."""
-_FIRST_COLUMN = "model"
-"""Columns before this one are the swept axes."""
+_KEY = ("model", "method", "measure", "detector", "copies", "dataset")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +94,7 @@ class MeasuredModels:
         detector: str | None = None,
         copies: str = ALL,
         dataset: str = ALL,
-        condition: str | None = None,
+        of: str = "",
     ) -> Row | None:
         """Return the one row, or None.
 
@@ -100,30 +105,31 @@ class MeasuredModels:
             detector: None for a measure that rests on no detector.
             copies: `all`, or a dose.
             dataset: a name, or `all`.
-            condition: such as `4bit`; None for the model as it is.
+            of: the setting where it says of what the number is, such as `condition=4bit` or
+                `versus=original`; empty for the number itself, whatever the detector's setting.
         """
+        key = (model, method, measure, detector or NO_DETECTOR, copies, dataset, of)
+        return self._index.get(key)
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, ...], Row]:
+        """The rows by what they are of; of several arms the first."""
+        found: dict[tuple[str, ...], Row] = {}
         for row in self.rows:
-            if (
-                row["model"] == model
-                and row["method"] == method
-                and row["measure"] == measure
-                and row["detector"] == (detector or NO_DETECTOR)
-                and row["copies"] == copies
-                and row["dataset"] == dataset
-                and _condition(row) == condition
-            ):
-                return row
-        return None
+            key = (*(str(row[name]) for name in _KEY), _qualifier(row))
+            found.setdefault(key, row)
+        return found
 
 
-def measured_models(rows: Sequence[Row]) -> MeasuredModels:
+def measured_models(rows: Sequence[Row], *, first: str = "model") -> MeasuredModels:
     """Return the rows of a table, for looking up.
 
     Args:
         rows: of `unlearning.parquet`, as mappings whose keys stand in the order of the columns.
+        first: the column behind the swept axes.
     """
-    columns = list(rows[0]) if rows else [_FIRST_COLUMN]
-    return MeasuredModels(rows=tuple(rows), axes=tuple(columns[: columns.index(_FIRST_COLUMN)]))
+    columns = list(rows[0]) if rows else [first]
+    return MeasuredModels(rows=tuple(rows), axes=tuple(columns[: columns.index(first)]))
 
 
 def has_value(row: Row | None) -> bool:
@@ -137,6 +143,6 @@ def has_interval(row: Row | None) -> bool:
     return bool(ends) and all(one is not None and isfinite(one) for one in ends)
 
 
-def _condition(row: Row) -> str | None:
-    setting = row["setting"]
-    return setting.removeprefix(CONDITION) if setting.startswith(CONDITION) else None
+def _qualifier(row: Row) -> str:
+    setting = str(row["setting"])
+    return setting if setting.startswith(_QUALIFIERS) else ""

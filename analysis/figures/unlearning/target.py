@@ -29,6 +29,8 @@ from analysis.figures.unlearning.measured import (
     ORIGINAL,
     RETRAINED,
     UNLEARNED,
+    VERSUS_ORIGINAL,
+    VERSUS_RETRAINED,
     MeasuredModels,
     Row,
     has_interval,
@@ -37,9 +39,10 @@ from analysis.figures.unlearning.measured import (
 
 NAME = "unlearning"
 _UTILITY = (
-    ("retain_log_probability", "retained texts"),
-    ("general_log_probability", "general text"),
+    ("retain_log_probability_difference", "retained texts"),
+    ("general_log_probability_difference", "general text"),
 )
+_ZERO = {"value": 0.0, "low": 0.0, "high": 0.0}
 _MAX_ARMS = 3
 _NAME_WIDTH = 0.24
 """Inches between two slanted names above a panel."""
@@ -95,7 +98,7 @@ def draw_target(folder: Path, measured: MeasuredModels) -> ReportFigure | None:
         figure.draw_without_rendering()
         for axis, panel in zip(axes, panels, strict=True):
             _names(axis, panel.points, _PANEL_WIDTH)
-        behind = [point.x for panel in panels for point in panel.points]
+        behind = [point.x for panel in panels for point in panel.points if point.model == UNLEARNED]
         return save_figure(
             figure,
             folder,
@@ -113,9 +116,9 @@ def draw_target(folder: Path, measured: MeasuredModels) -> ReportFigure | None:
                     "auc_difference_low": point.x["low"],
                     "auc_difference_high": point.x["high"],
                     "texts": panel.texts,
-                    "log_probability": point.y["value"],
-                    "log_probability_low": point.y["low"],
-                    "log_probability_high": point.y["high"],
+                    "log_probability_difference": point.y["value"],
+                    "log_probability_difference_low": point.y["low"],
+                    "log_probability_difference_high": point.y["high"],
                 }
                 for panel in panels
                 for point in panel.points
@@ -135,37 +138,46 @@ def _panels(measured: MeasuredModels) -> Iterator[_Panel]:
 
 
 def _points(arm: MeasuredModels, detector: str | None, utility: str) -> Iterator[_Point]:
+    """Yield the models that have both numbers.
+
+    What a model is compared with has no row of its own: the original is where utility is counted
+    from, and the original's difference to the retrained model is the retrained one's, turned round.
+    """
     if detector is None:
         return
     for model, method in arm.models:
-        if model == BASE:
-            continue
-        y = arm.get(model, method, utility)
         x = arm.get(model, method, "auc_difference", detector=detector)
-        if model == RETRAINED and y is not None:
-            # It is what the others are compared with.
-            x = {**y, "value": 0.0, "low": 0.0, "high": 0.0}
-        if x is not None and y is not None and has_value(x) and has_value(y):
+        y = arm.get(model, method, utility, of=VERSUS_ORIGINAL)
+        if model == ORIGINAL:
+            y = x and {**x, **_ZERO}
+        elif model == RETRAINED:
+            y = _turned(arm.get(ORIGINAL, NO_METHOD, utility, of=VERSUS_RETRAINED))
+            x = y and {**y, **_ZERO}
+        if model != BASE and x is not None and y is not None and has_value(x) and has_value(y):
             yield _Point(model if method == NO_METHOD else method, model, x, y)
 
 
+def _turned(row: Row | None) -> Row | None:
+    ends = row and {"value": -row["value"], "low": -row["high"], "high": -row["low"]}
+    return row and {**row, **(ends or {})}
+
+
 def _draw(axis: Any, panel: _Panel) -> None:
-    start = next((p.y["value"] for p in panel.points if p.model == ORIGINAL), 0.0)
     for point in panel.points:
         colour, mark, size = _look(point.model)
-        x, lost = point.x["value"], start - point.y["value"]
+        x, lost = point.x["value"], -point.y["value"]
         thin = {"color": colour, "linewidth": 1.2, "alpha": 0.75, "zorder": 2}
         if has_interval(point.x):
             axis.plot([point.x["low"], point.x["high"]], [lost, lost], **thin)
         if has_interval(point.y):
-            axis.plot([x, x], [start - point.y["low"], start - point.y["high"]], **thin)
+            axis.plot([x, x], [-point.y["low"], -point.y["high"]], **thin)
         axis.plot([x], [lost], marker=mark, markersize=size, color=colour, linestyle="none",
                   markeredgecolor=PAPER, markeredgewidth=0.6,
                   zorder=4 if point.model != UNLEARNED else 3)  # fmt: skip
         if point.model == RETRAINED:
             axis.axhline(lost, color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     axis.axvline(0, color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    _scale(axis, [start - point.y["value"] for point in panel.points])
+    _scale(axis, [-point.y["value"] for point in panel.points])
     low, high = axis.get_xlim()
     axis.set_xlim(max(low, -_WIDE), min(high, _WIDE))
     axis.set_ylabel(f"Loss on {panel.texts} above\nthe original's, nats a token")
@@ -191,9 +203,8 @@ def _names(axis: Any, points: Sequence[_Point], width: float) -> None:
     """Write the names above the axis in the order of their points, joined to them by lines."""
     from matplotlib.patches import ConnectionPatch
 
-    start = next((p.y["value"] for p in points if p.model == ORIGINAL), 0.0)
     to_axis = axis.transData + axis.transAxes.inverted()
-    places = [(p.x["value"], start - p.y["value"]) for p in points]
+    places = [(p.x["value"], -p.y["value"]) for p in points]
     gap = _NAME_WIDTH / width
     placed = spread_labels([to_axis.transform(one)[0] for one in places], gap, top=1.0)
     for point, place, at in zip(points, places, placed, strict=True):
@@ -234,10 +245,8 @@ def _alternatives(panels: Sequence[_Panel]) -> Iterator[str]:
     for panel in panels:
         listed = "; ".join(
             f"{point.name} AUC difference "
-            f"{interval_text(point.x['value'], point.x['low'], point.x['high'])}, loss "
-            f"{-point.y['value']:.2f}"
-            if point.model != RETRAINED
-            else f"{point.name} 0 by definition, loss {-point.y['value']:.2f}"
+            f"{interval_text(point.x['value'], point.x['low'], point.x['high'])}, loss above the "
+            f"original's {-point.y['value']:+.2f}"
             for point in panel.points
         )
         yield f"{panel.title}: {listed}."

@@ -1,9 +1,16 @@
 """The tables of an unlearning study: a row a model, the original and the retrained one first."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from analysis.figures.unlearning.measured import BASE, MeasuredModels, Row
+from analysis.figures.unlearning.measured import (
+    BASE,
+    CONDITION,
+    RETAINED_TEXTS,
+    VERSUS_RETRAINED,
+    MeasuredModels,
+    Row,
+)
 from analysis.page.tables.listing import Listing, listing
 from analysis.page.unlearning.texts import (
     counts_text,
@@ -19,6 +26,7 @@ class _Column(NamedTuple):
     measure: str
     written: Callable[[Row | None], str]
     by_detector: bool = False
+    of: str = ""
 
 
 def _signed(row: Row | None) -> str:
@@ -44,8 +52,20 @@ _MEMORY = (
 )
 _UTILITY = (
     _Column("Retained texts", "retain_log_probability", number_with_interval),
+    _Column(
+        "Less the retrained's",
+        "retain_log_probability_difference",
+        _signed,
+        of=VERSUS_RETRAINED,
+    ),
     _Column("General text", "general_log_probability", number_with_interval),
-    _Column("Task accuracy", "task_accuracy", number_with_interval),
+    _Column(
+        "General, less the retrained's",
+        "general_log_probability_difference",
+        _signed,
+        of=VERSUS_RETRAINED,
+    ),
+    _Column("Task accuracy", "task_accuracy", number_with_interval, of=RETAINED_TEXTS),
 )
 _HEAD = "Model"
 
@@ -64,11 +84,11 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
             _titled("Forgetting", name),
             _FORGETTING,
             f"{detector} on the forget set against texts that no model saw. 0.50: it cannot tell. "
-            "PrivLeak: 100 × (AUC \N{MINUS SIGN} that of the retrained model) / (1 \N{MINUS SIGN} "
-            "that of the retrained model) of non-membership, 0 is best (Shi et al. 2024). KS: the "
-            "greatest distance between the distributions of log-probabilities of the forget set "
-            "under the model and under the retrained one; a small p says that they differ "
-            "(Maini et al. 2024).",
+            "PrivLeak: 100 × (a \N{MINUS SIGN} r) / r, with a = 1 \N{MINUS SIGN} AUC and r that of "
+            "the retrained model; 0 is best, below it the texts are still told (Shi et al. 2024). "
+            "KS: the greatest distance between the distributions of log-probabilities of the "
+            "forget set under the model and under the retrained one; a small p says that they "
+            "differ (after Maini et al. 2024, by swaps of whole groups).",
         ),
         _table(
             arm,
@@ -77,7 +97,7 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
             "Exact memorisation: share of tokens that are the most likely ones. Extraction "
             "strength: share of the text that greedy decoding gives back from the rest. "
             "Log-probability in nats a token. Steps to relearn: optimiser steps of training on "
-            "the forget set until it is as likely again as under the original.",
+            "the forget set until its mean log-probability is the original's again.",
         ),
         _table(
             arm,
@@ -95,42 +115,39 @@ def further_tables(arm: MeasuredModels, name: str) -> list[Listing]:
     detector = arm.headline_detector
     if detector is None:
         return []
+    difference = {"measure": "auc_difference", "detector": detector}
+    doses = {
+        f"{dose} {'copy' if dose == '1' else 'copies'}": {**difference, "copies": dose}
+        for dose in arm.copies("auc_difference")
+    }
+    trend = {"Trend": {**difference, "measure": "auc_difference_trend"}}
+    lasting = {one: {**difference, "of": f"{CONDITION}{one}"} for one in arm.conditions}
+    detectors = {one: {**difference, "detector": one} for one in arm.detectors}
+    datasets = {one: {**difference, "measure": "auc", "dataset": one} for one in arm.datasets}
     made = [
         _across(
             arm,
             _titled("By copies", name),
-            {f"{dose} {'copy' if dose == '1' else 'copies'}": {"copies": dose}
-             for dose in arm.copies("auc_difference")},
+            {**doses, **trend} if len(doses) > 1 else {},
             f"AUC of {detector} less that of the retrained model, for forgotten texts by the "
-            "number of their copies.",
-            detector,
+            "number of their copies. Trend: Somers' D of what is left with copies; above 0, more "
+            "copies leave more behind.",
         ),
         _across(
             arm,
             _titled("Does forgetting last?", name),
-            {"as it is": {}, **{name: {"condition": name} for name in arm.conditions}}
-            if arm.conditions
-            else {},
+            {"as it is": difference, **lasting} if lasting else {},
             f"AUC of {detector} less that of the retrained model under the same condition: the "
             "weights in fewer bits, or the texts paraphrased.",
-            detector,
         ),
         _across(
             arm,
             _titled("By detector", name),
-            {one: {"detector": one} for one in arm.detectors} if len(arm.detectors) > 1 else {},
+            detectors,
             "AUC less that of the retrained model.",
-            detector,
         ),
-        _across(
-            arm,
-            _titled("By dataset", name),
-            {one: {"dataset": one} for one in arm.datasets} if len(arm.datasets) > 1 else {},
-            f"AUC of {detector}.",
-            detector,
-            measure="auc",
-        ),
-    ]  # fmt: skip
+        _across(arm, _titled("By dataset", name), datasets, f"AUC of {detector}.", signed=False),
+    ]
     return [table for table in made if table is not None]
 
 
@@ -150,6 +167,7 @@ def _table(
                 method,
                 column.measure,
                 detector=arm.headline_detector if column.by_detector else None,
+                of=column.of,
             )
             cells.append(column.written(row))
             behind += [row] if row is not None and cells[-1] else []
@@ -162,21 +180,18 @@ def _table(
 def _across(
     arm: MeasuredModels,
     title: str,
-    columns: dict[str, dict[str, str]],
+    columns: Mapping[str, dict[str, str]],
     caption: str,
-    detector: str,
-    measure: str = "auc_difference",
+    *,
+    signed: bool = True,
 ) -> Listing | None:
-    """Return a table with a column a value of one thing, where it has at least two."""
+    """Return a table of one number taken apart, where it has at least two parts."""
     if len(columns) < 2:
         return None
     rows, behind = [], []
     for model, method in _shown(arm):
-        found = [
-            arm.get(model, method, measure, **{"detector": detector, **asked})
-            for asked in columns.values()
-        ]
-        cells = [number_with_interval(row, signed=measure != "auc") for row in found]
+        found = [arm.get(model, method, **asked) for asked in columns.values()]
+        cells = [number_with_interval(row, signed=signed) for row in found]
         if any(cells):
             rows.append((model_text(model, method), *cells))
             behind += [row for row in found if row is not None]

@@ -1,6 +1,7 @@
 """Numbers of an unlearning study in words, as its tables show them."""
 
 from collections.abc import Iterable
+from math import isinf, isnan
 
 from analysis.figures.unlearning.measured import (
     NO_METHOD,
@@ -39,11 +40,13 @@ def p_value(row: Row | None) -> str:
 
 
 def steps_text(row: Row | None) -> str:
-    """Return a number of steps with its interval; empty without one."""
-    if row is None or not has_value(row):
+    """Return a number of steps with its interval, an end that was not reached as an open one."""
+    if row is None or isnan(row["low"]):
         return ""
-    value = f"{row['value']:.3g}"
-    return f"{value} [{row['low']:.3g}, {row['high']:.3g}]" if has_interval(row) else value
+    if not has_value(row):
+        return "not reached"
+    high = "open" if isinf(row["high"]) else f"{row['high']:g}"
+    return f"{row['value']:g} [{row['low']:g}, {high}]"
 
 
 def model_text(model: str, method: str) -> str:
@@ -55,16 +58,21 @@ def model_text(model: str, method: str) -> str:
 
 def counts_text(rows: Iterable[Row]) -> str:
     """Say how many texts, groups and seeds stand behind rows; empty for none."""
-    found = list(rows)
+    found = [row for row in rows if row["seeds"]]
     if not found:
         return ""
 
     def span(name: str) -> str:
-        ends = sorted({int(row[name]) for row in found})
+        ends = sorted({int(row[name]) for row in found if row[name]})
         return f"{ends[0]:,}" if len(ends) == 1 else f"{ends[0]:,} to {ends[-1]:,}"
 
+    parts = []
+    if any(row["forget"] for row in found):
+        parts.append(f"{span('forget')} texts")
+    if any(row["holdout"] for row in found):
+        parts.append(f"{span('holdout')} that no model saw")
+    if any(row["groups"] for row in found):
+        parts.append(f"{span('groups')} groups")
     seeds = span("seeds")
-    return (
-        f"{span('forget')} forgotten texts and {span('holdout')} that no model saw, "
-        f"{span('groups')} groups, {seeds} training {'seed' if seeds == '1' else 'seeds'}."
-    )
+    parts.append(f"{seeds} training {'seed' if seeds == '1' else 'seeds'}")
+    return f"{', '.join(parts)}, summed over seeds." if seeds != "1" else f"{', '.join(parts)}."

@@ -1,18 +1,23 @@
 """What the page shows of unlearned models: verdicts first, then what they rest on."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.figures.unlearning.measured import MeasuredModels, measured_models
+from analysis.figures.unlearning.measured import MeasuredModels, Row, measured_models
 from analysis.page.tables.listing import Listing
 from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.texts import model_text
+from analysis.page.unlearning.verdicts import verdict_table
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnlearningView:
     """The section, ready to be shown."""
 
+    summary: tuple[str, ...]
+    """Which methods got which verdict, a sentence an arm."""
     verdicts: tuple[str, ...]
     """A sentence a method, with the numbers that it rests on."""
     tables: tuple[Listing, ...]
@@ -26,26 +31,90 @@ def unlearning_view(inputs: UnlearningInputs) -> UnlearningView:
     """Return what the page shows."""
     found = measured_models(inputs.measures)
     arms = found.arms()
+    verdicts = measured_models(inputs.verdicts, first="method")
+    whole = [row for row in inputs.verdicts if row["kind"] == _WHOLE]
     return UnlearningView(
-        verdicts=tuple(row["sentence"] for row in inputs.verdicts),
+        summary=verdict_summaries(inputs.verdicts),
+        verdicts=tuple(_sentence(row, verdicts.axes) for row in whole),
         tables=tuple(table for name, arm in arms.items() for table in measure_tables(arm, name)),
-        folded=tuple(table for name, arm in arms.items() for table in further_tables(arm, name)),
+        folded=(
+            *(table for name, arm in arms.items() for table in further_tables(arm, name)),
+            *(
+                table
+                for name, arm in verdicts.arms().items()
+                if (table := verdict_table(arm.rows, name)) is not None
+            ),
+        ),
         notes=tuple(_notes(found)),
     )
 
 
+def verdict_summaries(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Say which methods got which verdict, a sentence an arm.
+
+    Args:
+        rows: of `verdict.parquet`.
+    """
+    return tuple(
+        _summary(name, [row for row in arm.rows if row["kind"] == _WHOLE])
+        for name, arm in measured_models(rows, first="method").arms().items()
+    )
+
+
+def _summary(arm: str, rows: Sequence[Row]) -> str:
+    """Say which methods got which verdict, the best first."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["verdict"], []).append(row["method"])
+    order = [*_ORDER, *(one for one in found if one not in _ORDER)]
+    said = [
+        f"{verdict} ({len(found[verdict])}): {', '.join(found[verdict])}"
+        for verdict in order
+        if verdict in found
+    ]
+    where = f"{arm}: of" if arm else "Of"
+    count = f"{len(rows)} {'unlearned model' if len(rows) == 1 else 'unlearned models'}"
+    return f"{where} {count}, by what each forgot and what it kept \N{EN DASH} {'; '.join(said)}."
+
+
+def _sentence(row: Row, axes: Sequence[str]) -> str:
+    where = ", ".join(str(row[axis]) for axis in axes)
+    return f"{where}: {row['note']}" if where else str(row["note"])
+
+
 def _notes(measured: MeasuredModels) -> list[str]:
-    """Gather the notes of the rows: what stands at several of them is said once."""
+    """Gather the warnings of the rows: what stands at several of them is said once.
+
+    What every interval speaks of (`any seed`, `this model`) is no warning.
+    """
     models: dict[str, dict[str, None]] = {}
     for row in measured.rows:
-        if row["note"]:
-            models.setdefault(row["note"], {})[model_text(row["model"], row["method"])] = None
+        for part in str(row["note"]).split("; "):
+            if part and not _SCOPE.fullmatch(part):
+                warning = f"{row['measure'].replace('_', ' ')}: {part}"
+                models.setdefault(warning, {})[model_text(row["model"], row["method"])] = None
     said = []
-    for note, names in models.items():
+    for warning, names in models.items():
         listed = ", ".join(list(names)[:_MAX_NAMED])
         more = len(names) - _MAX_NAMED
-        said.append(f"{listed}{f' and {more} more' if more > 0 else ''}: {note}")
+        said.append(f"{warning} ({listed}{f' and {more} more' if more > 0 else ''})")
     return said
 
 
+_WHOLE = "all"
+"""The kind of the row that holds a method's verdict in words."""
 _MAX_NAMED = 6
+_ORDER = (
+    "closer to the retrained",
+    "the measures disagree",
+    "cannot be told",
+    "closer to the original",
+    "beyond the retrained",
+    "mirror of the original",
+    "ruined",
+    "diverged",
+)
+"""Verdicts, the best first."""
+_SCOPE = re.compile(
+    r"any seed|this model|these (\d+ )?models|a p-value, which has no interval|[\d,]+ documents"
+)

@@ -45,6 +45,9 @@ class RowsOptions(Settings):
     """Read this share of the rows, whole groups at a time, the same for every seed and whatever
     their order; null reads all. The others stay in the background where it has the same file, since
     every row that is read is looked for there, and what holds one is left out."""
+    where: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
+    """Read only rows that have all these values, each `PATH=VALUE` with a dotted path, such as
+    `task_id=1`; numbers are compared as text. None reads all."""
 
 
 class Choice(NamedTuple):

@@ -12,14 +12,15 @@ paths, one an option; `letters` is what the data calls them, where that lies apa
 `answer` then says which one is right, and becomes the letter that the template shows (it stays
 what it is where it is the option's text); `answer_letter` and `answer_text` are there, too.
 
-`share` reads a part of the rows, so that a file can be background and contaminants at once.
+`share` reads a part of the rows, so that a file can be background and contaminants at once; `where`
+reads those that have a value, such as `[task_id=1]`.
 
 Numbers become text. Of any other list the first item is taken. A row that lacks a mapped field
 is an error; null is an empty text.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inject.errors import InputError, did_you_mean
@@ -51,6 +52,8 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
         raise InputError("needs a file.", where="rows", hint="Give `path:`.")
     how = RowsOptions.model_validate(source.options)
     for row in read_rows(source.path, what="rows"):
+        if not _agrees(row, how.where):
+            continue
         found = _mapped(row, source.fields) if source.fields else _usual(row)
         if how.share is not None and not _is_read(found, how.share):
             continue
@@ -61,6 +64,16 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
             group=str(fields["group"]) if fields.get("group") else None,
             stratum=str(fields.get("label", "")),
         )
+
+
+def _agrees(row: PlacedRow, where: Sequence[str]) -> bool:
+    """Return whether a row has the values that are asked for.
+
+    Raises:
+        InputError: where it has none at one of the paths: a name that is not there is a slip.
+    """
+    asked = (one.partition("=") for one in where)
+    return all(str(_found(row, path, path)) == value for path, _, value in asked)
 
 
 def _is_read(found: Mapping[str, Any], share: float) -> bool:

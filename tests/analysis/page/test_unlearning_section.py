@@ -9,7 +9,7 @@ from analysis.page.render import render
 from analysis.page.report import Report
 from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.page.unlearning.texts import number_with_interval
+from analysis.page.unlearning.texts import number_with_interval, steps_text
 from analysis.page.unlearning.view import unlearning_view
 from analysis.references import bibliography
 from tests.analysis.unlearned import METHODS, measured_rows, verdict_rows
@@ -22,8 +22,9 @@ WARNING = "the denominator is small"
 @pytest.fixture(scope="module")
 def report(drawn, tmp_path_factory):
     rows = measured_rows()
-    rows[6]["note"] = WARNING
-    rows[9]["note"] = WARNING
+    warned = [row for row in rows if row["measure"] == "privleak"][:2]
+    for row in warned:
+        row["note"] = f"any seed; {WARNING}"
     return Report(
         name="unlearning",
         arms=drawn.arms,
@@ -41,16 +42,19 @@ def page(report):
 
 def test_verdicts_come_first_and_every_model_has_a_row(page):
     text = page.text("unlearning")
-    assert text.index("npo is closer to the retrained model") < text.index("Forgetting")
+    first = (
+        "Of 12 unlearned models, by what each forgot and what it kept – closer to the retrained "
+    )
+    assert text.index(f"{first}(11): gradient_ascent-once,") < text.index("npo is closer to")
+    assert "; ruined (1): gradient_ascent." in text
     (forgetting,) = page.titled("Forgetting.")
     assert forgetting.column("Model") == ["original model", "retrained model", *METHODS]
     assert forgetting.column("AUC")[:2] == ["0.92 [0.87, 0.97]", "0.50 [0.45, 0.55]"]
     assert forgetting.column("Less the retrained's")[1] == "–"
     assert forgetting.column("Less the retrained's")[0] == "+0.42 [+0.36, +0.48]"
     assert forgetting.column("KS p")[0] == "0.020"
-    assert "27 forgotten texts and 54 that no model saw, 81 groups, 3 training seeds." in (
-        forgetting.caption
-    )
+    counts = "27 texts, 54 that no model saw, 81 groups, 3 training seeds, summed over seeds."
+    assert counts in forgetting.caption
     for title in ("What is still remembered", "Utility"):
         (table,) = page.titled(title)
         assert table.column("Model")[2:] == list(METHODS)
@@ -58,7 +62,9 @@ def test_verdicts_come_first_and_every_model_has_a_row(page):
 
 def test_what_takes_the_numbers_apart_has_a_column_a_value(page):
     (copies,) = page.titled("By copies")
-    assert [place.text for place in copies.heads] == ["Model", "1 copy", "8 copies", "40 copies"]
+    assert [place.text for place in copies.heads] == [
+        *("Model", "1 copy", "8 copies", "40 copies", "Trend")
+    ]
     (lasting,) = page.titled("Does forgetting last?")
     assert [place.text for place in lasting.heads] == ["Model", "as it is", "4bit"]
     assert lasting.column("4bit")[0] == "–"
@@ -78,7 +84,7 @@ def test_the_section_stands_in_the_navigation_and_a_page_without_it_has_none(rep
 
 
 def test_a_warning_is_said_once_with_the_models_that_it_concerns(report, page):
-    assert report.unlearning.notes == (f"original model: {WARNING}",)
+    assert report.unlearning.notes == (f"privleak: {WARNING} (original model)",)
     assert WARNING in page.text("unlearning")
 
 
@@ -90,6 +96,21 @@ def test_every_text_is_escaped(report):
     html = render(dataclasses.replace(report, unlearning=view, figures=()))
     assert EVIL not in html
     assert "&lt;script&gt;alert" in html
+
+
+def test_verdicts_show_what_they_rest_on(page):
+    (rests,) = page.titled("What the verdicts rest on")
+    assert rests.column("Measure")[:2] == ["auc of min_k", "retain log probability"]
+    assert rests.column("Position")[:2] == ["0.12 [−0.08, 0.32]", "–"]
+    assert rests.column("Difference to the retrained")[:2] == ["–", "−0.03 [−0.23, +0.17]"]
+
+
+def test_steps_that_were_not_reached_are_said():
+    inf, nan = float("inf"), float("nan")
+    assert steps_text({"value": 4.0, "low": 2.0, "high": 8.0}) == "4 [2, 8]"
+    assert steps_text({"value": 16.0, "low": 8.0, "high": inf}) == "16 [8, open]"
+    assert steps_text({"value": nan, "low": inf, "high": inf}) == "not reached"
+    assert steps_text({"value": nan, "low": nan, "high": nan}) == ""
 
 
 def test_a_number_without_an_interval_says_so_by_having_none():

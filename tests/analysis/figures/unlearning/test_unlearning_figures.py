@@ -42,8 +42,12 @@ def test_the_points_are_those_of_the_table_and_the_retrained_model_is_the_target
     for point in points:
         model = point["model"]
         method = point["method"] if model == "unlearned" else "-"
-        utility = rows.get(model, method, "retain_log_probability")
-        assert float(point["log_probability"]) == utility["value"]
+        found = float(point["log_probability_difference"])
+        if model == "unlearned":
+            of = rows.get(model, method, "retain_log_probability_difference", of="versus=original")
+            assert found == of["value"]
+        else:
+            assert found == pytest.approx(0 if model == "original" else -0.05)
         if model == "retrained":
             assert float(point["auc_difference"]) == 0
         else:

@@ -169,3 +169,21 @@ def test_a_share_of_the_rows_takes_whole_groups(tmp_path):
 def test_a_share_lies_between_nothing_and_all(trivia, share):
     with pytest.raises(ValueError, match=r"options\.share"):
         load(trivia, fields=FIELDS, template="{question}", options={"share": share})
+
+
+def test_rows_are_chosen_by_their_values(tmp_path):
+    rows = [
+        {"text": f"row number {n}", "task": {"id": str(n % 3)}, "part": n % 2} for n in range(60)
+    ]
+    found = texts_read(tmp_path / "a.jsonl", rows, where=["task.id=1", "part=0"])
+    assert list(found) == [
+        row["text"] for row in rows if (row["task"]["id"], row["part"]) == ("1", 0)
+    ]
+    with pytest.raises(InputError, match="0 rows read"):
+        texts_read(tmp_path / "b.jsonl", rows, where=["task.id=7"])
+
+
+def test_a_value_that_no_row_has_a_place_for_is_named(tmp_path):
+    rows = [{"text": "one", "task_id": "1"}]
+    with pytest.raises(InputError, match=r"no 'taskid'.*Did you mean 'task_id'"):
+        texts_read(tmp_path / "a.jsonl", rows, where=["taskid=1"])

@@ -1,0 +1,99 @@
+"""The generated part of docs/results/unlearning.md, from a finished run, between two marks.
+
+`python -m scripts.study_unlearning RUN [--page docs/results/unlearning.md]` writes the tables
+(verdicts, measures a method, by copies, audits) and copies the run's pictures beside the page.
+Numbers are those of the run's `unlearning.parquet`, `verdict.parquet` and, where it has one,
+`unlearning_audits.parquet`; nothing is computed here, and what a person wrote outside the marks
+stays. Cost: under a second.
+"""
+
+import argparse
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from analysis.figures.unlearning.measured import MeasuredModels, measured_models
+from analysis.page.tables.listing import Listing
+from analysis.page.unlearning.tables import further_tables, measure_tables
+from analysis.page.unlearning.verdicts import verdict_table
+from analysis.page.unlearning.view import verdict_summaries
+from scripts.study_results import markdown, page_with
+
+MEASURES, VERDICTS = "unlearning.parquet", "verdict.parquet"
+FIGURES = ("unlearning", "unlearning-measures", "unlearning-copies")
+
+
+def written(run: Path, *, images: Path) -> str:
+    """Return the generated part of the page, and copy the run's pictures.
+
+    Args:
+        run: a finished run's folder.
+        images: where pictures go; links to them are relative to the folder above.
+    """
+    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    measures, verdicts = (_rows(run / name) for name in (MEASURES, VERDICTS))
+    parts = [
+        f"Run `{record['id']}` of {record['finished'][:10]}, spikein {record['version']}.",
+        "## Verdicts",
+        *verdict_summaries(verdicts),
+        *_pictures(run, images, FIGURES[:1]),
+    ]
+    arms = measured_models(measures).arms()
+    for name, arm in arms.items():
+        parts += [part for table in measure_tables(arm, name) for part in _section(table)]
+    parts += _pictures(run, images, FIGURES[1:])
+    for name, arm in arms.items():
+        parts += [part for table in further_tables(arm, name) for part in _section(table)]
+    for name, rests in _verdict_arms(verdicts).items():
+        table = verdict_table(rests.rows, name)
+        parts += [] if table is None else _section(table)
+    return "\n\n".join(parts)
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return found
+
+
+def _verdict_arms(verdicts: Sequence[dict[str, Any]]) -> dict[str, MeasuredModels]:
+    return measured_models(verdicts, first="method").arms()
+
+
+def _section(table: Listing) -> list[str]:
+    head = [table.columns[0], *table.columns[1:]]
+    rows = [[f"`{row[0]}`", *(one.replace("|", "\\|") for one in row[1:])] for row in table.rows]
+    return [f"## {table.title}", table.caption, markdown(head, rows)]
+
+
+def _pictures(run: Path, images: Path, names: Sequence[str]) -> list[str]:
+    """Copy the figures that the run has; return their links."""
+    links = []
+    for name in names:
+        picture = run / "figures" / f"{name}.png"
+        if picture.is_file():
+            images.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(picture, images / picture.name)
+            links.append(f"![{name.replace('-', ' ')}]({images.name}/{picture.name})")
+    return links
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path, help="folder of a finished run")
+    parser.add_argument("--page", type=Path, default=Path("docs/results/unlearning.md"))
+    asked = parser.parse_args()
+    page: Path = asked.page
+    before = page.read_text(encoding="utf-8") if page.is_file() else "# Unlearning\n\n"
+    content = written(asked.run, images=page.parent / "images")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(page_with(before, content), encoding="utf-8")
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

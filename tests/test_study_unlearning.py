@@ -1,0 +1,54 @@
+"""The page of docs/results on unlearning: its numbers are those of the run's tables."""
+
+import json
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scripts.study_unlearning import written
+from tests.analysis.unlearned import METHODS, measured_rows, verdict_rows
+
+
+@pytest.fixture
+def run(tmp_path):
+    folder = tmp_path / "run"
+    (folder / "figures").mkdir(parents=True)
+    (folder / "figures" / "unlearning.png").write_bytes(b"picture")
+    pq.write_table(pa.Table.from_pylist(measured_rows()), folder / "unlearning.parquet")
+    pq.write_table(pa.Table.from_pylist(verdict_rows()), folder / "verdict.parquet")
+    record = {"id": "unlearning-1", "finished": "2026-11-22T10:00:00", "version": "0.1.0"}
+    (folder / "run.json").write_text(json.dumps(record))
+    return folder
+
+
+def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
+    page = written(run, images=tmp_path / "images")
+    assert "Run `unlearning-1` of 2026-11-22, spikein 0.1.0." in page
+    assert "Of 12 unlearned models" in page
+    heads = re.findall(r"(?m)^## (.*)$", page)
+    assert heads[:4] == [
+        "Verdicts",
+        "Forgetting",
+        "What is still remembered of the forget set",
+        "Utility",
+    ]
+    assert "By copies" in heads
+    assert "What the verdicts rest on" in heads
+    forgetting = page.split("## Forgetting")[1].split("## ")[0]
+    rows = re.findall(r"(?m)^\| `(.*?)` \| (.*?) \|", forgetting)
+    assert [name for name, _ in rows] == ["original model", "retrained model", *METHODS]
+    asked = ("unlearned", "auc", "min_k", "all", "all", "")
+    names = ("model", "measure", "detector", "copies", "dataset", "setting")
+    for row in measured_rows():
+        if tuple(row[name] for name in names) == asked:
+            shown = f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+            assert dict(rows)[row["method"]] == shown
+
+
+def test_pictures_of_the_run_are_copied_and_only_those_are_linked(run, tmp_path):
+    page = written(run, images=tmp_path / "images")
+    assert "![unlearning](images/unlearning.png)" in page
+    assert "unlearning-copies.png" not in page
+    assert (tmp_path / "images" / "unlearning.png").read_bytes() == b"picture"

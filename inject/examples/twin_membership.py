@@ -1,9 +1,8 @@
 """Who is spiked in the twins of an arm: models that differ from it in whom they saw, only.
 
 - The clean twin saw nobody.
-- The retrained model saw the members less a forget set: whole groups, each with the wanted share
-  as its probability, in balance over strata; the rows of each dataset and split are the share up to
-  less than one group. At least one group goes and one stays, which alone can move a probability.
+- The retrained model saw the members less a forget set (`inject.examples.forget_set`): a share of
+  them, or those that rules select; whole groups always.
 - Shadow models saw a random half of all candidates, members and non-members alike: whole groups,
   halved within each dataset, side and split. Shadow 2i+1 is the complement of shadow 2i, so
   each candidate is in exactly half of the models.
@@ -15,21 +14,17 @@ changes nobody's part. Only keys and numbers of rows are looked at, never texts.
 groups, so a group has one side and split.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
-from itertools import accumulate, pairwise
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from inject import keyed
-from inject.errors import InputError
-from inject.examples.example import Example
-from inject.examples.random_rounding import draw_units
-from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
-from inject.settings import Settings
+from inject.examples.example import Example, members
+from inject.examples.forget_set import ForgetSet, cells_of, require_some_left, select_members
+from inject.examples.strata import Group
+from inject.settings import Settings, plain
 
 
 class Twins(Settings):
@@ -72,27 +67,38 @@ class TwinMembership(Settings):
     """Share of the members in the forget set of the retrained model."""
     number: int | None = None
     """Which of the shadow models, from 0."""
+    forget: ForgetSet | None = None
+    """The forget set of the retrained model, where it is more than a share of the members."""
+
+    @classmethod
+    def retrained(cls, forget: ForgetSet) -> "TwinMembership":
+        """Return the model without a forget set; a share alone is named as it always was."""
+        if forget.given == ("share",):
+            return cls(kind="retrained", share=forget.share)
+        return cls(kind="retrained", forget=forget)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the sides, as plain JSON values; ids by their values, not a file.
+
+        Raises:
+            InputError: as `inject.examples.forget_set.listed_ids`.
+        """
+        if self.forget is None:
+            return plain(self, exclude={"forget"})
+        return {**plain(self), "forget": self.forget.identity(where="unlearning.forget")}
 
     def label(self) -> str:
         """Return a short text such as `shadow-3` for folder names."""
         further = [f"{value:g}" for value in (self.share, self.number) if value is not None]
-        return "-".join([self.kind, *further])
-
-
-class _Cell(NamedTuple):
-    """What is divided: the groups of one dataset, side and split."""
-
-    name: str
-    strata: list[Stratum]
-
-    @property
-    def groups(self) -> list[Group]:
-        """All groups, stratum by stratum."""
-        return [group for stratum in self.strata for group in stratum.groups]
+        return "-".join([self.kind, *further, *([self.forget.label()] if self.forget else [])])
 
 
 def twin_members(
-    examples: Sequence[Example], membership: TwinMembership, *, seed: int
+    examples: Sequence[Example],
+    membership: TwinMembership,
+    *,
+    seed: int,
+    copies: Mapping[str, int] | None = None,
 ) -> frozenset[str]:
     """Return the example_id of everybody who is spiked.
 
@@ -100,77 +106,46 @@ def twin_members(
         examples: of all datasets, with their sides and splits.
         membership: which twin it is.
         seed: the arm's seed.
+        copies: realised copies in the arm by example_id, for a forget set that goes by them.
 
     Raises:
-        InputError: naming the dataset where fewer than two groups are to be divided.
+        InputError: as `select_members` and `require_some_left`, and naming the dataset where fewer
+            than two groups are to be divided.
     """
     if membership.kind == "clean":
         return frozenset()
     if membership.kind == "retrained":
-        members = [one for one in examples if one.side == "member"]
-        share = Fraction(str(membership.share))
-        left = {one.example_id for one in members}
-        for cell in _cells(members, keyed.Stream.FORGET, 0, seed, "twins.retrained"):
-            left -= _forgotten(cell, share, seed)
-        return frozenset(left)
+        spiked = members(examples)
+        forget, where = membership.forget, "unlearning.forget"
+        if forget is None:
+            # A share alone is what `twins.retrained` says, too.
+            forget, where = ForgetSet(share=membership.share), "twins.retrained"
+        gone = select_members(spiked, forget, seed=seed, copies=copies, where=where)
+        require_some_left(spiked, gone, where=where)
+        return frozenset(one.example_id for one in spiked) - gone
     pair, second = divmod(membership.number or 0, 2)
     found: set[str] = set()
-    for cell in _cells(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows"):
+    for cell in cells_of(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows"):
         found |= _halves(cell.groups)[second]
     return frozenset(found)
 
 
 def with_twin_membership(
-    examples: Sequence[Example], membership: TwinMembership, *, seed: int
+    examples: Sequence[Example],
+    membership: TwinMembership,
+    *,
+    seed: int,
+    copies: Mapping[str, int] | None = None,
 ) -> list[Example]:
     """Return the same rows, with those on the member side whom this twin sees.
 
     Raises:
         InputError: as `twin_members`.
     """
-    inside = twin_members(examples, membership, seed=seed)
+    inside = twin_members(examples, membership, seed=seed, copies=copies)
     return [
         replace(one, side="member" if one.example_id in inside else "nonmember") for one in examples
     ]
-
-
-def _cells(
-    examples: Sequence[Example], stream: keyed.Stream, number: int, seed: int, asked: str
-) -> list[_Cell]:
-    """Return the groups of each dataset, side and split, in keyed order."""
-    rows: dict[tuple[str, str, str], list[Example]] = defaultdict(list)
-    for one in examples:
-        rows[one.dataset, one.side, one.split].append(one)
-    cells = []
-    for (dataset, side, split), inside in rows.items():
-        if len({one.group for one in inside}) < 2:
-            raise InputError(
-                f"{asked}: {dataset} has a single group of {side}s in the split {split}, which "
-                "cannot be divided",
-                where=f"contaminants.{dataset}",
-                hint=f"Give it more rows, change detect.tune_share, or leave {asked} out.",
-            )
-        strata = keyed_strata(inside, stream=stream, seed=seed, number=number)
-        cells.append(_Cell(f"{dataset}\n{side}\n{split}", strata))
-    return cells
-
-
-def _forgotten(cell: _Cell, share: Fraction, seed: int) -> set[str]:
-    """Take each group with the share as its probability; at least one, and never all."""
-    groups = cell.groups
-    masses = [share.numerator * len(group.rows) for group in groups]
-    capacities = [share.denominator * len(group.rows) for group in groups]
-    ends = list(accumulate(len(stratum.groups) for stratum in cell.strata))
-    places = [range(start, end) for start, end in pairwise([0, *ends])]
-    random = dataset_generator(cell.name, stream=keyed.Stream.FORGET, seed=seed)
-    inside = draw_units(masses, capacities, places, random)
-    taken = [group for group, gone in zip(groups, inside, strict=True) if gone]
-    by_word = sorted(groups, key=lambda group: group.word)
-    if not taken:
-        taken = by_word[:1]
-    elif len(taken) == len(groups):
-        taken = by_word[:-1]
-    return {row.example_id for group in taken for row in group.rows}
 
 
 def _halves(groups: Sequence[Group]) -> tuple[set[str], set[str]]:

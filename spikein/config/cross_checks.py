@@ -8,12 +8,15 @@ from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
 from detect.needs import Shadows
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
+from inject.examples.forget_set import ForgetSet
 from inject.variants.settings import ParaphraseVariant, Variants, protected_texts_error
 from spikein.config.key_path import KeyPath, dotted
 from spikein.config.schema import Experiment
+from spikein.config.unlearning_section import SECTION
 from train.checkpoint_steps import checkpoint_steps
 from train.loop.schedule import step_count
 from train.settings import TokenizerTraining, check_start
+from train.unlearn.registry import parse_methods
 
 
 def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
@@ -101,6 +104,7 @@ def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
         )
     for path, problem, hint in (*_twin_problems(experiment, asked), *_sent_problems(experiment)):
         add(path, problem, hint)
+    found += _unlearning_problems(experiment)
     # A stream of less than a window was reported already.
     if corpus.tokens >= train.context and (problem := _no_room(experiment)):
         add(("corpus", "tokens"), problem, "Raise it, or lower the copies or the members.")
@@ -192,3 +196,56 @@ def _sent_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]
         if kept:
             error = protected_texts_error(kept)
             yield key, error.problem, error.hint or ""
+
+
+def _unlearning_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, InputError]]:
+    """Yield what is wrong between the section and the rest, each with the key to change."""
+    section = experiment.unlearning
+    if section is None:
+        return
+    share = experiment.twins.retrained
+    if share is not None and section.forget != ForgetSet(share=share):
+        yield (
+            ("twins", "retrained"),
+            InputError(
+                f"twins.retrained: leaves out a share of {share:g}, and unlearning.forget selects "
+                f"by {' and '.join(section.forget.given)}: one arm has one retrained model, which "
+                "is trained without the forget set",
+                hint="Leave twins.retrained out; the section `unlearning` trains the model.",
+            ),
+        )
+    try:
+        parse_methods(section.methods)
+    except InputError as error:
+        place = (error.where or "").removeprefix(f"{SECTION}.methods").strip(": ")
+        yield (
+            (SECTION, "methods"),
+            InputError(
+                f"{SECTION}.methods: {place + ': ' if place else ''}{error.problem}",
+                allowed=error.allowed,
+                hint=error.hint,
+            ),
+        )
+    names = [one.name for one in experiment.contaminants]
+    levels = experiment.copies.levels or (
+        None if experiment.copies.fixed is None else (experiment.copies.fixed,)
+    )
+    for part, selection in (("forget", section.forget), ("retain", section.retain)):
+        for number, name in enumerate(selection.datasets or ()):
+            if name not in names:
+                yield (
+                    (SECTION, part, "datasets", number),
+                    InputError(
+                        f"unlearning.{part}.datasets.{number}: no contaminant is called {name!r}",
+                        allowed=", ".join(names),
+                    ),
+                )
+        unknown = [one for one in selection.copies or () if levels and one not in levels]
+        if unknown:
+            yield (
+                (SECTION, part, "copies"),
+                InputError(
+                    f"unlearning.{part}.copies: no member has {unknown[0]} copies",
+                    allowed=", ".join(map(str, levels or ())),
+                ),
+            )

@@ -14,6 +14,7 @@ from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
 from inject.corpus.background import AnySource, source_kind
 from inject.examples.contaminant import Contaminant
+from inject.examples.forget_set import ForgetSet
 from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.formats.importing import AnyImport
@@ -22,6 +23,7 @@ from inject.plan.settings import Copies, Placement
 from inject.settings import PositiveInt, Settings
 from inject.variants.settings import Variants
 from spikein.config.executor_settings import AnyExecutor, InProcessSettings
+from spikein.config.unlearning_section import UnlearningSection
 from train.execution import ExecutionSettings
 from train.settings import (
     BaseSettings,
@@ -107,6 +109,8 @@ class Experiment(Settings):
     """What counts as an overlap of the background with an example; such documents are dropped."""
     twins: Twins = Twins()
     """Further models beside each arm: the clean twin, the retrained model, shadow models."""
+    unlearning: UnlearningSection | None = None
+    """Models that are to forget some members; absent where none is."""
     pool: PoolSettings = PoolSettings()
     """How members and non-members are drawn."""
     train: TrainSettings
@@ -121,6 +125,14 @@ class Experiment(Settings):
     """Intervals, bins and figures of the results."""
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(default_factory=dict)
     """Dotted keys, each with the values it takes; the arms are all their combinations."""
+
+    @property
+    def forget_set(self) -> ForgetSet | None:
+        """Whom the retrained model never sees; None where no such model is trained."""
+        if self.unlearning is not None:
+            return self.unlearning.forget
+        share = self.twins.retrained
+        return None if share is None else ForgetSet(share=share)
 
     @field_validator("name")
     @classmethod

@@ -19,6 +19,7 @@ from inject.plan.settings import Copies
 from spikein.config.key_path import KeyPath, dotted
 from spikein.config.overrides import parse_path, set_value
 from spikein.config.schema import Experiment, plain_values
+from spikein.config.unlearning_section import SECTION
 from spikein.config.yaml_document import Document
 
 MOST_COMBINATIONS = 1_000
@@ -171,6 +172,16 @@ def _axis_problems(sweep: Any, document: Document) -> list[InputError]:
                     f"sweep.{axis}: must be a list of at least one value",
                     where=where,
                     allowed=f"such as [{values}, …]" if _single(values) else None,
+                )
+            )
+        elif path[0] == SECTION:
+            problems.append(
+                InputError(
+                    f"sweep.{axis}: this cannot be swept, as every combination would train the "
+                    "original model and the retrained one again",
+                    where=where,
+                    hint="Sweep within a method, which takes the models as they are: "
+                    "`unlearning.methods: [{method: npo, sweep: {lr: [1.0e-5, 1.0e-4]}}]`.",
                 )
             )
         elif path[0] in _NOT_SWEPT or "" in path:

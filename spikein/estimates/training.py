@@ -115,7 +115,7 @@ def training_estimates(
         train = experiment.train
         _count(found, _estimate(train.mode, experiment, train, experiment.corpus.tokens, hardware))
         twins = experiment.twins
-        runs = twins.shadows + (twins.retrained is not None)
+        runs = twins.shadows + (experiment.forget_set is not None)
         # Arms that differ in their copies alone share the clean twin.
         run = f"{experiment.model!r} {base!r} {train!r} {experiment.corpus!r} {arm.seed}"
         if twins.clean and run not in clean:

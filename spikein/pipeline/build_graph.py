@@ -30,6 +30,8 @@ from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.pipeline.steps.variants import variants_step
 from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, twin_arms, twins_of
+from spikein.pipeline.unlearning.arm_nodes import ScoredArm, unlearning_nodes
+from spikein.pipeline.unlearning.nodes import UnlearningNodes
 from train.device import Device, default_device
 
 _AGAINST_THE_TWIN = (
@@ -67,6 +69,8 @@ class ArmNodes:
     """The twins that are scored as the arm is."""
     further: FurtherSteps
     """What dataset-level detectors read of the trained model."""
+    unlearning: UnlearningNodes | None
+    """Unlearned models and their scores; None without the section `unlearning`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,12 +104,14 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         InputError: for a source that cannot be read or reached.
     """
     experiment = checked.experiment
-    every = [_with_formats(arm, device or default_device()) for arm in checked.arms]
+    device = device or default_device()
+    every = [_with_formats(arm, device) for arm in checked.arms]
     memory: dict[str, Any] = {}
     shared = _Shared(
         tokens=_corpus_tokens(every),
         seeds=experiment.seeds,
         placements=tuple(dict.fromkeys(arm.experiment.placement for arm in every)),
+        device=device,
     )
     nodes = tuple(_arm_nodes(arm, shared, memory) for arm in every)
     found = [
@@ -137,6 +143,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
         goals += [node.base.step] if node.base and node.base.step else []
+        goals += node.unlearning.steps if node.unlearning else []
     # The page shows every stream that a model was trained on, those of shadow models included.
     for step in Graph(goals=tuple(goals)).steps:
         if step.kind == "model":
@@ -163,6 +170,7 @@ class _Shared(NamedTuple):
     """Length of the clean corpus."""
     seeds: tuple[int, ...]
     placements: tuple[Placement, ...]
+    device: Device
 
 
 def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> ArmNodes:
@@ -198,7 +206,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         seed=seed,
         label=arm.label,
     )
-    twins = twins_of(arm, corpus=corpus, examples=examples, variants=variants, base=base)
+    twins = twins_of(arm, corpus=corpus, examples=examples, plan=plan, variants=variants, base=base)
     sources = EvidenceSources(
         detect=experiment.detect,
         examples=examples,
@@ -213,6 +221,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
     if scores is None:
         raise TypeError("no detector is left for a contaminated model")
     base_scores = None if base is None else scores_step(base, sources, role="base")
+    reported = reported_twins(twins, sources)
     return ArmNodes(
         arm=arm,
         tokenizer=tokenizer,
@@ -240,8 +249,23 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         ),
         twins=twins,
         sources=sources,
-        reported=reported_twins(twins, sources),
+        reported=reported,
         further=further_steps(ModelNode(step=trained), sources, experiment.analysis),
+        unlearning=unlearning_nodes(
+            ScoredArm(
+                arm=arm,
+                examples=examples,
+                plan=plan,
+                trained=trained,
+                scores=scores,
+                base=base,
+                base_scores=base_scores,
+                twins=twins,
+                reported=reported,
+                sources=sources,
+                device=shared.device,
+            )
+        ),
     )
 
 

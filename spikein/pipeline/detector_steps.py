@@ -42,6 +42,9 @@ def scored_models(node: ArmNodes) -> Iterator[ScoredModel]:
     for twin in node.reported:
         role: Role = "retrained" if twin.model == RETRAINED else "clean"
         yield ScoredModel(Scored(ModelNode(step=twin.twin.trained), role), twin.scores)
+    for unlearned in node.unlearning.unlearned if node.unlearning else ():
+        model = ModelNode(step=unlearned.trained)
+        yield ScoredModel(Scored(model, "unlearned"), unlearned.scores)
     ends = {node.scores.digest, *([node.base_scores.digest] if node.base_scores else [])}
     for one in node.checkpoints:
         if one.scores.digest not in ends:
@@ -72,4 +75,5 @@ def _given(node: ArmNodes) -> set[str]:
         goals.append(node.base.step)
     for twin in (node.twins.clean, node.twins.retrained):
         goals += [] if twin is None else [twin.trained, twin.membership]
+    goals += [one.trained for one in node.unlearning.unlearned] if node.unlearning else []
     return {step.digest for step in Graph(goals=tuple(goals)).steps}

@@ -77,10 +77,20 @@ def twins_of(
     *,
     corpus: Step,
     examples: Step,
+    plan: Step,
     variants: Step | None,
     base: ModelNode | None,
 ) -> TwinNodes:
-    """Return the twins that an arm's experiment asks for."""
+    """Return the twins that an arm's experiment asks for.
+
+    Args:
+        arm: the arm.
+        corpus: its corpus.
+        examples: its pool.
+        plan: its own plan, by whose copies a forget set can be selected.
+        variants: what its copies can carry.
+        base: the model that it starts from.
+    """
     experiment, seed = _trained_to_the_end(arm.experiment), arm.seed
     asked = experiment.twins
 
@@ -92,8 +102,8 @@ def twins_of(
         plan_label: str,
         label: str,
     ) -> Twin:
-        seen = twin_membership_step(examples, membership, seed=seed)
-        plan = plan_step(
+        seen = twin_membership_step(examples, membership, seed=seed, plan=plan)
+        drawn = plan_step(
             settings,
             corpus,
             seen,
@@ -102,18 +112,18 @@ def twins_of(
             count_draw=count_draw,
             label=plan_label,
         )
-        audit = audit_step(settings, corpus, seen, plan)
+        audit = audit_step(settings, corpus, seen, drawn)
         trained = arm_step(
             settings,
             corpus=corpus,
             examples=seen,
-            plan=plan,
+            plan=drawn,
             audit=audit,
             base=base,
             seed=seed,
             label=label,
         )
-        return Twin(membership=seen, plan=plan, audit=audit, trained=trained)
+        return Twin(membership=seen, plan=drawn, audit=audit, trained=trained)
 
     def with_copies(membership: TwinMembership) -> Twin:
         count_draw = CopyCountDraw(
@@ -134,12 +144,10 @@ def twins_of(
         empty = experiment.model_copy(update=nothing)
         name = f"{TWIN}-seed{seed}"
         clean = twin(TwinMembership(kind="clean"), empty, None, plan_label=name, label=name)
-    share = asked.retrained
+    forget = experiment.forget_set
     return TwinNodes(
         clean=clean,
-        retrained=None
-        if share is None
-        else with_copies(TwinMembership(kind="retrained", share=share)),
+        retrained=None if forget is None else with_copies(TwinMembership.retrained(forget)),
         shadows=tuple(
             with_copies(TwinMembership(kind="shadow", number=number))
             for number in range(asked.shadows)

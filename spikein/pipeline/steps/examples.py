@@ -29,6 +29,7 @@ from inject.examples.load import load_examples
 from inject.examples.membership import split_members
 from inject.examples.pool import PoolRequest, usable_rows
 from inject.examples.twin_membership import TwinMembership, with_twin_membership
+from inject.plan.plan import read_plan
 from inject.plan.separators import separated_placements, text_room
 from inject.plan.settings import Placement
 from inject.reading.unchanged import unchanged
@@ -161,24 +162,39 @@ def examples_step(
     )
 
 
-def twin_membership_step(examples: Step, membership: TwinMembership, *, seed: int) -> Step:
+def twin_membership_step(
+    examples: Step, membership: TwinMembership, *, seed: int, plan: Step | None = None
+) -> Step:
     """Write the pool again, `side` being `member` for those whom the twin sees.
 
     Held-out rows are copied: no twin may see them either, which its audit finds out.
+
+    Args:
+        examples: the arm's pool.
+        membership: which twin it is.
+        seed: the arm's seed.
+        plan: the arm's own plan; read where the forget set goes by numbers of copies.
     """
+    counted = membership.forget is not None and membership.forget.copies is not None
+    if counted and plan is None:
+        raise TypeError("a forget set by copies needs the arm's plan")
+    named = membership.identity()
 
     def build(context: StepContext) -> None:
         folder = context.inputs["examples"].path
         pool = read_examples(folder)
-        write_examples(context.out, with_twin_membership(pool, membership, seed=seed))
+        copies = read_plan(context.inputs["plan"].path).realised() if counted else None
+        with unchanged("unlearning.forget.ids", membership.identity, named):
+            seen = with_twin_membership(pool, membership, seed=seed, copies=copies)
+        write_examples(context.out, seen)
         write_held_out(context.out, read_held_out(folder))
 
     return Step(
         kind="examples",
         label=f"{membership.label()}-seed{seed}",
         version=2,
-        settings={"membership": plain(membership), "seed": seed},
-        inputs={"examples": examples},
+        settings={"membership": named, "seed": seed},
+        inputs={"examples": examples, **({"plan": plan} if counted and plan else {})},
         code=(root(build),),
         facets=OF_EXAMPLES,
         build=build,

@@ -7,7 +7,7 @@ this disk or the hub, whose identity is the digests of its files or its commit.
 import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,7 +151,7 @@ def _run_training(training: Training, context: StepContext, stream: Mapping[str,
             seed=training.seed,
             **stream,
         )
-        train_job(job, progress=_progress(context), notice=context.notice)
+        train_job(job, progress=report_training(context), notice=context.notice)
 
 
 def base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
@@ -292,6 +292,12 @@ def _shape(model: ModelSettings) -> Shape | None:
     return load_shape(model.shape) if model.shape else None
 
 
+def model_cost(experiment: Experiment) -> Cost:
+    """Estimate what a model takes that is trained on texts whose length is not known before."""
+    found = _cost(experiment, 0)
+    return replace(found, tokens=None, flops=None)
+
+
 def _cost(experiment: Experiment, tokens: int, *, models: int = 1) -> Cost:
     """Estimate a training run: FLOPs by the shape, memory for weights, gradients and moments."""
     sizes = known_sizes(experiment.model)
@@ -315,7 +321,9 @@ def _count(tokens: int) -> str:
     return str(tokens)
 
 
-def _progress(context: StepContext) -> "Progress":
+def report_training(context: StepContext) -> "Progress":
+    """Return what a training run calls to say how far it is."""
+
     def on_progress(moment: "TrainingProgress") -> None:
         note = f"loss {moment.loss:.3f}, {moment.tokens_per_second:,.0f} tokens/s"
         if not math.isnan(moment.mfu):

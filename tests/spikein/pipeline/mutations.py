@@ -68,6 +68,15 @@ SOURCES = {
     "hub": "[{{kind: hub, id: {folder}/local}}]",
 }
 TEXTS = "tokenizer corpus"
+
+
+def unlearning(forget: str = "share: 0.5", more: str = "") -> tuple[str, ...]:
+    """Overrides that hold a section `unlearning`."""
+    methods = "[{{method: npo, retain_weight: 1.0}}]"
+    section = f"{{{{forget: {{{{{forget}}}}}, methods: {methods}{more}}}}}"
+    return ("twins.retrained=null", f"unlearning={section}")
+
+
 ASKED = "statistics gradients"
 """What every model that is scored is asked for."""
 MODELS = f"model {ASKED} trajectory"
@@ -368,6 +377,35 @@ CASES: dict[str, Case] = {
     "twins.shadows": case(
         "membership plan audit model statistics", "twins.shadows=4", "detect.detectors=[loss, lira]"
     ),
+    # The models of the stream without the forget set, and what is made from the original one.
+    "unlearning.forget.share": case("membership", "unlearning.forget.share=0.4", *unlearning()),
+    "unlearning.forget.datasets": case(
+        "membership", "unlearning.forget.datasets=[own]", *unlearning("datasets: [boolq]")
+    ),
+    "unlearning.forget.groups": case(
+        "membership", "unlearning.forget.groups=[b]", *unlearning("groups: [a]")
+    ),
+    "unlearning.forget.copies": case(
+        "membership", "unlearning.forget.copies=[2]", *unlearning("copies: [1]")
+    ),
+    "unlearning.forget.ids": case(
+        "membership", "unlearning.forget.ids=[b]", *unlearning("ids: [a]")
+    ),
+    **{
+        f"unlearning.retain.{rule}": case(
+            "unlearned",
+            f"unlearning.retain.{rule}={after}",
+            *unlearning(more=f", retain: {{{{{rule}: {before}}}}}"),
+        )
+        for rule, before, after in (
+            ("share", "0.5", "0.4"),
+            ("datasets", "[boolq]", "[own]"),
+            ("groups", "[a]", "[b]"),
+            ("copies", "[1]", "[2]"),
+            ("ids", "[a]", "[b]"),
+        )
+    },
+    "unlearning.methods": case("unlearned", "unlearning.methods=[gradient_ascent]", *unlearning()),
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),
     "pool.long_examples": case("examples", "pool.long_examples=drop"),

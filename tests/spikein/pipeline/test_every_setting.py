@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.datasets.registry import dataset_names, get_dataset
+from inject.examples.forget_set import ForgetSet
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.make_plan import PlanSettings
 from inject.plan.settings import Copies, Placement
@@ -26,6 +27,7 @@ from tests.spikein.pipeline.test_identity import folder, hub, own, settings_of, 
 from tests.spikein.tiny import SHAPE
 from train.job import StartModel, TrainingJob
 from train.models.shapes import Shape
+from train.unlearn.unlearning_job import UnlearningJob
 
 __all__ = ["folder", "hub"]
 
@@ -68,6 +70,10 @@ MEMBERSHIPS = {
         TwinMembership(kind="retrained", share=0.4),
     ),
     "number": (TwinMembership(kind="shadow", number=0), TwinMembership(kind="shadow", number=1)),
+    "forget": (
+        TwinMembership.retrained(ForgetSet(datasets=("a",))),
+        TwinMembership.retrained(ForgetSet(datasets=("b",))),
+    ),
 }
 PLANS = {
     "copies": Copies(fixed=3),
@@ -118,9 +124,22 @@ OTHERS = {
     "RunSummary": "what a run found, for the page of all runs",
     "CheckVerdict": "a check of it",
     "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",
+    "MemberSelection": "the base of `ForgetSet` and `RetainSet`, which are looked at",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }
-COVERED = {Shape, TwinMembership, TrainingJob, StartModel}
+UNLEARNING = {
+    "out": "where the model is written",
+    "unfinished": "where checkpoints are written",
+    "identity": "the digest of the step",
+    "original": "an input",
+    "examples": "an input",
+    "forget_ids": "of the inputs `examples` and `membership`",
+    "retain_ids": "of the same, by the rules in the step's settings",
+    "method": "`MethodSetting.identity`",
+    "execution": "execution",
+    "seed": "`seed` of the step",
+}
+COVERED = {Shape, TwinMembership, TrainingJob, StartModel, UnlearningJob}
 
 
 def imported(packages: tuple[str, ...]) -> None:
@@ -157,7 +176,9 @@ def test_every_settings_class_is_looked_at():
     }
     options = {get_dataset(name).options for name in dataset_names()}
     # Parameters of a detector are spelt out in the scores' settings, whatever they are.
-    parameters = {one for one in ours if one.__module__.startswith("detect.detectors.")}
+    # So are those of an unlearning method, in the settings of the model that it makes.
+    spelt_out = ("detect.detectors.", "train.unlearn.methods.", "train.unlearn.settings")
+    parameters = {one for one in ours if one.__module__.startswith(spelt_out)}
     left = ours - reached(Experiment) - COVERED - options - parameters
     assert sorted(one.__name__ for one in left) == sorted(OTHERS)
 
@@ -221,3 +242,4 @@ def test_every_setting_of_a_plan_is_in_its_identity(field):
 def test_everything_that_a_training_process_is_told_comes_from_the_step():
     assert set(JOB) == set(TrainingJob.model_fields)
     assert set(START) == set(StartModel.model_fields)
+    assert set(UNLEARNING) == set(UnlearningJob.model_fields)

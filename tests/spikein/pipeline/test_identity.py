@@ -109,6 +109,8 @@ def steps(folder: Path, *overrides: str, device: Device = CPU) -> list[Step]:
 def role(step: Step) -> str:
     """Return what a step is; kinds that make two things are separated."""
     if step.kind == "model":
+        if "method" in step.settings:
+            return "unlearned"
         return "base" if step.settings.get("from") == "end" else "model"
     return "membership" if "membership" in step.settings else step.kind
 

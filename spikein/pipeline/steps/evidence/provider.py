@@ -17,8 +17,9 @@ from spikein.pipeline.steps.training import ModelNode
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Reading
 
-Role = Literal["arm", "base", "clean", "retrained"]
-"""What a model is to its arm: the contaminated one, the base model, a twin."""
+Role = Literal["arm", "base", "clean", "retrained", "unlearned"]
+"""What a model is to its arm: the contaminated one, the base model, a twin, or made from the
+contaminated one to forget."""
 BASE = "base"
 """What `detect.reference` calls the base model."""
 TWIN = "twin"

@@ -1,0 +1,361 @@
+"""Which members are to be forgotten, and which of the others are held on to: whole groups.
+
+A selection has up to five rules, and a member is in it when all that are given hold. Rows of one
+group share text, so a selection that takes some rows of a group and leaves others is refused. The
+rule `share` is the only random one: among the members for whom the other rules hold, each group is
+drawn with the share as its probability, in balance over strata, within each dataset and split; the
+rows of each are the share up to less than one group, and at least one group goes and one stays,
+which alone can move a probability. The draw depends on (seed, draw, dataset, group) and on which
+other groups are drawn from in the same dataset and split.
+
+Cost: one pass over the members, and one keyed number a group.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, model_validator
+
+from inject import keyed
+from inject.errors import InputError, did_you_mean
+from inject.examples.example import Example
+from inject.examples.random_rounding import draw_units
+from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
+from inject.settings import Settings
+
+_NAMED = 3
+"""Rows that a message names."""
+_Words = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class MemberSelection(Settings):
+    """A selection of members: those for whom every rule that is given holds."""
+
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """This share of the members for whom the other rules hold, drawn in whole groups."""
+    datasets: _Words | None = None
+    """Members of these datasets, by the names of their contaminants."""
+    groups: _Words | None = None
+    """Members of these groups, as `examples.parquet` names them."""
+    copies: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] | None = None
+    """Members that were spiked in as often as one of these numbers says."""
+    ids: str | _Words | None = None
+    """These members, by `example_id` or by the ids of their rows; or a file with one id a line."""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "MemberSelection":
+        for name in ("datasets", "groups", "copies", "ids"):
+            given = getattr(self, name)
+            if isinstance(given, tuple) and len(set(given)) < len(given):
+                twice = next(one for one in given if given.count(one) > 1)
+                raise ValueError(f"{name}: {twice!r} is given twice")
+        return self
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names of the rules that are given."""
+        return tuple(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+    def identity(self, *, where: str) -> dict[str, Any]:
+        """Return what decides the selection, as plain JSON values.
+
+        The order of names decides nothing, nor where ids are listed.
+
+        Raises:
+            InputError: as `listed_ids`.
+        """
+        listed = listed_ids(self, where=where)
+        found: dict[str, Any] = {name: getattr(self, name) for name in self.given}
+        if listed is not None:
+            found["ids"] = tuple(one.value for one in listed)
+        return {
+            name: sorted(value) if isinstance(value, tuple) else value
+            for name, value in found.items()
+        }
+
+    def label(self) -> str:
+        """Return a short text such as `0.5-tofu` for folder names."""
+        parts: list[str] = [] if self.share is None else [f"{self.share:g}"]
+        parts += ["-".join(names) for names in (self.datasets, self.groups) if names]
+        if self.copies:
+            parts.append("copies=" + "-".join(map(str, self.copies)))
+        if self.ids is not None:
+            parts.append("ids" if isinstance(self.ids, str) else f"{len(self.ids)}-ids")
+        return "-".join(parts)[:60]
+
+
+class ForgetSet(MemberSelection):
+    """Which members are to be forgotten: those for whom every rule that is given holds."""
+
+    @model_validator(mode="after")
+    def _some_rule(self) -> "ForgetSet":
+        if not self.given:
+            raise ValueError(
+                f"give at least one of {', '.join(type(self).model_fields)}; without a rule "
+                "everybody would be forgotten"
+            )
+        return self
+
+
+class RetainSet(MemberSelection):
+    """Which of the members outside of the forget set are held on to; without a rule, all."""
+
+
+class ListedId(NamedTuple):
+    """An id that a user listed."""
+
+    value: str
+    where: str
+    """Its place: a file and its line, or a key of the experiment file."""
+
+
+def listed_ids(selection: MemberSelection, *, where: str) -> list[ListedId] | None:
+    """Return the ids that a selection lists, from its file where it names one; None without any.
+
+    Args:
+        selection: the rules.
+        where: the key of the selection, such as `unlearning.forget`.
+
+    Raises:
+        InputError: the file cannot be read, is empty, or names an id twice.
+    """
+    if selection.ids is None:
+        return None
+    if isinstance(selection.ids, tuple):
+        return [ListedId(one, f"{where}.ids.{number}") for number, one in enumerate(selection.ids)]
+    path = Path(selection.ids)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(
+            f"{where}.ids: the file cannot be read: {reason}",
+            where=str(path),
+            allowed="a list of ids, or the path of a text file with one id a line",
+        ) from error
+    found = [
+        ListedId(line.strip(), f"{path}:{number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
+    if not found:
+        raise InputError(f"{where}.ids: the file lists no id", where=str(path))
+    first: dict[str, ListedId] = {}
+    for one in found:
+        before = first.setdefault(one.value, one)
+        if before is not one:
+            raise InputError(f"{one.value!r} stands at {before.where} already", where=one.where)
+    return found
+
+
+def select_members(
+    members: Sequence[Example],
+    selection: MemberSelection,
+    *,
+    seed: int,
+    copies: Mapping[str, int] | None = None,
+    draw: int = 0,
+    where: str = "unlearning.forget",
+) -> frozenset[str]:
+    """Return the example_id of everybody in a selection.
+
+    Args:
+        members: whom it is made among: the members, or those outside of another selection.
+        selection: the rules.
+        seed: the arm's seed.
+        copies: realised number of copies by example_id; needed by the rule `copies`.
+        draw: which of several independent draws of a share: 0 for the forget set, 1 for the
+            retain set, 2 for the half that is learned again.
+        where: the key of the selection, for messages.
+
+    Raises:
+        InputError: a name or id that no member has, a group that would be split, nobody or
+            everybody selected, or a share of fewer than two groups.
+    """
+    chosen = _by_names(members, selection, where)
+    if selection.copies is not None:
+        if copies is None:
+            raise TypeError("the rule `copies` needs the copy counts")
+        chosen = [one for one in chosen if copies.get(one.example_id, 0) in selection.copies]
+    listed = listed_ids(selection, where=where)
+    if listed is not None:
+        wanted = _members_listed(members, listed, where)
+        chosen = [one for one in chosen if one.example_id in wanted]
+    if not chosen:
+        raise InputError(
+            f"{where}: nobody is left of {len(members)} members, as no member fulfils "
+            f"{' and '.join(selection.given)}",
+            where=where,
+            hint="Loosen one of the rules.",
+        )
+    found = {one.example_id for one in chosen}
+    _require_whole_groups(members, found, where)
+    if selection.share is not None:
+        share = Fraction(str(selection.share))
+        found = set()
+        for cell in cells_of(chosen, keyed.Stream.FORGET, draw, seed, where):
+            found |= draw_share(cell, share, seed, draw)
+    return frozenset(found)
+
+
+def require_some_left(members: Sequence[Example], forgotten: Iterable[str], *, where: str) -> None:
+    """Refuse a forget set that holds every member.
+
+    Raises:
+        InputError: nobody would be left to train the retrained model on.
+    """
+    if {one.example_id for one in members} <= set(forgotten):
+        raise InputError(
+            f"{where}: all {len(members)} members would be forgotten; the model that never saw "
+            "them is the clean twin",
+            where=where,
+            hint="Select fewer, or set twins.clean to true to compare with the clean twin.",
+        )
+
+
+def _by_names(members: Sequence[Example], selection: MemberSelection, where: str) -> list[Example]:
+    """Return the members of the named datasets and groups."""
+    chosen = list(members)
+    for rule, names, attribute in (
+        ("datasets", selection.datasets, "dataset"),
+        ("groups", selection.groups, "group"),
+    ):
+        if names is None:
+            continue
+        known = {getattr(one, attribute) for one in members}
+        for number, name in enumerate(names):
+            if name not in known:
+                among = ", ".join(sorted(known)) if len(known) <= 12 else ""
+                raise InputError(
+                    f"no member has the {attribute} {name!r}.{did_you_mean(name, known)}",
+                    where=f"{where}.{rule}.{number}",
+                    allowed=among or None,
+                )
+        chosen = [one for one in chosen if getattr(one, attribute) in names]
+    return chosen
+
+
+def _members_listed(members: Sequence[Example], listed: Sequence[ListedId], where: str) -> set[str]:
+    """Return the example_id of each listed member, found by that or by the id of its row."""
+    by_name: dict[str, dict[str, Example]] = defaultdict(dict)
+    for one in members:
+        by_name[one.example_id][one.example_id] = one
+        by_name[one.source_id][one.example_id] = one
+    found: set[str] = set()
+    for given in listed:
+        rows = by_name.get(given.value, {})
+        if not rows:
+            raise InputError(
+                f"{where}.ids: {given.value!r} is not among the {len(members)} members."
+                f"{did_you_mean(given.value, by_name)}",
+                where=given.where,
+                hint="Give the example_id or the row's own id of members, as examples.parquet "
+                "has them; who is a member is drawn anew with each seed.",
+            )
+        if len(rows) > 1:
+            datasets = ", ".join(sorted({row.dataset for row in rows.values()}))
+            raise InputError(
+                f"{where}.ids: {given.value!r} is the id of {len(rows)} members ({datasets})",
+                where=given.where,
+                hint="Give their example_id, which is unique.",
+            )
+        found |= rows.keys()
+    return found
+
+
+def _require_whole_groups(members: Sequence[Example], chosen: set[str], where: str) -> None:
+    """Refuse a selection that has some rows of a group, and not others."""
+    groups: dict[tuple[str, str], list[Example]] = defaultdict(list)
+    for one in members:
+        groups[one.dataset, one.group].append(one)
+    for (dataset, group), rows in groups.items():
+        outside = [row.source_id for row in rows if row.example_id not in chosen]
+        if outside and len(outside) < len(rows):
+            inside = [row.source_id for row in rows if row.example_id in chosen]
+            raise InputError(
+                f"{where}: the group {group!r} of {dataset} would be split: {_some(inside)} in "
+                f"the selection, {_some(outside)} outside of it; rows of a group share a passage",
+                where=where,
+                hint="Select all of its rows or none; `groups` selects whole groups by name.",
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+class Cell(NamedTuple):
+    """What is divided: the groups of one dataset, side and split."""
+
+    name: str
+    strata: list[Stratum]
+
+    @property
+    def groups(self) -> list[Group]:
+        """All groups, stratum by stratum."""
+        return [group for stratum in self.strata for group in stratum.groups]
+
+
+def cells_of(
+    examples: Sequence[Example], stream: keyed.Stream, number: int, seed: int, asked: str
+) -> list[Cell]:
+    """Return the groups of each dataset, side and split, in keyed order.
+
+    Args:
+        examples: rows with their sides and splits.
+        stream: what the order is for.
+        number: which of several orders.
+        seed: the arm's seed.
+        asked: the key that asks for it, for messages.
+
+    Raises:
+        InputError: naming the dataset where fewer than two groups are to be divided.
+    """
+    rows: dict[tuple[str, str, str], list[Example]] = defaultdict(list)
+    for one in examples:
+        rows[one.dataset, one.side, one.split].append(one)
+    cells = []
+    for (dataset, side, split), inside in rows.items():
+        if len({one.group for one in inside}) < 2:
+            raise InputError(
+                f"{asked}: {dataset} has a single group of {side}s in the split {split}, which "
+                "cannot be divided",
+                where=f"contaminants.{dataset}",
+                hint=f"Give it more rows, change detect.tune_share, or leave {asked} out.",
+            )
+        strata = keyed_strata(inside, stream=stream, seed=seed, number=number)
+        cells.append(Cell(f"{dataset}\n{side}\n{split}", strata))
+    return cells
+
+
+def draw_share(cell: Cell, share: Fraction, seed: int, draw: int = 0) -> set[str]:
+    """Take each group with the share as its probability; at least one, and never all.
+
+    Args:
+        cell: its groups.
+        share: between 0 and 1.
+        seed: the arm's seed.
+        draw: which of several independent draws.
+
+    Returns:
+        The example_id of every row taken.
+    """
+    groups = cell.groups
+    masses = [share.numerator * len(group.rows) for group in groups]
+    capacities = [share.denominator * len(group.rows) for group in groups]
+    ends = list(accumulate(len(stratum.groups) for stratum in cell.strata))
+    places = [range(start, end) for start, end in pairwise([0, *ends])]
+    random = dataset_generator(cell.name, stream=keyed.Stream.FORGET, seed=seed, number=draw)
+    inside = draw_units(masses, capacities, places, random)
+    taken = [group for group, gone in zip(groups, inside, strict=True) if gone]
+    by_word = sorted(groups, key=lambda group: group.word)
+    if not taken:
+        taken = by_word[:1]
+    elif len(taken) == len(groups):
+        taken = by_word[:-1]
+    return {row.example_id for group in taken for row in group.rows}

@@ -1,0 +1,151 @@
+"""The section `unlearning` in the graph, before anything runs."""
+
+import pytest
+
+from inject.errors import InputError, InputErrors
+from spikein.config.load import read_experiment
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from tests.spikein.samples import read, read_checked
+from tests.spikein.tiny import write_tiny
+from train.device import Device
+
+METHODS = "methods: [gradient_ascent, {method: npo, sweep: {lr: [1.0e-4, 1.0e-3]}}]"
+SECTION = f"unlearning={{forget: {{share: 0.5}}, {METHODS}}}"
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return write_tiny(tmp_path_factory.mktemp("unlearning-nodes"))
+
+
+def graph_of(path, *overrides: str, device: Device | None = None) -> ExperimentGraph:
+    return build_graph(read_experiment(path, overrides), device=device)
+
+
+def test_without_the_section_nothing_is_there(tiny):
+    (node,) = graph_of(tiny).nodes
+    assert node.unlearning is None
+    assert node.twins.retrained is None
+
+
+def test_the_section_adds_models_and_leaves_the_arm_as_it_was(tiny):
+    (without,) = graph_of(tiny, "twins.retrained=0.5").nodes
+    graph = graph_of(tiny, SECTION)
+    (node,) = graph.nodes
+    assert node.trained.digest == without.trained.digest
+    assert node.scores.digest == without.scores.digest
+    # A share is what `twins.retrained` says: the same sides, the same model.
+    assert node.twins.retrained.membership.digest == without.twins.retrained.membership.digest
+    assert node.unlearning.retrained.trained.digest == without.twins.retrained.trained.digest
+    labels = [one.setting.label for one in node.unlearning.unlearned]
+    assert labels == ["gradient_ascent", "npo-lr-0.0001", "npo-lr-0.001"]
+    goals = {step.digest for step in graph.graph.goals}
+    for one in node.unlearning.unlearned:
+        assert {one.trained.digest, one.scores.digest} <= goals
+        assert one.trained.inputs["original"].digest == node.trained.digest
+        assert one.scores.settings["defaults"].keys() == (
+            node.unlearning.retrained_scores.settings["defaults"].keys()
+        )
+    assert {node.unlearning.retrained_scores.digest} < goals
+
+
+def test_both_keys_together_must_say_the_same(tiny):
+    both = graph_of(tiny, SECTION, "twins.retrained=0.5")
+    alone = graph_of(tiny, SECTION)
+    assert [one.digest for one in both.graph.steps] == [one.digest for one in alone.graph.steps]
+
+
+def test_arms_that_share_models_share_the_unlearned_ones(tiny):
+    graph = graph_of(tiny, SECTION, "sweep={detect.bos: [always, never]}")
+    one, other = (node.unlearning.unlearned for node in graph.nodes)
+    assert [each.trained.digest for each in one] == [each.trained.digest for each in other]
+    assert not {each.scores.digest for each in one} & {each.scores.digest for each in other}
+
+
+def test_a_set_by_copies_reads_the_arms_plan_and_another_set_does_not(tiny):
+    forget = f"unlearning={{forget: {{copies: [2]}}, {METHODS}}}"
+    (node,) = graph_of(tiny, forget).nodes
+    membership = node.unlearning.retrained.membership
+    assert membership.inputs["plan"].digest == node.plan.digest
+    assert node.unlearning.retrained.plan.digest != node.plan.digest
+    (node,) = graph_of(tiny, SECTION).nodes
+    assert "plan" not in node.unlearning.retrained.membership.inputs
+
+
+def test_the_retain_set_bears_on_methods_that_look_at_it_alone(tiny):
+    methods = "methods: [gradient_ascent, {method: npo, retain_weight: 1.0}]"
+    forget = "forget: {datasets: [fictional], share: 0.5}"
+    graphs = [
+        graph_of(tiny, f"unlearning={{{forget}, {methods}{more}}}")
+        for more in ("", ", retain: {share: 0.5}", ", retain: {copies: [1]}")
+    ]
+    found = [
+        [one.trained.digest for one in graph.nodes[0].unlearning.unlearned] for graph in graphs
+    ]
+    assert len({digests[0] for digests in found}) == 1
+    assert len({digests[1] for digests in found}) == 3
+
+
+def test_a_list_of_ids_counts_by_what_it_says(tiny, tmp_path):
+    file = tmp_path / "ids.txt"
+    digests = []
+    for text in ("a\nb\n", "b\na\n", "a\n"):
+        file.write_text(text)
+        graph = graph_of(tiny, f"unlearning={{forget: {{ids: '{file}'}}, {METHODS}}}")
+        digests.append(graph.nodes[0].unlearning.retrained.membership.digest)
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_auto_is_a_number_format_of_the_machine(tiny):
+    formats = [
+        [
+            one.setting.identity()["settings"]["precision"]
+            for one in graph_of(tiny, SECTION, device=device).nodes[0].unlearning.unlearned
+        ]
+        for device in (Device("cpu"), Device("cuda"))
+    ]
+    assert set(formats[0]) == {"float32"}
+    assert "auto" not in formats[1]
+
+
+def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
+    with pytest.raises(InputError, match="no detector that is asked for looks at a model"):
+        graph_of(tiny, SECTION, "detect.detectors=[blind]", "base=null", "train.mode=pretrain")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (
+            [SECTION, "twins.retrained=0.4"],
+            "twins.retrained: leaves out a share of 0.4, and unlearning.forget selects by share",
+        ),
+        (["unlearning={forget: {}, methods: [npo]}"], "give at least one of share, datasets"),
+        (["unlearning={forget: {share: 1}, methods: [npo]}"], "unlearning.forget.share: is the"),
+        (["unlearning={forget: {shar: 0.5}, methods: [npo]}"], "Did you mean 'share'"),
+        (["unlearning={forget: {share: 0.5}, methods: []}"], "unlearning.methods"),
+        (["unlearning={forget: {share: 0.5}, methods: [nop]}"], "Did you mean 'npo'"),
+        (
+            ["unlearning={forget: {share: 0.5}, methods: [{method: npo, beat: 1}]}"],
+            "Did you mean 'beta'",
+        ),
+        (
+            ["unlearning={forget: {datasets: [tofu]}, methods: [npo]}"],
+            "no contaminant is called 'tofu'. Allowed: fictional",
+        ),
+        (
+            ["unlearning={forget: {copies: [3]}, methods: [npo]}", "copies={levels: [1, 4]}"],
+            "unlearning.forget.copies: no member has 3 copies. Allowed: 1, 4",
+        ),
+    ],
+)
+def test_contradictions_are_told_before_anything_runs(overrides, said):
+    with pytest.raises(InputErrors) as caught:
+        read(*overrides)
+    (problem,) = caught.value.problems
+    assert said in problem
+
+
+def test_the_section_is_not_swept():
+    with pytest.raises(InputErrors, match="Sweep within a method"):
+        read_checked(SECTION, "sweep={unlearning.forget.share: [0.2, 0.5]}")

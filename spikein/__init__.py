@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from spikein.pipeline.graph import Graph, Step
     from spikein.progress import Progress
     from spikein.store.store import Store
+    from train.unlearn.batch import FedTexts, UnlearningBatch
+    from train.unlearn.method import UnlearningMethod
+    from train.unlearn.settings import MethodSettings
 
     __version__: str
 
@@ -78,6 +81,9 @@ _MODULES = {
     "spikein.pipeline.graph": ("Graph", "Step"),
     "spikein.progress": ("Progress",),
     "spikein.store.store": ("Store",),
+    "train.unlearn.batch": ("FedTexts", "UnlearningBatch"),
+    "train.unlearn.method": ("UnlearningMethod",),
+    "train.unlearn.settings": ("MethodSettings",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -94,6 +100,7 @@ __all__ = [
     "ExampleEvidence",
     "Executor",
     "Experiment",
+    "FedTexts",
     "Frequency",
     "Graph",
     "GraphRun",
@@ -101,6 +108,7 @@ __all__ = [
     "Hardware",
     "InputError",
     "InputErrors",
+    "MethodSettings",
     "Need",
     "NoParameters",
     "PlacedRow",
@@ -129,6 +137,8 @@ __all__ = [
     "TemperedStatistics",
     "TokenFrequency",
     "TokenStatistics",
+    "UnlearningBatch",
+    "UnlearningMethod",
     "Validation",
     "View",
     "__version__",

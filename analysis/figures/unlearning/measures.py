@@ -77,7 +77,9 @@ def draw_measures(folder: Path, measured: MeasuredModels) -> ReportFigure | None
         for axis, panel in zip(axes, panels, strict=False):
             _draw(axis, panel, shown)
         _key(figure)
-        behind = [point.row for panel in panels for point in panel.points]
+        # Retained and general texts are others, and their numbers stand in the table.
+        behind = [one.row for panel in panels for one in panel.points if one.row["holdout"]]
+        behind = behind or [point.row for point in panels[0].points]
         seeds = max(int(row["seeds"]) for row in behind)
         rest = len(names) - len(shown)
         return save_figure(

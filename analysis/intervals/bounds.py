@@ -27,6 +27,10 @@ STEEP_GROUPS = 50
 """The same number for an adjusted AUC, of grouped rows or not."""
 
 
+ALIKE = "the rows do not differ"
+"""Why a number without any variance has no interval."""
+
+
 class Scale(Enum):
     """How the two ends are found."""
 
@@ -76,7 +80,7 @@ def find_interval(
     limit = _at_limit(found.value) & (scale in _SHARES)
     flat = np.isfinite(found.value) & (found.variance <= _NOTHING) & ~limit
     beyond = np.isfinite(found.value) & ~(np.isfinite(low) & np.isfinite(high))
-    for reason, where in (("the rows do not differ", flat), ("beyond what is possible", beyond)):
+    for reason, where in ((ALIKE, flat), ("beyond what is possible", beyond)):
         for k in np.flatnonzero(where):
             if not about[k].startswith("none"):
                 about[k] = f"none: {reason}"
@@ -103,45 +107,90 @@ def find_difference(
         confidence: coverage asked for.
         quantile: of how many standard errors half an interval is; Student's t where None.
     """
-    from scipy.special import stdtrit
-
     tail = (1 - confidence) / 2
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        student = (
-            stdtrit(np.maximum(found.freedom, 1.0), 1 - tail) if quantile is None else quantile
-        )
-        halves = [student * np.sqrt(auc.variance) for auc in (one, other)]
-        product = 2 * np.sqrt(one.variance * other.variance)
-        shared = (one.variance + other.variance - found.variance) / product
-        shared = np.where(product > _NOTHING, np.clip(shared, -1.0, 1.0), 0.0)
-        shared = np.where(found.variance > _NOTHING, shared, 1.0)
-        low, high = _in_ellipse(one.value, other.value, halves, shared)
-        (left, right), (other_left, other_right) = (
-            _limited(auc, Scale.AUC, _ends(auc.value, half, Scale.AUC), tail)
-            for auc, half in zip((one, other), halves, strict=True)
-        )
+        halves, shared = _correlated(found, one, other, tail, quantile)
+        moved = _in_ellipse(one.value, other.value, halves, shared)
+        gaps = moved[0] - moved[1]
+        (left, right), (other_left, other_right) = _exact_ends((one, other), halves, tail)
         below = np.hypot(one.value - left, other_right - other.value)
         above = np.hypot(right - one.value, other.value - other_left)
     limit = _at_limit(one.value) | _at_limit(other.value)
-    about = _abouts(found, 0)
     return _given(
-        np.where(limit, found.value - below, low), np.where(limit, found.value + above, high), about
+        np.where(limit, found.value - below, gaps.min(axis=0)),
+        np.where(limit, found.value + above, gaps.max(axis=0)),
+        _abouts(found, 0),
     )
+
+
+def find_relative_change(
+    found: Clustered, one: Clustered, other: Clustered, *, confidence: float
+) -> Interval:
+    """Return the intervals of K relative changes of AUC, (one - other) / other.
+
+    As `find_difference`: the least and the largest relative change of any two AUCs in the ellipse,
+    so that neither end lies below -1. Where one AUC is 0 or 1 the ends are those of the two exact
+    intervals that lie farthest apart; where the other's reaches 0 there is none above.
+
+    Args:
+        found: the differences: variances (what both share has cancelled), groups.
+        one, other: the AUCs.
+        confidence: coverage asked for.
+    """
+    tail = (1 - confidence) / 2
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        halves, shared = _correlated(found, one, other, tail, None)
+        moved = _in_ellipse(one.value, other.value, halves, shared)
+        changes = moved[0] / moved[1] - 1
+        (left, right), (other_left, other_right) = _exact_ends((one, other), halves, tail)
+        farthest = left / other_right - 1, right / other_left - 1
+    limit = _at_limit(one.value) | _at_limit(other.value)
+    return _given(
+        np.where(limit, farthest[0], changes.min(axis=0)),
+        np.where(limit, farthest[1], changes.max(axis=0)),
+        _abouts(found, 0),
+    )
+
+
+def _correlated(
+    found: Clustered,
+    one: Clustered,
+    other: Clustered,
+    tail: float,
+    quantile: Floats | float | None,
+) -> tuple[list[Floats], Floats]:
+    """Return the half widths of two AUCs, and how they are correlated."""
+    from scipy.special import stdtrit
+
+    student = stdtrit(np.maximum(found.freedom, 1.0), 1 - tail) if quantile is None else quantile
+    halves = [student * np.sqrt(auc.variance) for auc in (one, other)]
+    product = 2 * np.sqrt(one.variance * other.variance)
+    shared = (one.variance + other.variance - found.variance) / product
+    shared = np.where(product > _NOTHING, np.clip(shared, -1.0, 1.0), 0.0)
+    return halves, np.where(found.variance > _NOTHING, shared, 1.0)
+
+
+def _exact_ends(
+    aucs: Sequence[Clustered], halves: Sequence[Floats], tail: float
+) -> list[tuple[Floats, Floats]]:
+    """Return the ends of each AUC alone, exact ones where it is 0 or 1."""
+    return [
+        _limited(auc, Scale.AUC, _ends(auc.value, half, Scale.AUC), tail)
+        for auc, half in zip(aucs, halves, strict=True)
+    ]
 
 
 def _in_ellipse(
     one: Floats, other: Floats, halves: Sequence[Floats], shared: Floats
-) -> tuple[Floats, Floats]:
-    """Return the least and the largest difference of two AUCs whose logits lie in an ellipse."""
+) -> list[Floats]:
+    """Return pairs of AUCs whose logits lie on an ellipse, [directions, K] each."""
     turn = np.linspace(0, 2 * np.pi, _DIRECTIONS)[:, None]
     first = np.cos(turn)
     second = shared * first + np.sqrt(1 - shared**2) * np.sin(turn)
-    moved = [
+    return [
         1 / (1 + np.exp(-(np.log(value / (1 - value)) + half / (value * (1 - value)) * way)))
         for value, half, way in ((one, halves[0], first), (other, halves[1], second))
     ]
-    gaps = moved[0] - moved[1]
-    return gaps.min(axis=0), gaps.max(axis=0)
 
 
 _DIRECTIONS = 73

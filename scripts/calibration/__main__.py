@@ -30,6 +30,7 @@ from scripts.calibration.others import (
 )
 from scripts.calibration.page import write_tables
 from scripts.calibration.simulation import Design, simulate
+from scripts.calibration.unlearning import level_table, unlearning_table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
 ROWS = (20, 40, 100, 400)
@@ -129,6 +130,8 @@ def main() -> None:
         "tpr": case_table(rate_cases(), studies),
         "pooled-tpr": case_table(pooled_rate_cases(), studies),
         "realised-fpr": rate_table(studies),
+        "unlearning": unlearning_table(studies),
+        "forget-quality": level_table(studies),
     }
     if unknown := set(options.only or ()) - tables.keys():
         parser.error(

@@ -1,0 +1,1 @@
+"""What unlearning did: measures of forgetting and of utility, each with an interval; a verdict."""

@@ -1,0 +1,301 @@
+"""What the measures are drawn from: the folders of each model of each arm, and their rows.
+
+Of an arm's examples the *forget set* are members that the original saw and the retrained model did
+not, the *retain set* members that both saw, the *holdout* non-members of the split `test`, whom
+no model saw.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.arm import Arm, LoadedArm, join_arm
+from analysis.metrics import Floats
+from analysis.unlearning.memorised import NOTHING, TextMemory, text_memory
+from detect.scoring import read_scores
+from detect.task_accuracy.answers import read_accuracy
+from detect.token_statistics import read_statistics
+from inject.errors import InputError
+from inject.examples.example import Example, read_examples
+
+Mask = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int64]
+ModelName = Literal["original", "retrained", "unlearned", "base"]
+NO_METHOD = "-"
+"""In the column `method` for models that no method made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelEvidence:
+    """The folders of one model."""
+
+    model: ModelName
+    method: str = NO_METHOD
+    """The method setting's label."""
+    scores: Path
+    """`detect.scoring.read_scores`."""
+    defaults: Mapping[str, str]
+    """The default setting of each detector."""
+    statistics: Path | None = None
+    """Token statistics of the texts as they are."""
+    general: Path | None = None
+    """Token statistics of general text, which no model was trained on."""
+    accuracy: Path | None = None
+    """Answers to the benchmarks' questions."""
+    conditions: Mapping[str, Path] = field(default_factory=dict)
+    """Scores under a condition, such as `4bit` or `paraphrase`, by its name."""
+    relearning: Mapping[int, Path] = field(default_factory=dict)
+    """Token statistics after so many optimiser steps of training on a part of the forget set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmEvidence:
+    """One arm under one seed: its rows and its models."""
+
+    axes: Mapping[str, str]
+    seed: int
+    examples: Path
+    forget: frozenset[str]
+    """Ids of the forget set."""
+    retain: frozenset[str]
+    """Ids of the retain set."""
+    copies: Mapping[str, int]
+    """Realised copies of the original by example_id; absent means 0."""
+    relearnt: frozenset[str] = frozenset()
+    """Ids of the part of the forget set that models were trained on again; `relearning` is read
+    of the others."""
+    models: tuple[ModelEvidence, ...]
+
+
+class ModelKey(NamedTuple):
+    """Which model of an arm."""
+
+    model: str
+    method: str
+
+
+ORIGINAL = ModelKey("original", NO_METHOD)
+RETRAINED = ModelKey("retrained", NO_METHOD)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """An arm's examples, [n] each."""
+
+    seed: int
+    dataset: npt.NDArray[np.object_]
+    group: Counts
+    """Number within its dataset; one group has one number in every seed."""
+    forget: Mask
+    """Of the forget set, with at least one copy seen by the original."""
+    relearn: Mask
+    """Of those, the ones that relearning is read of."""
+    retain: Mask
+    holdout: Mask
+    test: Mask
+    copies: Counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedModel:
+    """One model's numbers in the order of the examples, [n] each; NaN where there is none."""
+
+    settings: Mapping[str, str]
+    """Of each detector."""
+    scores: Mapping[str, Floats]
+    """By detector, its default setting."""
+    conditions: Mapping[str, Mapping[str, Floats]]
+    """The same by condition."""
+    texts: Mapping[str, Floats] | None
+    """By the fields of `TextMemory`; None without token statistics."""
+    general: Mapping[str, float] | None
+    """Mean log-probability of each general text, by its id."""
+    correct: Floats | None
+    """1 where the question was answered right, 0 where wrong."""
+    relearning: Mapping[int, Floats]
+    """Mean log-probabilities by step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cohort:
+    """The arms that differ in nothing but their seed, in memory."""
+
+    axes: Mapping[str, str]
+    rows: Sequence[Rows]
+    """One a seed."""
+    models: Sequence[Mapping[ModelKey, LoadedModel]]
+    """By seed, in the same order."""
+    n_groups: Mapping[str, int]
+    """Groups of each dataset over all seeds."""
+
+    @property
+    def keys(self) -> list[ModelKey]:
+        """Every model of any seed, in order of first appearance."""
+        return list(dict.fromkeys(key for models in self.models for key in models))
+
+    @property
+    def datasets(self) -> list[str]:
+        """Datasets that have a row of the forget set."""
+        names = [name for rows in self.rows for name in rows.dataset[rows.forget].tolist()]
+        return list(dict.fromkeys(names))
+
+
+def cohorts_of(arms: Sequence[ArmEvidence]) -> list[list[ArmEvidence]]:
+    """Gather arms that differ only in their seed, in order of first appearance, seeds sorted.
+
+    Raises:
+        InputError: when two arms agree in everything, or an arm has two models of one name.
+    """
+    found: dict[tuple[tuple[str, str], ...], list[ArmEvidence]] = {}
+    for arm in arms:
+        found.setdefault(tuple(arm.axes.items()), []).append(arm)
+        keys = [(one.model, one.method) for one in arm.models]
+        if len(set(keys)) < len(keys):
+            raise InputError("an arm has two models of one name and method", where="unlearning")
+    for axes, same in found.items():
+        same.sort(key=lambda arm: arm.seed)
+        if len({arm.seed for arm in same}) < len(same):
+            raise InputError("two arms share their axes and their seed", where=str(dict(axes)))
+    return list(found.values())
+
+
+def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
+    """Read arms that differ only in their seed.
+
+    Raises:
+        InputError: from the readers; a forget or retain set that is not among the members.
+    """
+    numbers: dict[str, dict[str, int]] = {}
+    rows, models = [], []
+    for arm in arms:
+        examples = read_examples(arm.examples)
+        _check_members(arm, examples)
+        rows.append(_rows(arm, examples, numbers))
+        models.append(
+            {ModelKey(one.model, one.method): _model(arm, one, examples) for one in arm.models}
+        )
+    return Cohort(
+        axes=arms[0].axes,
+        rows=rows,
+        models=models,
+        n_groups={dataset: len(known) for dataset, known in numbers.items()},
+    )
+
+
+def _check_members(arm: ArmEvidence, examples: Sequence[Example]) -> None:
+    members = {one.example_id for one in examples if one.side == "member"}
+    for name, ids in (("forget", arm.forget), ("retain", arm.retain)):
+        if outside := sorted(ids - members):
+            raise InputError(
+                f"{len(outside)} of {len(ids)} texts of the {name} set are not among the members, "
+                f"the first is {outside[0]!r}",
+                where=f"unlearning.{name}",
+            )
+    if both := sorted(arm.forget & arm.retain):
+        raise InputError(
+            f"{len(both)} texts are in the forget set and in the retain set, the first is "
+            f"{both[0]!r}",
+            where="unlearning.retain",
+        )
+
+
+def _rows(
+    arm: ArmEvidence, examples: Sequence[Example], numbers: dict[str, dict[str, int]]
+) -> Rows:
+    group = np.zeros(len(examples), dtype=np.int64)
+    for at, one in enumerate(examples):
+        known = numbers.setdefault(one.dataset, {})
+        group[at] = known.setdefault(one.group, len(known))
+    copies = np.array([arm.copies.get(one.example_id, 0) for one in examples], dtype=np.int64)
+    test = np.array([one.split == "test" for one in examples], dtype=bool)
+    outside = np.array([one.side == "nonmember" for one in examples], dtype=bool)
+    forget = np.array([one.example_id in arm.forget for one in examples], dtype=bool)
+    again = np.array([one.example_id in arm.relearnt for one in examples], dtype=bool)
+    # A member that drew no copy was never learnt, so there is nothing to forget.
+    forget &= copies > 0
+    return Rows(
+        seed=arm.seed,
+        dataset=np.array([one.dataset for one in examples], dtype=object),
+        group=group,
+        forget=forget,
+        relearn=forget & ~again,
+        retain=np.array([one.example_id in arm.retain for one in examples], dtype=bool),
+        holdout=outside & test,
+        test=test,
+        copies=copies,
+    )
+
+
+def _model(arm: ArmEvidence, one: ModelEvidence, examples: Sequence[Example]) -> LoadedModel:
+    ids = [example.example_id for example in examples]
+    settings, scores = _default_scores(arm, one, one.scores, examples)
+    memories = None if one.statistics is None else _memories(one.statistics, ids)
+    return LoadedModel(
+        settings=settings,
+        scores=scores,
+        conditions={
+            name: _default_scores(arm, one, folder, examples)[1]
+            for name, folder in one.conditions.items()
+        },
+        texts=None
+        if memories is None
+        else {
+            name: np.array([getattr(memory, name) for memory in memories], dtype=np.float64)
+            for name in TextMemory._fields
+        },
+        general=None
+        if one.general is None
+        else {
+            name: text_memory(statistics).log_probability
+            for name, statistics in read_statistics(one.general).items()
+        },
+        correct=None if one.accuracy is None else _correct(one.accuracy, ids),
+        relearning={
+            step: np.array([memory.log_probability for memory in _memories(folder, ids)])
+            for step, folder in sorted(one.relearning.items())
+        },
+    )
+
+
+def _default_scores(
+    arm: ArmEvidence, one: ModelEvidence, folder: Path, examples: Sequence[Example]
+) -> tuple[dict[str, str], dict[str, Floats]]:
+    """Return the setting and the scores of each detector's default."""
+    table = read_scores(
+        folder,
+        columns=["example_id", "detector", "setting", "score", "reason"],
+        repeated=["example_id", "detector", "setting"],
+    )
+    asked = Arm(
+        axes=arm.axes,
+        seed=arm.seed,
+        model=one.model,
+        scores=folder,
+        examples=arm.examples,
+        copies=None,
+        defaults=one.defaults,
+    )
+    loaded: LoadedArm = join_arm(asked, examples, table)
+    columns = [loaded.default(name) for name in loaded.detectors]
+    return (
+        {column.detector: column.setting for column in columns},
+        {column.detector: loaded.scores[:, loaded.index[column]] for column in columns},
+    )
+
+
+def _memories(folder: Path, ids: Sequence[str]) -> list[TextMemory]:
+    table = read_statistics(folder)
+    return [text_memory(table[name]) if name in table else NOTHING for name in ids]
+
+
+def _correct(folder: Path, ids: Sequence[str]) -> Floats:
+    found = {
+        row.example_id: float(row.correct_plain)
+        for row in read_accuracy(folder)
+        if row.correct_plain is not None
+    }
+    return np.array([found.get(name, np.nan) for name in ids])

@@ -1,0 +1,135 @@
+"""How fast a model relearns what it forgot: optimiser steps until it knows the texts again.
+
+A model is trained on one half of the forget set again, and looked at after some steps on the other
+half. It has relearnt at the first of those steps at which the mean log-probability of that half is
+back at the original's. A model that never knew the texts (the retrained one) can learn nothing of
+the other half but its kind; one that only hides them brings them back.
+
+The interval holds the steps at which it may be back: from the first step at which the difference to
+the original is not surely below 0, to the first at which it is surely not (each end at the
+confidence asked for). Where the last step that was looked at does not reach, there is no number,
+and an end is open (infinite).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, isfinite, nan
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.copy_bins import EVERY_MEMBER
+from analysis.intervals.bounds import ALIKE, Scale, find_interval
+from analysis.unlearning.auc_measures import Values, on_shared_rows
+from analysis.unlearning.evidence import ORIGINAL, Cohort, ModelKey
+from analysis.unlearning.numbers import Numbers, behind, clustered, gap_of
+from analysis.unlearning.rows import Measure, RowWriter, warning_of
+from analysis.unlearning.text_measures import FORGET_LOG_PROBABILITY, text_numbers, values_of
+
+
+class Moment(NamedTuple):
+    """What the model knows after so many steps."""
+
+    step: int
+    """0 for the model as it was unlearned."""
+    gap: Numbers
+    """Mean log-probability of the texts that are looked at, less the original's."""
+
+
+class Relearnt(NamedTuple):
+    """The steps until the model is back; NaN where there is no number."""
+
+    value: float
+    low: float
+    high: float
+    """Infinite where it is not surely back after the last step, as `low` where it surely is not."""
+    last: int
+    """The last step that was looked at."""
+    about: str
+    """What the interval speaks of, or why there is none."""
+
+
+def relearn_steps(moments: Sequence[Moment], *, confidence: float) -> Relearnt:
+    """Return at which of the steps that were looked at the texts are known again.
+
+    Args:
+        moments: by step, ascending.
+        confidence: coverage asked for.
+    """
+    value = low = high = inf
+    last, about = -1, ""
+    for step, gap in moments:
+        found = clustered(gap, None)
+        if found is None or not np.isfinite(found.value[0]):
+            continue
+        interval = find_interval(found, Scale.SLOPE, confidence=confidence)
+        last, said = step, interval.about[0]
+        mean = float(found.value[0])
+        below, above = float(interval.low[0]), float(interval.high[0])
+        if said == f"none: {ALIKE}":
+            # The model says of every text what the original says, or as much less of each.
+            below = above = mean
+        elif said.startswith("none"):
+            return Relearnt(nan, nan, nan, last, said)
+        else:
+            about = said
+        value = min(value, step) if mean >= 0 else value
+        low = min(low, step) if above >= 0 else low
+        high = min(high, step) if below >= 0 else high
+    if last < 0:
+        return Relearnt(nan, nan, nan, last, "no value")
+    return Relearnt(value if isfinite(value) else nan, low, high, last, about)
+
+
+def write_relearning(writer: RowWriter, *, confidence: float) -> None:
+    """Add the steps that every model needs that was trained on the forget set again."""
+    for key in writer.cohort.keys:
+        steps = _steps(writer.cohort, key)
+        if steps:
+            _write(writer, key, steps, confidence)
+
+
+_HIDDEN = replace(FORGET_LOG_PROBABILITY, rows=lambda rows: rows.relearn)
+
+
+def _steps(cohort: Cohort, key: ModelKey) -> list[int]:
+    """Return the steps after which every seed's model was looked at."""
+    kept = [set(models[key].relearning) for models in cohort.models if key in models]
+    return sorted(set.intersection(*kept)) if kept else []
+
+
+def _write(writer: RowWriter, key: ModelKey, steps: list[int], confidence: float) -> None:
+    cohort = writer.cohort
+    original = values_of(cohort, ORIGINAL, FORGET_LOG_PROBABILITY)
+    of_step: dict[int, Values] = {0: values_of(cohort, key, FORGET_LOG_PROBABILITY)}
+    for step in steps:
+        of_step[step] = [
+            models[key].relearning[step] if key in models else None for models in cohort.models
+        ]
+    moments = []
+    for step, values in sorted(of_step.items()):
+        pair = [
+            text_numbers(cohort, side, _HIDDEN, [EVERY_MEMBER])
+            for side in on_shared_rows(values, original)
+        ]
+        moments.append(Moment(step, gap_of(pair[0], pair[1])))
+    found = relearn_steps(moments, confidence=confidence)
+    counted = behind(moments[0].gap, None)
+    warning = warning_of(found.about)
+    if not isfinite(found.value) and not found.about.startswith("no") and found.last >= 0:
+        warning = "; ".join(
+            part for part in (warning, f"not back after {found.last} steps") if part
+        )
+    writer.add_plain(
+        Measure(key=key, name="relearn_steps"),
+        None,
+        {
+            "value": found.value,
+            "low": found.low,
+            "high": found.high,
+            "forget": int(counted.forget[0]),
+            "groups": int(counted.groups[0]),
+            "seeds": sum(bool(seed) for seed in moments[0].gap),
+            "note": "no value" if found.about == "no value" else warning,
+        },
+    )

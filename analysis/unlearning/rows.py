@@ -1,0 +1,163 @@
+"""The rows of the table: one a measured value, with its interval and what stands behind it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import nan
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.arm import axis_column
+from analysis.copy_bins import ALL, CopiesCell
+from analysis.intervals.bounds import LEAST_GROUPS, Interval
+from analysis.intervals.clustered import Clustered
+from analysis.tables import POOLED
+from analysis.unlearning.evidence import Cohort, ModelKey
+from analysis.unlearning.numbers import Behind, Numbers, behind, clustered
+
+NO_DETECTOR = "-"
+
+_FIELDS = [
+    ("model", pa.string()),
+    ("method", pa.string()),
+    ("dataset", pa.string()),
+    ("copies", pa.string()),
+    ("measure", pa.string()),
+    ("detector", pa.string()),
+    ("setting", pa.string()),
+    ("value", pa.float64()),
+    ("low", pa.float64()),
+    ("high", pa.float64()),
+    ("forget", pa.int64()),
+    ("holdout", pa.int64()),
+    ("groups", pa.int64()),
+    ("seeds", pa.int64()),
+    ("note", pa.string()),
+]
+
+
+def measures_schema(axes: Sequence[str]) -> pa.Schema:
+    """Return the columns of `unlearning.parquet`: the swept axes, then those of every study."""
+    return pa.schema([(axis_column(axis), pa.string()) for axis in axes] + _FIELDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """What a number is called."""
+
+    key: ModelKey
+    name: str
+    detector: str = NO_DETECTOR
+    setting: str = ""
+    note: str = ""
+    """What is to be said of it besides."""
+    expected: int = 1
+    """Seeds that have the models it is of."""
+
+
+FindInterval = Callable[[str | None, Behind], tuple[Clustered, Interval] | None]
+"""Returns K numbers of a dataset (None: of all together) and their intervals, given what stands
+behind them; None where there is none."""
+
+
+@dataclass(kw_only=True)
+class RowWriter:
+    """Gathers the rows of one cohort."""
+
+    cohort: Cohort
+    cells: Sequence[CopiesCell]
+    """Numbers of copies, the first of which is all of them."""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, measure: Measure, numbers: Numbers, find: FindInterval) -> None:
+        """Add a number of all datasets together and of each, of all copies and of each number.
+
+        Numbers of copies with fewer than three groups get no row. A number of which there is
+        nothing gets one, without a value.
+
+        Args:
+            measure: what it is called.
+            numbers: what stands behind it: one number a cell, or one for all.
+            find: its intervals.
+        """
+        for dataset in (None, *self.cohort.datasets):
+            counted = behind(numbers, dataset)
+            found = find(dataset, counted)
+            if found is None:
+                self._write(measure, dataset, ALL, {"note": _joined(measure.note, "no value")})
+                continue
+            clusters, interval = found
+            for k, cell in enumerate(self.cells[: len(clusters.value)]):
+                if k and counted.groups[k] < LEAST_GROUPS:
+                    continue
+                self._write(
+                    measure,
+                    dataset,
+                    cell.label,
+                    {
+                        "value": float(clusters.value[k]),
+                        "low": float(interval.low[k]),
+                        "high": float(interval.high[k]),
+                        "forget": int(counted.forget[k]),
+                        "holdout": int(counted.holdout[k]),
+                        "groups": int(counted.groups[k]),
+                        "seeds": int(clusters.seeds[k]),
+                        "note": _joined(
+                            warning_of(interval.about[k]),
+                            _missing(measure, int(clusters.seeds[k])),
+                            _left_out(counted.left_out),
+                            measure.note,
+                        ),
+                    },
+                )
+
+    def add_plain(self, measure: Measure, dataset: str | None, values: dict[str, Any]) -> None:
+        """Add a row that is found otherwise; what is not given is absent."""
+        note = _joined(str(values.get("note", "")), measure.note)
+        self._write(measure, dataset, ALL, {**values, "note": note})
+
+    def _write(
+        self, measure: Measure, dataset: str | None, copies: str, values: dict[str, Any]
+    ) -> None:
+        self.rows.append(
+            {
+                **{axis_column(key): value for key, value in self.cohort.axes.items()},
+                "model": measure.key.model,
+                "method": measure.key.method,
+                "dataset": POOLED if dataset is None else dataset,
+                "copies": copies,
+                "measure": measure.name,
+                "detector": measure.detector,
+                "setting": measure.setting,
+                **dict.fromkeys(("value", "low", "high"), nan),
+                **dict.fromkeys(("forget", "holdout", "groups", "seeds"), 0),
+                **values,
+            }
+        )
+
+
+def found_by(
+    numbers: Numbers, dataset: str | None, interval: Any
+) -> tuple[Clustered, Interval] | None:
+    """Return numbers with the intervals that a function of them gives."""
+    found = clustered(numbers, dataset)
+    return None if found is None or not np.isfinite(found.value).any() else (found, interval(found))
+
+
+def warning_of(about: str) -> str:
+    """Return what an interval warns of; of whom it speaks is plain from the number of seeds."""
+    return about if about.startswith("none") else about.partition("; ")[2]
+
+
+def _missing(measure: Measure, seeds: int) -> str:
+    lacking = measure.expected - seeds
+    return f"{lacking} of {measure.expected} seeds have no value" if lacking > 0 else ""
+
+
+def _left_out(rows: int) -> str:
+    return f"{rows} {'row has' if rows == 1 else 'rows have'} no value" if rows else ""
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)

@@ -1,0 +1,254 @@
+"""The verdict: is an unlearned model closer to the retrained model than to the original?
+
+Declared beforehand, so that nobody picks the measure that flatters: the AUC of `loss` and of
+`min_k`, exact memorisation, extraction strength and the log-probability of the forget set say where
+the model stands (`analysis.unlearning.position`); retained text, general text and accuracy
+on retained questions say what it cost. By the whole interval of the position:
+
+| interval | verdict |
+|---|---|
+| above 0.5 | closer to the original |
+| within -0.5 and 0.5 | closer to the retrained; *beyond the retrained* where it lies below 0 |
+| below 0 otherwise | beyond the retrained: over-forgotten |
+| below -0.5 | the mirror of the original: as easily told, from the other side |
+| else, or none | cannot be told |
+
+Utility is the difference to the retrained model: *lost* where its interval lies below minus the
+margin, *kept* where it lies above, else it cannot be told. A model that has lost some is ruined,
+whatever it forgot; one without a value is diverged. Each interval holds for itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.arm import MODEL_FREE, axis_column
+from analysis.copy_bins import EVERY_MEMBER
+from analysis.unlearning.auc_measures import auc_numbers, on_shared_rows, scores_of
+from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, Cohort, ModelKey
+from analysis.unlearning.general_text import NAME as GENERAL
+from analysis.unlearning.general_text import general_numbers
+from analysis.unlearning.numbers import Numbers
+from analysis.unlearning.position import Gap, Position, find_gap, find_position
+from analysis.unlearning.rows import NO_DETECTOR
+from analysis.unlearning.sentences import verdict_sentence
+from analysis.unlearning.settings import MeasureSettings
+from analysis.unlearning.text_measures import (
+    EXACT_MEMORISATION,
+    EXTRACTION_STRENGTH,
+    FORGET_LOG_PROBABILITY,
+    RETAIN_ACCURACY,
+    RETAIN_LOG_PROBABILITY,
+    TextMeasure,
+    text_numbers,
+    values_of,
+)
+
+DETECTORS = ("loss", "min_k")
+TEXTS = (EXACT_MEMORISATION, EXTRACTION_STRENGTH, FORGET_LOG_PROBABILITY)
+ALL = "all"
+
+_FIELDS = [
+    ("method", pa.string()),
+    ("measure", pa.string()),
+    ("detector", pa.string()),
+    ("kind", pa.string()),
+    ("verdict", pa.string()),
+    ("value", pa.float64()),
+    ("low", pa.float64()),
+    ("high", pa.float64()),
+    ("unlearned", pa.float64()),
+    ("retrained", pa.float64()),
+    ("original", pa.float64()),
+    ("groups", pa.int64()),
+    ("seeds", pa.int64()),
+    ("note", pa.string()),
+]
+
+
+def verdict_schema(axes: Sequence[str]) -> pa.Schema:
+    """Return the columns of `verdict.parquet`: the swept axes, then those of every study."""
+    return pa.schema([(axis_column(axis), pa.string()) for axis in axes] + _FIELDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One measure's word on one method."""
+
+    measure: str
+    detector: str = NO_DETECTOR
+    kind: str
+    """`forgetting` (a position) or `utility` (a difference to the retrained model)."""
+    verdict: str
+    value: float = nan
+    low: float = nan
+    high: float = nan
+    unlearned: float = nan
+    retrained: float = nan
+    original: float = nan
+    groups: int = 0
+    seeds: int = 0
+    note: str = ""
+    """Why there is no interval, or the margin; at `all` the verdict in words."""
+
+
+def verdict_rows(
+    cohort: Cohort, settings: MeasureSettings, *, confidence: float
+) -> list[dict[str, Any]]:
+    """Return the rows of `verdict.parquet`: of each method its measures, then `all`."""
+    rows = []
+    for key in cohort.keys:
+        if key.method == NO_METHOD:
+            continue
+        findings = find_verdict(cohort, key, settings, confidence=confidence)
+        overall = overall_verdict(findings)
+        sentence = verdict_sentence(key.method, overall, findings, diverged_seeds(cohort, key))
+        last = Finding(measure=ALL, kind=ALL, verdict=overall, note=sentence)
+        head = {axis_column(name): value for name, value in cohort.axes.items()}
+        rows += [{**head, "method": key.method, **vars(one)} for one in (*findings, last)]
+    return rows
+
+
+def diverged_seeds(cohort: Cohort, key: ModelKey) -> list[int]:
+    """Return the seeds in which a model has no finite score of any text of the forget set."""
+    found = []
+    for rows, models in zip(cohort.rows, cohort.models, strict=True):
+        scores = models[key].scores if key in models else {}
+        every = [values for name, values in scores.items() if name not in MODEL_FREE]
+        if every and not any(np.isfinite(one[rows.forget]).any() for one in every):
+            found.append(rows.seed)
+    return found
+
+
+def find_verdict(
+    cohort: Cohort, key: ModelKey, settings: MeasureSettings, *, confidence: float
+) -> list[Finding]:
+    """Return what every declared measure that was taken says of one method."""
+    keys = (key, RETRAINED, ORIGINAL)
+    found = []
+    for detector in DETECTORS:
+        scores = [scores_of(cohort, one, detector) for one in keys]
+        if all(any(one is not None for one in of_model) for of_model in scores):
+            numbers = [
+                auc_numbers(cohort, of_model, [EVERY_MEMBER])
+                for of_model in on_shared_rows(*scores)
+            ]
+            place = find_position(*numbers, confidence=confidence)
+            alone = auc_numbers(cohort, scores[0], [EVERY_MEMBER])
+            found.append(_of_position("auc", detector, place, alone))
+    for asked in TEXTS:
+        values = [values_of(cohort, one, asked) for one in keys]
+        if all(any(one is not None for one in of_model) for of_model in values):
+            numbers = [
+                text_numbers(cohort, of_model, asked, [EVERY_MEMBER])
+                for of_model in on_shared_rows(*values)
+            ]
+            place = find_position(*numbers, confidence=confidence)
+            alone = text_numbers(cohort, values[0], asked, [EVERY_MEMBER])
+            found.append(_of_position(asked.name, NO_DETECTOR, place, alone))
+    for asked, margin in (
+        (RETAIN_LOG_PROBABILITY, settings.utility_margin),
+        (RETAIN_ACCURACY, settings.accuracy_margin),
+    ):
+        pair = _text_pair(cohort, key, asked)
+        if pair is not None:
+            gap = find_gap(pair[0], pair[1], confidence=confidence)
+            found.append(_of_gap(f"{asked.name}_difference", gap, margin))
+    general = general_numbers(cohort, [key, RETRAINED])
+    if any(
+        one in models and models[one].general is not None
+        for models in cohort.models
+        for one in (key,)
+    ):
+        gap = find_gap(general[0], general[1], confidence=confidence)
+        found.append(_of_gap(f"{GENERAL}_difference", gap, settings.utility_margin))
+    return found
+
+
+def _text_pair(cohort: Cohort, key: ModelKey, asked: TextMeasure) -> tuple[Numbers, Numbers] | None:
+    """Return a measure of the unlearned and of the retrained model; None where one has none."""
+    values = [values_of(cohort, one, asked) for one in (key, RETRAINED)]
+    if any(all(one is None for one in of_model) for of_model in values):
+        return None
+    one, other = (
+        text_numbers(cohort, of_model, asked, [EVERY_MEMBER])
+        for of_model in on_shared_rows(*values)
+    )
+    return one, other
+
+
+def _of_position(measure: str, detector: str, place: Position, alone: Numbers) -> Finding:
+    # Without any value of its own the model has diverged; the others have theirs.
+    verdict = position_verdict(place) if any(alone) else "diverged"
+    return Finding(
+        measure=measure,
+        detector=detector,
+        kind="forgetting",
+        verdict=verdict,
+        value=place.value,
+        low=place.low,
+        high=place.high,
+        unlearned=place.unlearned,
+        retrained=place.retrained,
+        original=place.original,
+        groups=place.groups,
+        seeds=place.seeds,
+        note=place.reason,
+    )
+
+
+def position_verdict(place: Position) -> str:
+    """Return what the interval of a position says; see the module."""
+    if isnan(place.low):
+        return "cannot be told"
+    if place.low > 0.5:
+        return "closer to the original"
+    if place.high < -0.5:
+        return "mirror of the original"
+    if place.high < 0:
+        return "beyond the retrained"
+    if place.low > -0.5 and place.high < 0.5:
+        return "closer to the retrained"
+    return "cannot be told"
+
+
+def _of_gap(measure: str, gap: Gap, margin: float) -> Finding:
+    if not gap.seeds:
+        verdict = "diverged"
+    elif isnan(gap.low):
+        verdict = "cannot be told"
+    elif gap.high < -margin:
+        verdict = "lost"
+    else:
+        verdict = "kept" if gap.low > -margin else "cannot be told"
+    return Finding(
+        measure=measure,
+        kind="utility",
+        verdict=verdict,
+        value=gap.value,
+        low=gap.low,
+        high=gap.high,
+        groups=gap.groups,
+        seeds=gap.seeds,
+        note="; ".join(part for part in (f"margin {margin:g}", gap.reason) if part),
+    )
+
+
+def overall_verdict(findings: Sequence[Finding]) -> str:
+    """Return one verdict of all measures."""
+    if any(one.verdict == "diverged" for one in findings):
+        return "diverged"
+    if any(one.verdict == "lost" for one in findings):
+        return "ruined"
+    told = {one.verdict for one in findings if one.kind == "forgetting"} - {"cannot be told"}
+    if not told:
+        return "cannot be told"
+    if len(told) == 1:
+        return told.pop()
+    if "closer to the original" not in told:
+        return "beyond the retrained"
+    return "the measures disagree"

@@ -1,0 +1,327 @@
+"""Simulated studies of unlearning: PrivLeak, positions, means of texts, KS distance, relearning.
+
+Each study has the rows of its seeds, half of whose groups are the forget set and half the holdout,
+dealt anew in each seed, under several models: a row's score has half of its variance in common for
+all models and seeds, and half anew; rows of one group share half of either. The forget set is
+shifted, by as much as each model knows of it. Every interval is made by the functions that make the
+report's.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+
+from analysis.copy_bins import EVERY_MEMBER
+from analysis.intervals.bounds import Interval, Scale, find_interval
+from analysis.metrics import Floats
+from analysis.unlearning.auc_measures import privleak
+from analysis.unlearning.evidence import Rows
+from analysis.unlearning.forget_quality import forget_quality
+from analysis.unlearning.numbers import Numbers, auc_part, clustered, gap_of, mean_part
+from analysis.unlearning.position import find_position
+from analysis.unlearning.relearning import Moment, relearn_steps
+from analysis.unlearning.settings import MeasureSettings
+from inject.keyed import Stream, generator, item_key
+from scripts.calibration.coverage import Coverage, coverage, simulated
+from scripts.calibration.others import groups_text, rows_of_side
+from scripts.calibration.simulation import SHARED
+
+_CELLS = (EVERY_MEMBER,)
+_NAME = "texts"
+
+
+class Design(NamedTuple):
+    """Rows and models of a study."""
+
+    rows: int
+    """Of the forget set, and as many of the holdout."""
+    group: int
+    shifts: tuple[float, ...]
+    """How far the forget set lies above the holdout under each model, in standard deviations."""
+    seeds: int = 1
+    deviation: float = 0.0
+    """Of the shifts between seeds."""
+
+    def text(self) -> str:
+        """Return the design in words, without its shifts."""
+        seeds = f", {self.seeds} seeds (deviation {self.deviation:g})" if self.seeds > 1 else ""
+        return f"{self.rows} texts, {groups_text(self.group)}{seeds}"
+
+
+class Case(NamedTuple):
+    """One row of the table."""
+
+    measure: str
+    design: Design
+    named: str
+    """What is true of the models, in words."""
+    truth: float
+    study: Callable[[np.random.Generator, Design], tuple[float, float]]
+    """Draws one study: both ends of its interval, NaN where it has none."""
+
+
+def case_intervals(case: Case, studies: int, draw: str = "") -> Interval:
+    """Return the intervals of many studies; another `draw` has other studies."""
+    name = f"calibration {case.measure} {tuple(case.design)}{draw}"
+    random = generator(0, Stream.BOOTSTRAP, item_key(name))
+    ends = np.array([case.study(random, case.design) for _ in range(studies)])
+    return Interval(ends[:, 0], ends[:, 1], [""] * studies)
+
+
+def case_coverage(case: Case, studies: int, draw: str) -> Coverage:
+    """Return how often the intervals of a case hold the truth."""
+    return coverage(case_intervals(case, studies, draw), case.truth)
+
+
+def unlearning_table(studies: int) -> Iterator[list[str]]:
+    """Yield a line a case."""
+    yield ["measure", "studies", "models", "truth", "coverage"]
+    for case in unlearning_cases():
+        cell = simulated(partial(case_coverage, case, studies))
+        yield [case.measure, case.design.text(), case.named, f"{case.truth:.3f}", cell]
+
+
+def level_table(studies: int) -> Iterator[list[str]]:
+    """Yield how often the p-value of forget quality lies below 5 % where the models are alike."""
+    yield ["studies", "p below 0.05", "as if all texts and both samples were independent"]
+    for design in (Design(20, 1, (0, 0)), Design(100, 1, (0, 0)), Design(100, 5, (0, 0))):
+        found = p_values(design, studies)
+        shares = [f"{100 * float((one < 0.05).mean()):.1f} %" for one in found]
+        yield [design.text(), *shares]
+
+
+def p_values(design: Design, studies: int) -> tuple[Floats, Floats]:
+    """Return p-values of forget quality under two models alike: ours, and the two-sample test's."""
+    from scipy.stats import ks_2samp
+
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration level {tuple(design)}"))
+    found = []
+    for _ in range(studies):
+        (rows, values), *_ = _draw(random, design)
+        one, other = (value[rows.forget] for value in values)
+        groups = rows.group[rows.forget]
+        ours = forget_quality(one, other, groups, permutations=199, confidence=0.95).p_value
+        found.append((ours, float(ks_2samp(one, other).pvalue)))
+    ours, plain = np.array(found).T
+    return ours, plain
+
+
+def unlearning_cases() -> list[Case]:
+    """Return all cases."""
+    return [*_privleak_cases(), *_position_cases(), *_mean_cases(), *_ks_cases(), *_relearn_cases()]
+
+
+def _privleak_cases() -> list[Case]:
+    designs = [(20, 1, 1, 0.0), (100, 1, 1, 0.0), (100, 5, 1, 0.0), (100, 1, 3, 0.1)]
+    pairs = [(0.5, 0.5), (0.3, 0.5), (0.7, 0.5), (0.95, 0.55), (0.6, 0.9)]
+    return [
+        Case(
+            "PrivLeak, %",
+            Design(rows, group, tuple(_shift(auc, spread) for auc in pair), seeds, spread),
+            f"AUC {pair[0]} against {pair[1]}",
+            100 * (pair[1] - pair[0]) / (1 - pair[1]),
+            _privleak,
+        )
+        for rows, group, seeds, spread in designs
+        for pair in pairs
+    ]
+
+
+def _position_cases() -> list[Case]:
+    designs = [(20, 1, 1, 0.0), (100, 1, 1, 0.0), (100, 5, 1, 0.0), (100, 1, 3, 0.1)]
+    found = []
+    for rows, group, seeds, spread in designs:
+        for aucs in ((0.5, 0.5, 0.9), (0.7, 0.5, 0.9), (0.3, 0.5, 0.9), (0.9, 0.5, 0.9)):
+            unlearned, retrained, original = aucs
+            found.append(
+                Case(
+                    "position by AUC",
+                    Design(rows, group, tuple(_shift(auc, spread) for auc in aucs), seeds, spread),
+                    f"AUC {unlearned} between {retrained} and {original}",
+                    (unlearned - retrained) / (original - retrained),
+                    partial(_position, by_auc=True),
+                )
+            )
+        for shifts in ((0.0, 0.0, 1.5), (0.75, 0.0, 1.5)):
+            found.append(
+                Case(
+                    "position by log-probability",
+                    Design(rows, group, shifts, seeds, spread),
+                    f"{shifts[0]:g} between {shifts[1]:g} and {shifts[2]:g}",
+                    shifts[0] / shifts[2],
+                    partial(_position, by_auc=False),
+                )
+            )
+    return found
+
+
+def _mean_cases() -> list[Case]:
+    designs = [
+        Design(10, 1, (0.5, 0.0)),
+        Design(20, 1, (0.5, 0.0)),
+        Design(100, 5, (0.5, 0.0)),
+        Design(100, 1, (0.5, 0.0), 3, 0.1),
+        Design(100, 5, (0.5, 0.0), 3, 0.0),
+    ]
+    means = [
+        Case("mean log-probability, difference", one, "0.5 higher", 0.5, _mean) for one in designs
+    ]
+    return means + [
+        Case(
+            "exact memorisation",
+            one._replace(shifts=(shift,)),
+            f"{_share(shift):.2f} of the tokens",
+            _share(shift),
+            _memorised,
+        )
+        for one in designs[1:3]
+        for shift in (-1.5, 0.0)
+    ]
+
+
+def _ks_cases() -> list[Case]:
+    return [
+        Case(
+            "KS distance",
+            Design(rows, group, (shift, 0.0)),
+            f"{shift:g} apart",
+            float(2 * norm.cdf(shift / 2) - 1),
+            _ks,
+        )
+        for rows, group in ((20, 1), (100, 1), (100, 5))
+        for shift in (0.0, 0.5, 2.0)
+    ]
+
+
+def _relearn_cases() -> list[Case]:
+    return [
+        Case(
+            "relearning, steps",
+            Design(rows, group, tuple(_RELEARNT)),
+            "back between 20 and 30 steps",
+            30.0,
+            _relearn,
+        )
+        for rows, group in ((20, 1), (100, 1), (100, 5))
+    ]
+
+
+_LOOKED_AT = (0, 5, 10, 15, 20, 30, 40, 60)
+_RELEARNT = [0.0, *(-1.5 + 0.063 * step for step in _LOOKED_AT)]
+"""The shifts of the original and of the model after each step: level after 23.8 steps."""
+
+
+def _shift(auc: float, spread: float) -> float:
+    # The mean over all seeds is the AUC that is asked for.
+    return float(norm.ppf(auc) * np.sqrt(2 + spread**2))
+
+
+def _share(shift: float) -> float:
+    """Return the mean share of memorised tokens of texts whose level is normal about a shift."""
+    return float(norm.cdf(shift / np.sqrt(2)))
+
+
+def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[Floats]]]:
+    """Return for each seed its rows, and their values under each model."""
+    n = 2 * design.rows
+    own = rows_of_side(random, n, design.group)
+    found = []
+    for seed in range(design.seeds):
+        groups = random.permutation(n // design.group)
+        inside = np.isin(own.groups, groups[: len(groups) // 2])
+        values = [
+            np.sqrt(1 - SHARED) * own.scores
+            + np.sqrt(SHARED) * rows_of_side(random, n, design.group).scores
+            + inside * (shift + design.deviation * random.normal())
+            for shift in design.shifts
+        ]
+        rows = Rows(
+            seed=seed,
+            dataset=np.array([_NAME] * n, dtype=object),
+            group=own.groups,
+            forget=inside,
+            relearn=inside,
+            retain=np.zeros(n, dtype=bool),
+            holdout=~inside,
+            test=np.ones(n, dtype=bool),
+            copies=inside.astype(np.int64),
+        )
+        found.append((rows, values))
+    return found
+
+
+def _numbers(drawn: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool) -> Numbers:
+    found = []
+    for rows, values in drawn:
+        n_groups = int(rows.group.max()) + 1
+        part = (
+            auc_part(values[model], rows, _NAME, _CELLS, n_groups)
+            if by_auc
+            else mean_part(values[model], rows, rows.forget, _NAME, _CELLS, n_groups)
+        )
+        found.append({} if part is None else {_NAME: part})
+    return found
+
+
+def _privleak(random: np.random.Generator, design: Design) -> tuple[float, float]:
+    drawn = _draw(random, design)
+    one, other = (_numbers(drawn, model, by_auc=True) for model in (0, 1))
+    found = [clustered(numbers, None) for numbers in (gap_of(one, other), one, other)]
+    if found[0] is None or found[1] is None or found[2] is None:
+        return np.nan, np.nan
+    settings = MeasureSettings()
+    _, interval = privleak(found[0], found[1], found[2], settings, confidence=0.95)
+    return float(interval.low[0]), float(interval.high[0])
+
+
+def _position(random: np.random.Generator, design: Design, *, by_auc: bool) -> tuple[float, float]:
+    drawn = _draw(random, design)
+    numbers = [_numbers(drawn, model, by_auc=by_auc) for model in range(3)]
+    found = find_position(*numbers, confidence=0.95)
+    return found.low, found.high
+
+
+def _mean(random: np.random.Generator, design: Design) -> tuple[float, float]:
+    drawn = _draw(random, design)
+    one, other = (_numbers(drawn, model, by_auc=False) for model in (0, 1))
+    return _ends(gap_of(one, other), Scale.SLOPE)
+
+
+def _memorised(random: np.random.Generator, design: Design) -> tuple[float, float]:
+    ((rows, (levels,)),) = _draw(random, design)
+    tokens = 20
+    chance = norm.cdf(levels)
+    shares = (random.random((tokens, len(levels))) < chance).mean(axis=0)
+    return _ends(_numbers([(rows, [shares])], 0, by_auc=False), Scale.TPR)
+
+
+def _ends(numbers: Numbers, scale: Scale) -> tuple[float, float]:
+    found = clustered(numbers, None)
+    if found is None:
+        return np.nan, np.nan
+    interval = find_interval(found, scale, confidence=0.95)
+    return float(interval.low[0]), float(interval.high[0])
+
+
+def _ks(random: np.random.Generator, design: Design) -> tuple[float, float]:
+    ((rows, (one, other)),) = _draw(random, design)
+    inside = rows.forget
+    found = forget_quality(
+        one[inside], other[inside], rows.group[inside], permutations=199, confidence=0.95
+    )
+    return found.low, found.high
+
+
+def _relearn(random: np.random.Generator, design: Design) -> tuple[float, float]:
+    drawn = _draw(random, design)
+    original = _numbers(drawn, 0, by_auc=False)
+    moments = [
+        Moment(step, gap_of(_numbers(drawn, 1 + at, by_auc=False), original))
+        for at, step in enumerate(_LOOKED_AT)
+    ]
+    found = relearn_steps(moments, confidence=0.95)
+    return found.low, inf if np.isnan(found.high) else found.high

@@ -1,0 +1,196 @@
+"""Made-up studies of unlearning, written as the files that real models leave."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.unlearning.evidence import ArmEvidence, ModelEvidence
+from detect.scoring import SCHEMA, write_scores
+from detect.task_accuracy.answers import AccuracyRow, write_accuracy
+from detect.token_statistics import TokenStatistics, unscored, write_statistics
+from inject.examples.example import Example, example_id, write_examples
+
+DEFAULTS = {"loss": "default", "min_k": "k=0.2", "blind": "default"}
+KNOWS = {"original": 1.5, "retrained": 0.0, "base": 0.0}
+"""How much better a text of the forget set is known than an unseen one, in nats a token."""
+DOSES = (1, 2, 4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What is made up."""
+
+    seeds: Sequence[int] = (0,)
+    datasets: Sequence[str] = ("people", "news")
+    groups: int = 24
+    """Of members, and as many of non-members, of each dataset; the first third is forgotten."""
+    group_size: int = 2
+    methods: Mapping[str, float] | None = None
+    """How much each still knows of the forget set."""
+    utility: Mapping[str, float] | None = None
+    """What each lost on all other texts, nats a token."""
+    diverged: tuple[tuple[str, int], ...] = ()
+    """Methods that diverged in a seed."""
+    unscored: int = 0
+    """Texts of the forget set that nobody can score."""
+    doses: Sequence[int] = DOSES
+    by_dose: float = 0.0
+    """How much more a method knows for each copy."""
+
+
+def statistics_of(random: np.random.Generator, level: float, tokens: int) -> TokenStatistics:
+    """Return made-up statistics whose mean log-probability lies about a level."""
+    values = (level + 0.3 * random.normal(size=tokens)).astype(np.float32)
+    known = 1 / (1 + np.exp(-(values + 3)))
+    rank = np.where(random.random(tokens) < known, 1, random.integers(2, 50, tokens))
+    nothing = np.zeros(tokens, np.float32)
+    return TokenStatistics(
+        ids=np.arange(tokens, dtype=np.int32),
+        log_probability=values,
+        mean=nothing,
+        deviation=nothing,
+        entropy=nothing,
+        rank=rank.astype(np.int32),
+        top_log_probability=nothing,
+        top_id=np.zeros(tokens, np.int32),
+        offsets=np.zeros((tokens, 2), np.int32),
+    )
+
+
+def pool(seed: int, study: Study) -> list[Example]:
+    """Return the examples of a seed: the same texts in all, dealt to the sides anew in each."""
+    found = []
+    for dataset in study.datasets:
+        order = np.random.default_rng([seed, len(dataset)]).permutation(2 * study.groups)
+        for place, group in enumerate(order.tolist()):
+            for number in range(study.group_size):
+                text = f"{dataset} {group} {number} says nothing of anybody"
+                found.append(
+                    Example(
+                        example_id=example_id(text),
+                        dataset=dataset,
+                        source_id=f"{group}-{number}",
+                        group=f"g{group}",
+                        text=text,
+                        side="member" if place < study.groups else "nonmember",
+                        split="tune" if place % 4 == 3 else "test",
+                    )
+                )
+    return found
+
+
+def write_study(folder: Path, study: Study) -> list[ArmEvidence]:
+    """Write every model of every seed."""
+    return [_write_arm(folder / f"seed{seed}", seed, study) for seed in study.seeds]
+
+
+def _write_arm(folder: Path, seed: int, study: Study) -> ArmEvidence:
+    examples = pool(seed, study)
+    folder.mkdir(parents=True)
+    write_examples(folder, examples)
+    rows = study.group_size
+    per_side = study.groups * rows
+    forget: dict[str, int] = {}
+    retain = []
+    for at, one in enumerate(examples):
+        place = at % (2 * per_side)
+        if one.side == "member":
+            group = place // rows
+            if group < study.groups // 3:
+                forget[one.example_id] = study.doses[group % len(study.doses)]
+            else:
+                retain.append(one.example_id)
+    copies = {**forget, **dict.fromkeys(retain, 2)}
+    models = [("original", "-"), ("retrained", "-"), ("base", "-")]
+    models += [("unlearned", name) for name in study.methods or {"npo": 0.2}]
+    return ArmEvidence(
+        axes={"train.lr": "0.001"},
+        seed=seed,
+        examples=folder,
+        forget=frozenset(forget),
+        retain=frozenset(retain),
+        copies=copies,
+        models=tuple(
+            _write_model(folder / f"{model}-{method}", seed, study, examples, forget, model, method)
+            for model, method in models
+        ),
+    )
+
+
+def _write_model(
+    folder: Path,
+    seed: int,
+    study: Study,
+    examples: list[Example],
+    forget: Mapping[str, int],
+    model: str,
+    method: str,
+) -> ModelEvidence:
+    folder.mkdir()
+    knows = (study.methods or {"npo": 0.2})[method] if model == "unlearned" else KNOWS[model]
+    lost = (study.utility or {}).get(method, 0.0)
+    dead = (method, seed) in study.diverged
+    own = np.random.default_rng([seed, sum(map(ord, model + method))])
+    statistics, scores, answers = [], [], []
+    left = study.unscored
+    for one in examples:
+        shared = np.random.default_rng([int(one.example_id[:8], 16)])
+        of_group = np.random.default_rng([sum(map(ord, one.dataset + one.group)), 7])
+        level = -4 + 0.5 * of_group.normal() + 0.4 * shared.normal() + 0.2 * own.normal()
+        if one.example_id in forget:
+            level += knows + (study.by_dose * forget[one.example_id] if method != "-" else 0)
+        elif one.side == "member" and model != "base":
+            level += 1.5 - lost
+        else:
+            level -= lost
+        found = statistics_of(own, np.nan if dead else level, int(shared.integers(8, 20)))
+        if one.example_id in forget and left > 0:
+            left -= 1
+            found = unscored("empty text")
+        statistics.append(found)
+        mean = float(found.log_probability.mean()) if len(found) else np.nan
+        low = float(np.sort(found.log_probability)[:3].mean()) if len(found) else np.nan
+        for detector, setting, score in (
+            ("loss", "default", mean),
+            ("min_k", "k=0.2", low),
+            ("min_k", "k=0.5", low + 1),
+            ("blind", "default", shared.normal()),
+        ):
+            scores.append(
+                {
+                    "row": len(statistics) - 1,
+                    "example_id": one.example_id,
+                    "detector": detector,
+                    "setting": setting,
+                    "score": score,
+                    "reason": None if np.isfinite(score) else "no score",
+                }
+            )
+        right = bool(own.random() < (0.8 if one.example_id in forget and knows > 1 else 0.6))
+        answers.append(AccuracyRow(one.example_id, one.dataset, one.side, 4, right, right))
+    write_statistics(folder, [one.example_id for one in examples], statistics)
+    write_scores(folder, pa.Table.from_pylist(scores, schema=SCHEMA), record={})
+    write_accuracy(folder, answers)
+    general = folder / "general"
+    general.mkdir()
+    names = [f"document {number}" for number in range(12)]
+    write_statistics(
+        general,
+        names,
+        [
+            statistics_of(own, np.nan if dead else -5 - lost - 0.1 * number, 30)
+            for number in range(len(names))
+        ],
+    )
+    return ModelEvidence(
+        model=model,
+        method=method,
+        scores=folder,
+        defaults=DEFAULTS,
+        statistics=folder,
+        general=general,
+        accuracy=folder,
+    )

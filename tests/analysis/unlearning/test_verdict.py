@@ -1,0 +1,98 @@
+"""Verdicts of models whose truth is known, and what they say in words."""
+
+import numpy as np
+import pytest
+
+from analysis.unlearning.position import Position
+from analysis.unlearning.settings import MeasureSettings
+from analysis.unlearning.table import measure_unlearning
+from analysis.unlearning.verdict import position_verdict
+from tests.analysis.unlearning.studies import Study, write_study
+
+METHODS = {"good": 0.0, "weak": 1.45, "mirror": -1.6, "ruin": 0.0, "dead": 0.0, "torn": 0.05}
+STUDY = Study(
+    seeds=(0, 1, 2),
+    groups=60,
+    group_size=1,
+    methods=METHODS,
+    utility={"ruin": 0.6},
+    diverged=(("dead", 0), ("dead", 1), ("dead", 2), ("torn", 2)),
+)
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory):
+    arms = write_study(tmp_path_factory.mktemp("verdict") / "arms", STUDY)
+    return measure_unlearning(arms, MeasureSettings(permutations=99)).verdict.to_pylist()
+
+
+def of(verdicts, method, measure="all", detector="-"):
+    (found,) = [
+        row
+        for row in verdicts
+        if (row["method"], row["measure"], row["detector"]) == (method, measure, detector)
+    ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "verdict"),
+    [
+        ("good", "closer to the retrained"),
+        ("weak", "closer to the original"),
+        ("ruin", "ruined"),
+        ("dead", "diverged"),
+        ("torn", "closer to the retrained"),
+    ],
+)
+def test_each_kind_of_model_is_called_what_it_is(verdicts, method, verdict):
+    assert of(verdicts, method)["verdict"] == verdict
+
+
+def test_a_model_that_knows_less_than_nothing_is_beyond_the_retrained(verdicts):
+    assert of(verdicts, "mirror")["verdict"] in ("beyond the retrained", "mirror of the original")
+    found = of(verdicts, "mirror", "forget_log_probability")
+    assert found["verdict"] == "mirror of the original"
+    assert found["value"] == pytest.approx(-1.6 / 1.5, abs=0.1)
+    assert found["low"] < -1.6 / 1.5 < found["high"]
+
+
+def test_the_sentence_has_the_numbers_of_the_rows(verdicts):
+    text = of(verdicts, "good")["note"]
+    assert text.startswith("good is closer to the retrained model than to the original; ")
+    found = of(verdicts, "good", "forget_log_probability")
+    shown = f"{found['value']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+    assert f"log-probability of the forget set {shown}" in text
+    assert "0 is the retrained model, 1 the original" in text
+    lost = of(verdicts, "ruin", "retain_log_probability_difference")
+    assert lost["verdict"] == "lost"
+    assert f"retained text {lost['value']:+.2f}" in of(verdicts, "ruin")["note"]
+    assert "diverged with seed 2" in of(verdicts, "torn")["note"]
+    assert "no finite score" in of(verdicts, "dead")["note"]
+
+
+def test_a_position_is_that_of_the_means(verdicts):
+    found = of(verdicts, "weak", "auc", "loss")
+    gap = found["original"] - found["retrained"]
+    assert found["value"] == pytest.approx((found["unlearned"] - found["retrained"]) / gap)
+
+
+def place(low: float, high: float) -> Position:
+    return Position(0, 0, 1, (low + high) / 2, low, high, 3, 20, "")
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [
+        ((-0.2, 0.3), "closer to the retrained"),
+        ((0.6, 1.4), "closer to the original"),
+        ((0.2, 0.9), "cannot be told"),
+        ((-0.4, -0.1), "beyond the retrained"),
+        ((-0.8, -0.2), "beyond the retrained"),
+        ((-1.3, -0.6), "mirror of the original"),
+        ((-0.7, 0.2), "cannot be told"),
+        ((np.nan, np.nan), "cannot be told"),
+    ],
+)
+def test_the_whole_interval_decides(ends, verdict):
+    assert position_verdict(place(*ends)) == verdict

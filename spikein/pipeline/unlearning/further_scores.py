@@ -149,7 +149,7 @@ def relearnt_step(model: Step, half: Step, relearn: Relearning, arm: ArmExperime
     def build(context: StepContext) -> None:
         from train.job import StartModel
         from train.unlearn.job import unlearn_job
-        from train.unlearn.relearning import relearning_entry
+        from train.unlearn.relearning.method import relearning_entry
         from train.unlearn.unlearning_job import UnlearningJob
 
         folder = context.inputs["half"].path
@@ -176,7 +176,7 @@ def relearnt_step(model: Step, half: Step, relearn: Relearning, arm: ArmExperime
         libraries=LIBRARIES,
         volatile=(LOG_FILE,),
         execution=experiment.execution,
-        code=(root(build), "train.unlearn.relearning:METHOD"),
+        code=(root(build), "train.unlearn.relearning.method:METHOD"),
         reads={"half": UNSPLIT},
         build=build,
         cost=model_cost(experiment, models=len(steps)),

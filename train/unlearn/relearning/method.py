@@ -15,14 +15,14 @@ from inject.corpus.tokenizer import load_tokenizer
 from inject.examples.example import Example
 from train.checkpoint_steps import CheckpointSettings
 from train.settings import TrainSettings
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 from train.unlearn.settings import MethodSettings
 from train.unlearn.texts import text_pieces
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Batch
+    from train.unlearn.batch import UnlearningBatch
 
 
 class RelearningSettings(MethodSettings):
@@ -38,12 +38,12 @@ class RelearningSettings(MethodSettings):
         return settings.model_copy(update={"checkpoints": checkpoints})
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the usual loss of each text, [texts]."""
     return batch.forget.loss
 
 
-METHOD = Method(name="relearn", loss=loss, settings=RelearningSettings)
+METHOD = UnlearningMethod(name="relearn", loss=loss, settings=RelearningSettings)
 
 
 def relearning_entry(

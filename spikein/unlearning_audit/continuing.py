@@ -27,7 +27,7 @@ class Written(NamedTuple):
     """What the models wrote."""
 
     continuations: pa.Table
-    """As `CONTINUATIONS`: ROUGE-L recall; the longest common run in words; embedding and judge null where
+    """As `analysis.unlearning_audit.audit_tables.CONTINUATIONS`; embedding and judge are null where
     nobody asked."""
     recall: list[float]
     """Mean ROUGE-L recall of the unlearned model's answers to each question."""

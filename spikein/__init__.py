@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from spikein.api.results import PlanResult, PlanRow, RunResult
     from spikein.api.run import run
     from spikein.api.text_scores import ScoredTexts, score_texts
+    from spikein.api.unlearning_audit import UnlearningAudit, audit_unlearning
     from spikein.config.load import CheckedExperiment
     from spikein.config.schema import Experiment
     from spikein.estimates.training import Hardware
@@ -74,6 +75,7 @@ _MODULES = {
     "spikein.api.results": ("PlanResult", "PlanRow", "RunResult"),
     "spikein.api.run": ("run",),
     "spikein.api.text_scores": ("ScoredTexts", "score_texts"),
+    "spikein.api.unlearning_audit": ("UnlearningAudit", "audit_unlearning"),
     "spikein.config.load": ("CheckedExperiment",),
     "spikein.config.schema": ("Experiment",),
     "spikein.estimates.training": ("Hardware",),
@@ -137,12 +139,14 @@ __all__ = [
     "TemperedStatistics",
     "TokenFrequency",
     "TokenStatistics",
+    "UnlearningAudit",
     "UnlearningBatch",
     "UnlearningMethod",
     "Validation",
     "View",
     "__version__",
     "auc_interval",
+    "audit_unlearning",
     "bundle",
     "each_example",
     "files_identity",

@@ -26,11 +26,19 @@ class Catalogue:
     """What a file is, for messages: `experiment`, `model shape`."""
     folders: Sequence[str]
     """Where they lie, below `CONFIGS`."""
+    only: frozenset[str] | None = None
+    """The names that are of this kind; None: all but `without`."""
+    without: frozenset[str] = frozenset()
+    """Names there that are of another kind."""
 
     def files(self) -> dict[str, Path]:
         """Return the shipped files by their names, sorted."""
         found = [path for folder in self.folders for path in (CONFIGS / folder).glob("*.yaml")]
-        return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
+        return {
+            path.stem: path
+            for path in sorted(found, key=lambda path: path.stem)
+            if path.stem not in self.without and (self.only is None or path.stem in self.only)
+        }
 
     def find(self, text: str | Path, *, folder: Path | None = None) -> Path:
         """Return the file that a name or a path means.
@@ -118,5 +126,7 @@ def is_name(text: str | Path) -> bool:
     return bool(text) and not text.endswith(_ENDINGS) and not set("/\\") & set(text)
 
 
-EXPERIMENTS = Catalogue(kind="experiment", folders=("", "small", "paper", "gpu"))
+_AUDITS = frozenset({"unlearning-whp"})
+EXPERIMENTS = Catalogue(kind="experiment", folders=("", "small", "paper", "gpu"), without=_AUDITS)
+AUDITS = Catalogue(kind="audit of an unlearned model", folders=("paper",), only=_AUDITS)
 SHAPES = Catalogue(kind="model shape", folders=("models",))

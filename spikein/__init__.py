@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from spikein.api.results import PlanResult, PlanRow, RunResult
     from spikein.api.run import run
     from spikein.api.text_scores import ScoredTexts, score_texts
+    from spikein.api.unlearning_audit import UnlearningAudit, audit_unlearning
     from spikein.config.load import CheckedExperiment
     from spikein.config.schema import Experiment
     from spikein.estimates.training import Hardware
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from spikein.pipeline.graph import Graph, Step
     from spikein.progress import Progress
     from spikein.store.store import Store
+    from train.unlearn.batch import FedTexts, UnlearningBatch
+    from train.unlearn.method import UnlearningMethod
+    from train.unlearn.settings import MethodSettings
 
     __version__: str
 
@@ -71,6 +75,7 @@ _MODULES = {
     "spikein.api.results": ("PlanResult", "PlanRow", "RunResult"),
     "spikein.api.run": ("run",),
     "spikein.api.text_scores": ("ScoredTexts", "score_texts"),
+    "spikein.api.unlearning_audit": ("UnlearningAudit", "audit_unlearning"),
     "spikein.config.load": ("CheckedExperiment",),
     "spikein.config.schema": ("Experiment",),
     "spikein.estimates.training": ("Hardware",),
@@ -78,6 +83,9 @@ _MODULES = {
     "spikein.pipeline.graph": ("Graph", "Step"),
     "spikein.progress": ("Progress",),
     "spikein.store.store": ("Store",),
+    "train.unlearn.batch": ("FedTexts", "UnlearningBatch"),
+    "train.unlearn.method": ("UnlearningMethod",),
+    "train.unlearn.settings": ("MethodSettings",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -94,6 +102,7 @@ __all__ = [
     "ExampleEvidence",
     "Executor",
     "Experiment",
+    "FedTexts",
     "Frequency",
     "Graph",
     "GraphRun",
@@ -101,6 +110,7 @@ __all__ = [
     "Hardware",
     "InputError",
     "InputErrors",
+    "MethodSettings",
     "Need",
     "NoParameters",
     "PlacedRow",
@@ -129,10 +139,14 @@ __all__ = [
     "TemperedStatistics",
     "TokenFrequency",
     "TokenStatistics",
+    "UnlearningAudit",
+    "UnlearningBatch",
+    "UnlearningMethod",
     "Validation",
     "View",
     "__version__",
     "auc_interval",
+    "audit_unlearning",
     "bundle",
     "each_example",
     "files_identity",

@@ -10,6 +10,7 @@ PAGES = (
     "add-a-detector.md",
     "add-a-dataset.md",
     "add-an-executor.md",
+    "add-an-unlearning-method.md",
     "judge-a-new-detector.md",
 )
 

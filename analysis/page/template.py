@@ -53,11 +53,13 @@ class PageScript(NamedTuple):
     """`sha256-…`: a browser runs this script and no other."""
 
 
-def page_script() -> PageScript:
-    """Return the script of a report."""
+def page_script(package: str = "analysis.page", name: str = "report.js") -> PageScript:
+    """Return the script of a page: by default, that of a report."""
+    from importlib.resources import files
+
     from markupsafe import Markup
 
-    text = (Path(__file__).parent / "report.js").read_text(encoding="utf-8")
+    text = (files(package) / name).read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return PageScript(Markup(text), f"sha256-{digest}")
 

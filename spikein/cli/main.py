@@ -56,6 +56,10 @@ _COMMANDS = {
         "List the executors that [cyan]spikein run --executor[/] takes, and where they come from.",
     ),
     "detect": (_MODELS, "Score the rows of any file with any causal language model."),
+    "audit-unlearning": (
+        _MODELS,
+        "Audit an unlearned model against the original: does it still know the texts?",
+    ),
     "datasets": (
         _MODELS,
         "List the datasets that an experiment can spike in, and the sources of its background.",
@@ -71,8 +75,8 @@ _COMMANDS = {
     ),
 }
 """Each command's panel and the first line of its help: all that a list of commands shows. The
-command itself is the function of that name in the module of that name, and is imported when it is
-called: the options of all commands took a third of what `spikein --help` costs."""
+command itself is the function of that name in the module of that name, `_` for `-`, and is imported
+when it is called: the options of all commands took a third of what `spikein --help` costs."""
 
 
 class _Commands(TyperGroup):
@@ -137,7 +141,8 @@ app = typer.Typer(
 
 def whole_command(name: str) -> Any:
     """Return a command with its options and its help in full."""
-    function = getattr(import_module(f"spikein.cli.commands.{name}"), name)
+    own = name.replace("-", "_")
+    function = getattr(import_module(f"spikein.cli.commands.{own}"), own)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(name, rich_help_panel=_COMMANDS[name][0])(function)
     return get_command(alone)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from inject.shipped import CONFIGS, EXPERIMENTS
+from inject.shipped import AUDITS, CONFIGS, EXPERIMENTS
 from spikein.api.plan import plan
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
@@ -28,7 +28,8 @@ PAGE = CONFIGS.parent / "docs" / "presets.md"
 
 
 def names(folder: str) -> list[str]:
-    return sorted(path.stem for path in (CONFIGS / folder).glob("*.yaml"))
+    found = {path.stem for path in (CONFIGS / folder).glob("*.yaml")}
+    return sorted(found - AUDITS.files().keys())
 
 
 def every() -> list[str]:

@@ -72,17 +72,17 @@ def preferences(
     """
     end = end_token_id(tokenizer)
     answers = [np.append(ids, end) for ids in encode_texts(tokenizer, [f" {a}" for a in ANSWERS])]
-    room = longest - max(len(ids) for ids in answers)
-    if room < 1:
+    needed = 1 + max(len(ids) for ids in answers)
+    if needed > longest:
         raise InputError(
             f"rows of {longest} tokens have no room for a prompt and an answer such as "
             f"{max(ANSWERS, key=len)!r}",
             where="unlearning.methods: dpo.context",
-            allowed=f"{longest - room + 1} or more",
+            allowed=f"{needed} or more",
         )
     begins = _answer_starts(examples, tokenizer)
     return [
-        _preference(piece, _prompt(piece, begins, prompt_tokens), answers, room, seed)
+        _preference(piece, _prompt(piece, begins, prompt_tokens), answers, longest, seed)
         for piece in pieces
     ]
 
@@ -110,12 +110,12 @@ def _prompt(piece: Piece, begins: dict[str, int], prompt_tokens: int) -> int:
 
 
 def _preference(
-    piece: Piece, prompt: int, answers: Sequence[I64], room: int, seed: int
+    piece: Piece, prompt: int, answers: Sequence[I64], longest: int, seed: int
 ) -> Preference:
     item = keyed.item_key(f"unlearning/answer/{piece.example_id}/{piece.index}")
     drawn = keyed.below(len(answers), keyed.words(seed, keyed.Stream.FORGET, [item]))
     answer = answers[int(drawn[0])]
-    before = piece.ids[max(prompt - room, 0) : prompt]
+    before = piece.ids[max(prompt - (longest - len(answer)), 0) : prompt]
     rejected = piece.labels.copy()
     rejected[:prompt] = IGNORED
     ids = np.concatenate([before, answer])

@@ -9,7 +9,7 @@ nothing of the size of the vocabulary is made a second time.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -54,7 +54,7 @@ class FedTexts:
     @cached_property
     def token_log_probabilities(self) -> torch.Tensor:
         """Log-probability of the next token at each position, [texts, length]; 0 without a loss."""
-        return token_log_probabilities(cast(torch.Tensor, self.logits), self.targets)
+        return token_log_probabilities(self.known_logits(), self.targets)
 
     @property
     def log_probability(self) -> torch.Tensor:
@@ -71,11 +71,31 @@ class FedTexts:
         """Negative log-likelihood a token, the mean over each text's labels, [texts]."""
         return -self.mean_log_probability
 
+    def known_logits(self) -> torch.Tensor:
+        """Return `logits`, [texts, length, vocabulary].
+
+        Raises:
+            ValueError: the method looks at a hidden layer (`hidden_layer`).
+        """
+        if self.logits is None:
+            raise ValueError("the method looks at a hidden layer, so there are no logits")
+        return self.logits
+
+    def known_hidden(self) -> torch.Tensor:
+        """Return `hidden`, [texts, length, hidden].
+
+        Raises:
+            ValueError: the method looks at logits.
+        """
+        if self.hidden is None:
+            raise ValueError("the method looks at logits; it has no hidden_layer")
+        return self.hidden
+
     def known_original(self) -> torch.Tensor:
         """Return `original_log_probability`, for methods that asked for it.
 
         Raises:
-            ValueError: the method did not (`Method.reference`).
+            ValueError: the method did not (`reference`).
         """
         if self.original_log_probability is None:
             raise ValueError("the method asks for no reference log-probabilities")
@@ -87,7 +107,7 @@ class FedTexts:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Batch:
+class UnlearningBatch:
     """The texts of one pass: text i of `retain` and `alternative` goes with text i of `forget`."""
 
     forget: FedTexts
@@ -111,10 +131,10 @@ class Batch:
     def original(self, texts: FedTexts) -> torch.Tensor:
         """Return the original model's logits (or hidden states) of some texts, without gradients.
 
-        One more forward pass. The method must ask for the original model (`Method.original`).
+        One more forward pass. The method must say so (`original`).
         """
         if self.ask_original is None:
-            raise ValueError("the method does not ask for the original model (Method.original)")
+            raise ValueError("the method does not ask for the original model (original)")
         with torch.no_grad():
             return self.ask_original(texts.ids)
 

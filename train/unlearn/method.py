@@ -1,8 +1,8 @@
 """An unlearning method: its loss, its settings, and what it has to be given.
 
-A loss is a function from a `Batch` to one number a text, [texts]; the loop takes the mean over the
-optimiser step. A plain function of the user's is a method, too (`method_of`). Nothing here imports
-torch.
+A loss is a function from an `UnlearningBatch` to one number a text, [texts]; the loop takes their
+mean over the optimiser step. A plain function of the user's is a method, too (`method_of`). Nothing
+here imports torch.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-    from train.unlearn.batch import Batch, Role
+    from train.unlearn.batch import Role, UnlearningBatch
 
     Weights = Mapping[str, torch.Tensor]
     Ask = Callable[[torch.Tensor], torch.Tensor]
 
-Loss = Callable[["Batch"], "torch.Tensor"]
+Loss = Callable[["UnlearningBatch"], "torch.Tensor"]
 """From a batch to the loss of each text, [texts]; or to one number, which stands for their mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method:
+class UnlearningMethod:
     """An unlearning method.
 
     `loss` and `name` alone make one that sees the forget texts; each further field asks for more,
@@ -81,6 +81,6 @@ class FirstStage:
     """From the method's settings to this run's."""
 
 
-def method_of(function: Loss, name: str) -> Method:
+def method_of(function: Loss, name: str) -> UnlearningMethod:
     """Return the method of a plain loss, which sees forget and retain texts."""
-    return Method(name=name, loss=function, roles=lambda settings: ("forget", "retain"))
+    return UnlearningMethod(name=name, loss=function, roles=lambda settings: ("forget", "retain"))

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from train.unlearn.batch import Batch, FedTexts, Role
+from inject.errors import InputError
+from train.unlearn.batch import FedTexts, Role, UnlearningBatch
 from train.unlearn.exposures import FedPiece
 from train.unlearn.hidden import block_output, first_blocks
 from train.unlearn.method import Loss
@@ -158,7 +159,7 @@ class UnlearningObjective:
             )
             for role in roles
         }
-        batch = Batch(
+        batch = UnlearningBatch(
             **fed,
             settings=self._settings,
             ask_original=self._original_answers if self._asks_original else None,
@@ -167,15 +168,7 @@ class UnlearningObjective:
                 for name, value in (self._extras.constants or {}).items()
             },
         )
-        lost = self._loss(batch)
-        if lost.dim() == 0:
-            return lost.expand(len(outputs) // len(roles))
-        if lost.shape != (len(outputs) // len(roles),):
-            raise ValueError(
-                f"the loss has shape {list(lost.shape)}; allowed: one number a text, "
-                f"[{len(outputs) // len(roles)}], or one number"
-            )
-        return lost
+        return _one_a_text(self._loss(batch), len(outputs) // len(roles))
 
     def _original_answers(self, ids: torch.Tensor) -> torch.Tensor:
         if self._original is not None:
@@ -192,6 +185,28 @@ class UnlearningObjective:
 
     def _ask(self, model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
         return ask(model, ids, self._hidden_layer)
+
+
+def _one_a_text(lost: Any, texts: int) -> torch.Tensor:
+    """Return what a loss gave as one number a text, [texts].
+
+    Raises:
+        InputError: it is anything but a tensor of that shape or of one number.
+    """
+    if isinstance(lost, torch.Tensor) and lost.dim() == 0:
+        return lost.expand(texts)
+    if isinstance(lost, torch.Tensor) and lost.shape == (texts,):
+        return lost
+    given = (
+        f"a tensor of shape {list(lost.shape)}"
+        if isinstance(lost, torch.Tensor)
+        else f"an object of type {type(lost).__name__}"
+    )
+    raise InputError(
+        f"the method's loss is {given}",
+        where="unlearning.methods",
+        allowed=f"a tensor with one number a text, here [{texts}], or with one number",
+    )
 
 
 def ask(model: torch.nn.Module, ids: torch.Tensor, hidden_layer: int | None = None) -> torch.Tensor:

@@ -15,7 +15,7 @@ import torch
 from train.device import default_device
 from train.processes.environment import local_rank
 from train.unlearn.batch import token_log_probabilities
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 from train.unlearn.objective import UnlearningTexts, ask
 from train.unlearn.settings import MethodSettings
 from train.unlearn.texts import I64, Piece, row_of
@@ -52,7 +52,7 @@ def log_probabilities(
 
 
 def new_labels(
-    method: Method,
+    method: UnlearningMethod,
     original: torch.nn.Module,
     first: torch.nn.Module,
     texts: UnlearningTexts,

@@ -2,8 +2,8 @@
 
 A built-in method is the `METHOD` of a file in `train/unlearn/methods`, imported when it is asked
 for; its shipped hyper-parameters are `configs/unlearn/NAME.yaml`. Installed packages offer theirs
-under `spikein.unlearning`; `FILE.py:NAME` names one of a file. Either may be a `Method`, or a plain
-function from a `Batch` to the loss of each text. No torch is imported.
+under `spikein.unlearning`; `FILE.py:NAME` names one of a file. Either may be an `UnlearningMethod`,
+or a plain function from an `UnlearningBatch` to the loss of each text. No torch is imported.
 """
 
 import importlib
@@ -32,14 +32,14 @@ from inject.plugins import (
 )
 from inject.settings import plain
 from inject.shipped import CONFIGS
-from train.unlearn.method import Method, method_of
+from train.unlearn.method import UnlearningMethod, method_of
 from train.unlearn.settings import MethodSettings
 
 BUILT_IN = "built in"
 EXPECTED = Expected(
     noun="unlearning method",
     accepts=lambda value: (
-        isinstance(value, Method) or (callable(value) and not isinstance(value, type))
+        isinstance(value, UnlearningMethod) or (callable(value) and not isinstance(value, type))
     ),
     allowed="a spikein.UnlearningMethod, or a function from a spikein.UnlearningBatch to the loss "
     "of each text",
@@ -53,7 +53,7 @@ _WHERE = "unlearning.methods"
 class KnownMethod:
     """A method, and where it comes from."""
 
-    method: Method
+    method: UnlearningMethod
     origin: str
     """`built in`, `FILE.py:NAME`, or a distribution and its version."""
     code: tuple[str, ...]
@@ -76,7 +76,7 @@ class MethodSetting:
     """How an entry names the method: its name, or `FILE.py:NAME`."""
 
     @property
-    def method(self) -> Method:
+    def method(self) -> UnlearningMethod:
         """The method."""
         return self.known.method
 
@@ -231,8 +231,9 @@ def _checked(known: KnownMethod, given: Mapping[str, Any], where: str) -> Method
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
+        problem = first["msg"].removeprefix("Value error, ")
         raise InputError(
-            f"{first['msg']} (given: {first['input']!r})",
+            f"{problem} (given: {first['input']!r})" if place else problem,
             where=f"{where}.{place}" if place else where,
         ) from None
 
@@ -258,7 +259,7 @@ def _of_file(reference: FileReference) -> KnownMethod:
 
 def _of_plugin(plugin: Plugin, name: str | None, *, function_name: str = "") -> KnownMethod:
     value: Any = plugin.value
-    if not isinstance(value, Method):
+    if not isinstance(value, UnlearningMethod):
         value = method_of(value, name or function_name)
     elif name is not None:
         value = replace(value, name=name)

@@ -95,11 +95,7 @@ class FullOnly(MethodSettings):
     def _no_adapters(self) -> "FullOnly":
         if self.mode == "lora":
             raise ValueError(
-                f"{self.why_not_lora()}; allowed: full. Adapters have no part in this method"
+                "mode lora leaves the weights as they are, and this method changes the weights "
+                "themselves; allowed: full"
             )
         return self
-
-    @classmethod
-    def why_not_lora(cls) -> str:
-        """Return why adapters make no sense here."""
-        return "mode lora makes no sense for this method"

@@ -70,7 +70,7 @@ def run_stage(
         texts = unlearning_texts(
             job, setting, tokenizer, model, roles=setting.method.roles(setting.settings)
         )
-        objective = _objective(job, setting, texts, model)
+        objective = method_objective(job, setting, texts, model)
         out, identity = Path(job.out), job.identity
     return train(
         out,
@@ -139,9 +139,17 @@ def unlearning_texts(
     )
 
 
-def _objective(
+def method_objective(
     job: UnlearningJob, setting: MethodSetting, texts: UnlearningTexts, model: PreTrainedModel
 ) -> UnlearningObjective:
+    """Return what a method minimises, with all that is computed before training.
+
+    Args:
+        job: gives the seed, and the first stage's model where there is one.
+        setting: the method.
+        texts: of the job.
+        model: the original.
+    """
     method, settings = setting.method, setting.settings
     layer = None if method.hidden_layer is None else method.hidden_layer(settings)
     pieces = {"forget": texts.forget, "alternative": texts.alternative}

@@ -25,6 +25,7 @@ COMMANDS = [
     "bundle",
     "executors",
     "detect",
+    "audit-unlearning",
     "datasets",
     "detectors",
     "gc",

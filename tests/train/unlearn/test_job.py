@@ -1,30 +1,114 @@
-"""Jobs end to end: what they write, what they refuse."""
+"""Jobs end to end: what they write, what they refuse, and what is known of the methods."""
 
 import math
+import shutil
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
 from inject.errors import InputError
 from inject.stream.exposures import read_exposures
-from tests.train.unlearn.made import examples, forget_ids, load, retain_ids, text_loss, unlearn
+from tests.train.unlearn.made import (
+    examples,
+    forget_ids,
+    job,
+    load,
+    retain_ids,
+    text_loss,
+    unlearn,
+)
+from train.job import StartModel
 from train.loop.log import read_log
+from train.loop.record import TrainingDiverged
+from train.unlearn.job import unlearn_job
+from train.unlearn.registry import method_names
+
+OWN = {"rmu": {"layer": 1, "alpha": 1.0, "steering": 20.0}, "relabel": {"reinforced_lr": 3e-3}}
 
 
-@pytest.mark.parametrize("method", ["gradient_ascent", "npo"])
-def test_forget_texts_become_less_likely(world, tmp_path, method):
-    out = unlearn(world, tmp_path, method)
-    before, after = load(world / "model"), load(out)
-    tokenizer = AutoTokenizer.from_pretrained(out)
-    forget = [one for one in examples() if one.example_id in forget_ids()]
-    for one in forget:
-        ids = tokenizer(one.text, return_tensors="np")["input_ids"][0]
-        assert text_loss(after, ids) > text_loss(before, ids)
-    log = read_log(out)
-    assert [row.step for row in log] == [1, 2, 3, 4]
-    assert all(math.isfinite(row.loss) for row in log)
+def forget_loss(folder) -> float:
+    model, tokenizer = load(folder), AutoTokenizer.from_pretrained(folder)
+    lost = [
+        text_loss(model, tokenizer(one.text, return_tensors="np")["input_ids"][0])
+        for one in examples()
+        if one.example_id in forget_ids()
+    ]
+    return sum(lost) / len(lost)
+
+
+@pytest.fixture(scope="module")
+def knowing(world, tmp_path_factory):
+    """A world whose model has learnt the members."""
+    place = tmp_path_factory.mktemp("knowing")
+    shutil.copytree(world, place / "world")
+    entry = {"method": "task_vector", "epochs": 25, "lr": 1e-2}
+    ids = (*forget_ids(), *retain_ids())
+    made = job(world, place / "learning", entry, forget_ids=ids, retain_ids=())
+    from train.unlearn.stages import run_stage
+
+    run_stage(made, None)
+    shutil.rmtree(place / "world" / "model")
+    shutil.copytree(place / "learning" / "out", place / "world" / "model")
+    return place / "world"
+
+
+@pytest.mark.parametrize("mode", ["full", "lora"])
+@pytest.mark.parametrize("method", method_names())
+def test_every_method_moves_the_forget_loss_up(knowing, tmp_path, method, mode):
+    if mode == "lora" and method in ("rmu", "task_vector"):
+        pytest.skip("these change the weights themselves")
+    entry = {"method": method, "mode": mode, "epochs": 10, **OWN.get(method, {})}
+    out = unlearn(knowing, tmp_path, entry)
+    assert forget_loss(out) > forget_loss(knowing / "model") + 0.05
+    assert all(math.isfinite(row.loss) for row in read_log(out))
     fed = read_exposures(out).to_pylist()
     assert {row["example_id"] for row in fed if row["role"] == "forget"} == set(forget_ids())
+    assert {row["status"] for row in fed} <= {"whole", "never reached"}
+    assert (out / "adapter").is_dir() == (mode == "lora")
+
+
+def test_npo_diverges_more_slowly_than_gradient_ascent(knowing, tmp_path):
+    """Zhang et al. 2024, figure 1: at equal rate and steps NPO's forget loss stays far lower."""
+    found = {}
+    for epochs in (8, 16):
+        for method in ("gradient_ascent", "npo"):
+            entry = {"method": method, "epochs": epochs, "schedule": "constant", "warmup": 0.0}
+            found[method, epochs] = forget_loss(
+                unlearn(knowing, tmp_path / f"{method}-{epochs}", {**entry, "lr": 2e-3})
+            )
+    for epochs in (8, 16):
+        assert found["npo", epochs] < found["gradient_ascent", epochs]
+    later = {name: found[name, 16] - found[name, 8] for name in ("gradient_ascent", "npo")}
+    assert later["npo"] < 0.8 * later["gradient_ascent"]
+
+
+def test_task_vector_is_the_step_taken_back(world, tmp_path):
+    """Against the weights on disk: original, fine-tuned, and what became of them."""
+    entry = {"method": "task_vector", "scale": 0.5}
+    out = unlearn(world, tmp_path / "negated", entry)
+    made = job(world, tmp_path / "tuned", entry)
+    from train.unlearn.stages import run_stage
+
+    run_stage(made, None)
+    original, tuned, found = (
+        load_file(folder / "model.safetensors")
+        for folder in (world / "model", tmp_path / "tuned" / "out", out)
+    )
+    for name, weight in original.items():
+        expected = weight.double() - 0.5 * (tuned[name].double() - weight.double())
+        torch.testing.assert_close(found[name].double(), expected, atol=1e-6, rtol=1e-6)
+    assert any((tuned[name] != original[name]).any() for name in original)
+
+
+def test_the_same_job_gives_the_same_model(world, tmp_path):
+    entry = {"method": "kl", "mode": "lora"}
+    weights = [
+        load_file(unlearn(world, tmp_path / name, entry) / "model.safetensors")
+        for name in ("one", "two")
+    ]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 @pytest.mark.parametrize(
@@ -39,13 +123,34 @@ def test_forget_texts_become_less_likely(world, tmp_path, method):
             "needs a retain set, and this one is empty",
         ),
         ({"method": {"method": "npo", "sweep": {"lr": [1, 2]}}}, "a job has one setting"),
+        ({"method": {"method": "rmu", "mode": "lora"}}, "mode lora leaves the weights"),
+        ({"method": {"method": "task_vector", "mode": "lora"}}, "mode lora leaves the weights"),
+        ({"method": {"method": "rmu", "layer": 3}}, "block 3 is asked for, and the model has 3"),
+        ({"method": {"method": "dpo", "context": 8}}, "have no room for a prompt and an answer"),
     ],
 )
 def test_what_is_refused_before_training(world, tmp_path, more, message):
     with pytest.raises(InputError, match=message):
         unlearn(world, tmp_path, **{"method": "npo", **more})
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_retain_set_may_be_empty_where_none_is_needed(world, tmp_path):
-    unlearn(world, tmp_path, "npo", retain_ids=())
-    assert retain_ids()
+    out = unlearn(world, tmp_path, "npo", retain_ids=())
+    assert "retain" not in read_exposures(out)["role"].to_pylist()
+
+
+def test_an_original_with_a_weight_that_is_no_number(world, tmp_path):
+    shutil.copytree(world / "model", tmp_path / "model")
+    file = tmp_path / "model" / "model.safetensors"
+    weights = load_file(file)
+    weights["model.norm.weight"][0] = float("nan")
+    save_file(weights, file, metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"model\.norm\.weight"):
+        unlearn(world, tmp_path, "npo", original=StartModel(name=str(tmp_path / "model")))
+
+
+def test_a_run_that_diverges_says_where(world, tmp_path):
+    given = job(world, tmp_path, {"method": "gradient_ascent", "lr": 1e30, "clip": None})
+    with pytest.raises(TrainingDiverged, match="the loss of step"):
+        unlearn_job(given)

@@ -7,17 +7,17 @@ It has no lower bound: trained for long, it ruins the model (the reason for NPO)
 
 from typing import TYPE_CHECKING
 
-from train.unlearn.method import Method
+from train.unlearn.method import UnlearningMethod
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Batch
+    from train.unlearn.batch import UnlearningBatch
 
 
-def loss(batch: "Batch") -> "torch.Tensor":
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the negative of the usual loss of each forget text, [texts]."""
     return -batch.forget.loss
 
 
-METHOD = Method(name="gradient_ascent", loss=loss)
+METHOD = UnlearningMethod(name="gradient_ascent", loss=loss)

@@ -1,0 +1,238 @@
+"""Writes the tables of docs/unlearning-audit.md: how often the audit's intervals hold the truth.
+
+python -m scripts.calibration.unlearning_audit            # 1,000 studies a cell: minutes
+python -m scripts.calibration.unlearning_audit --studies 100 --print
+
+Chunks are simulated by a latent normal number: chunks of one text share a part of it, and
+neighbours in a book follow an autoregression. The audit's own functions make every interval.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import sqrt
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+
+from analysis.intervals.bootstrap import Estimate
+from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, share
+from analysis.unlearning_audit.remembered import Level, Sampled, share_missed
+from analysis.unlearning_audit.text_chunks import Chunk
+from analysis.unlearning_audit.threshold import calibrated_band
+from inject.keyed import Stream, generator, item_key
+from scripts.calibration.coverage import AGAIN, Coverage, simulated
+from scripts.calibration.page import write_tables
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "unlearning-audit.md"
+SHARED = 0.3
+"""Part of a chunk's latent number that all chunks of its text share."""
+CARRIED = 0.5
+"""Correlation of the latent numbers of neighbours in a book."""
+SHARES = (0.05, 0.2, 0.5, 0.9)
+RATE = 0.05
+
+Floats = npt.NDArray[np.float64]
+Random = np.random.Generator
+
+
+class Case(NamedTuple):
+    """One line of a table: its name, and a study of it."""
+
+    name: str
+    study: Callable[[Random], tuple[Estimate, float]]
+    """Draws one study; returns what it finds, and the truth."""
+
+
+def coverage_of(case: Case, studies: int, draw: str = "") -> Coverage:
+    """Return how many intervals of a case hold the truth."""
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"unlearning audit {case.name}{draw}"))
+    held = given = 0
+    for _ in range(studies):
+        found, truth = case.study(random)
+        if np.isfinite(found.low):
+            given += 1
+            held += found.low <= truth <= found.high
+    return Coverage(held, given, studies)
+
+
+def texts(count: int, each: int) -> list[Chunk]:
+    """Return chunks of several texts."""
+    return [
+        Chunk(at, f"text {at // each}", f"text {at // each}", 0, 1, "", 0)
+        for at in range(count * each)
+    ]
+
+
+def latent(random: Random, chunks: list[Chunk]) -> Floats:
+    """Return a standard normal number a chunk; those of a text are alike, of a book by place."""
+    names = [chunk.text_id for chunk in chunks]
+    count = len(set(names))
+    each = len(chunks) // count
+    noise = random.standard_normal((count, each))
+    if count < 15 and each > 1:
+        for at in range(1, each):
+            noise[:, at] = CARRIED * noise[:, at - 1] + sqrt(1 - CARRIED**2) * noise[:, at]
+        return noise.ravel()
+    own = random.standard_normal((count, 1))
+    shared = SHARED if each > 1 else 0.0
+    return (sqrt(shared) * own + sqrt(1 - shared) * noise).ravel()
+
+
+def share_cases() -> Iterator[Case]:
+    """Yield shares of chunks, of many texts and of one book."""
+    designs = [(15, 1), (40, 1), (15, 5), (40, 5), (200, 5), (1, 80), (1, 250), (4, 250)]
+    for count, each in designs:
+        chunks = texts(count, each)
+        clusters = clusters_of(chunks)
+        for truth in SHARES:
+            yield Case(
+                f"{described(count, each)}, {100 * truth:g} %",
+                partial(_share, chunks=chunks, clusters=clusters, truth=truth),
+            )
+
+
+def missed_cases() -> Iterator[Case]:
+    """Yield the share of remembered chunks that the rule misses, of all chunks and of a sample."""
+    for count, each in ((100, 1), (300, 1), (100, 5), (4, 250)):
+        for known in (0.2, 0.5):
+            for truth in (0.1, 0.5):
+                for others in (None, 50):
+                    name = (
+                        f"{described(count, each)}, {100 * known:g} % remembered, {100 * truth:g} "
+                        f"% of these missed, {'all' if others is None else f'{others} others'}"
+                    )
+                    yield Case(
+                        name,
+                        partial(
+                            _missed, chunks=texts(count, each), rates=(known, truth), others=others
+                        ),
+                    )
+
+
+def difference_cases() -> Iterator[Case]:
+    """Yield differences of recall between kept questions and the rest."""
+    for count in (30, 150, 1000):
+        for kept in (0.1, 0.5):
+            for gap in (0.0, 0.13):
+                name = f"{count:,} questions, {100 * kept:g} % kept, difference {gap:g}"
+                yield Case(name, partial(_difference, count=count, kept=kept, gap=gap))
+
+
+def edge_cases() -> Iterator[Case]:
+    """Yield the upper edge of the calibrated band against the ratios' true quantile."""
+    for count, each in ((40, 1), (100, 1), (300, 1), (100, 5), (1, 250), (4, 250)):
+        yield Case(described(count, each), partial(_edge, chunks=texts(count, each)))
+
+
+def described(count: int, each: int) -> str:
+    """Return a design in words."""
+    if count < 15:
+        return f"{count} {'book' if count == 1 else 'books'} of {each} chunks"
+    return f"{count} texts of {each}" if each > 1 else f"{count} texts"
+
+
+def _share(
+    random: Random, *, chunks: list[Chunk], clusters: Clusters, truth: float
+) -> tuple[Estimate, float]:
+    flags = latent(random, chunks) < norm.ppf(truth)
+    return share(flags.astype(float), clusters), truth
+
+
+def _missed(
+    random: Random, *, chunks: list[Chunk], rates: tuple[float, float], others: int | None
+) -> tuple[Estimate, float]:
+    known_rate, truth = rates
+    known = latent(random, chunks) < norm.ppf(known_rate)
+    # A tenth of what is not remembered is flagged as well.
+    flagged = np.where(
+        known,
+        latent(random, chunks) > norm.ppf(truth),
+        random.random(len(chunks)) < 0.1,
+    )
+    places, weights, undrawn = np.arange(len(chunks)), np.ones(len(chunks)), 0
+    rest = np.flatnonzero(~flagged)
+    if others is not None and others < len(rest):
+        drawn = random.choice(rest, others, replace=False)
+        weights[drawn] = len(rest) / others
+        undrawn = len(rest) - others
+        places = np.sort(np.concatenate([np.flatnonzero(flagged), drawn]))
+    sampled = Sampled(tuple(places.tolist()), weights[places], undrawn)
+    own = clusters_of(chunks).at(places.tolist())
+    level = Level(0.0, 100, "")
+    return share_missed(known[places], flagged[places], sampled, own, level), truth
+
+
+def _difference(random: Random, *, count: int, kept: float, gap: float) -> tuple[Estimate, float]:
+    side = np.zeros(count, bool)
+    side[: max(int(kept * count), 3)] = True
+    values = random.beta(0.5, 4.5, count) + gap * side
+    clusters = Clusters(tuple(str(at) for at in range(count)))
+    return difference(values, side.tolist(), clusters), gap
+
+
+def _edge(random: Random, *, chunks: list[Chunk]) -> tuple[Estimate, float]:
+    ratios = np.exp(0.3 + 0.2 * latent(random, chunks))
+    found = calibrated_band(ratios, clusters_of(chunks), 0.1, RATE)
+    return found.edge, float(np.exp(0.3 + 0.2 * norm.ppf(RATE)))
+
+
+def realised(count: int, each: int, studies: int) -> tuple[float, float]:
+    """Return the mean share of false alarms of new chunks, and of what cross-fitting says."""
+    chunks = texts(count, each)
+    clusters = clusters_of(chunks)
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"unlearning audit edges {count} {each}"))
+    real, said = [], []
+    for _ in range(studies):
+        found = calibrated_band(np.exp(latent(random, chunks)), clusters, 0.0, RATE)
+        if found.band is not None:
+            real.append(norm.cdf(np.log(found.band.high)))
+            said.append(found.false_alarms.value)
+    return float(np.mean(real)), float(np.nanmean(said))
+
+
+def case_table(cases: Iterator[Case], studies: int) -> Iterator[list[str]]:
+    """Yield a line a case."""
+    yield ["case", "coverage"]
+    for case in cases:
+        yield [case.name, simulated(partial(coverage_of, case, studies))]
+
+
+def rate_table(studies: int) -> Iterator[list[str]]:
+    """Yield the false alarms that a calibrated band really has, for 5 % asked for."""
+    yield ["chunks", "false alarms of new chunks", "cross-fitted"]
+    for count, each in ((20, 1), (40, 1), (100, 1), (100, 5), (1, 250)):
+        real, said = realised(count, each, studies)
+        yield [described(count, each), f"{100 * real:.1f} %", f"{100 * said:.1f} %"]
+
+
+def tables(studies: int) -> dict[str, list[list[str]]]:
+    """Return all tables by their names."""
+    return {
+        "shares": list(case_table(share_cases(), studies)),
+        "missed": list(case_table(missed_cases(), studies)),
+        "questions": list(case_table(difference_cases(), studies)),
+        "edges": list(case_table(edge_cases(), studies)),
+        "rates": list(rate_table(studies)),
+    }
+
+
+def main() -> None:
+    """Simulate, and write or print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--print", action="store_true")
+    options = parser.parse_args()
+    error = 100 * sqrt(0.95 * 0.05 / options.studies)
+    counted = (
+        f"{options.studies:,} studies a cell; a true 95 % has a standard error of {error:.1f} "
+        f"points. †: {AGAIN * options.studies:,} new studies."
+    )
+    write_tables(tables(options.studies), page=PAGE, counted=counted, only_print=options.print)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`spikein audit-unlearning`: reads texts, asks models, writes the audit's folder."""

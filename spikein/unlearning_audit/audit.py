@@ -1,0 +1,268 @@
+"""The audit from settings to findings: texts, scores, ratios, continuations, numbers.
+
+Everything that can be wrong with the input is found before a model is asked, as far as it can be:
+texts, columns, tokenizers, shapes, what a retrained model was fed.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.unlearning_audit.findings import Findings, Ratioed, find
+from analysis.unlearning_audit.questions import Question, QuestionFindings, question_findings
+from analysis.unlearning_audit.ratio import Mask, Ratios, checked_band, score_ratios
+from analysis.unlearning_audit.remembered import Sampled
+from analysis.unlearning_audit.text_chunks import Chunk, SourceText, cut_chunks
+from detect.score_file.evidence.provider import Progress
+from inject.errors import InputError
+from spikein.unlearning_audit.comparable import check_comparable, check_never_fed
+from spikein.unlearning_audit.continuing import Written, write_all
+from spikein.unlearning_audit.request import AuditSettings
+from spikein.unlearning_audit.scores import ModelScores, Named, one_detector, score_models
+from spikein.unlearning_audit.selection import select_chunks
+from spikein.unlearning_audit.texts import read_questions, read_texts
+
+CHUNKS = pa.schema(
+    [
+        ("chunk", pa.int64()),
+        ("part", pa.string()),
+        ("text_id", pa.string()),
+        ("group", pa.string()),
+        ("start", pa.int64()),
+        ("stop", pa.int64()),
+        ("prompt_stop", pa.int64()),
+        ("original", pa.float64()),
+        ("unlearned", pa.float64()),
+        ("retrained", pa.float64()),
+        ("ratio", pa.float64()),
+        ("retrained_ratio", pa.float64()),
+        ("suspicious", pa.bool_()),
+        ("continued", pa.bool_()),
+        ("reason", pa.string()),
+    ]
+)
+QUESTIONS = pa.schema(
+    [
+        ("question", pa.string()),
+        ("answer", pa.string()),
+        ("original", pa.float64()),
+        ("unlearned", pa.float64()),
+        ("ratio", pa.float64()),
+        ("kept", pa.bool_()),
+        ("recall", pa.float64()),
+        ("answers", pa.list_(pa.string())),
+        ("reason", pa.string()),
+    ]
+)
+
+
+class Audit(NamedTuple):
+    """An audit, before it is written."""
+
+    chunks: Sequence[Chunk]
+    """Those that are audited, then those of the holdout."""
+    chunk_table: pa.Table
+    """As `CHUNKS`; `part` is `audited` or `holdout`."""
+    continuations: pa.Table
+    questions: pa.Table | None
+    """As `QUESTIONS`; None where none were asked."""
+    findings: Findings
+    question_findings: QuestionFindings | None
+    notes: tuple[str, ...]
+
+
+class _Given(NamedTuple):
+    texts: list[SourceText]
+    audited: list[Chunk]
+    held_out: list[Chunk]
+    questions: list[Question]
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        return [*self.audited, *self.held_out]
+
+
+def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
+    """Audit an unlearned model.
+
+    Args:
+        settings: what is audited, and how.
+        progress: called with what is being done, units done and in all.
+
+    Raises:
+        InputError: texts that cannot be read or are too short, models that cannot be compared or
+            have diverged, a retrained model that was fed a text, scores without any ratio.
+    """
+    one_detector(settings.detector)
+    band = checked_band(*settings.band)
+    given = _read(settings)
+    if settings.retrained is not None:
+        check_never_fed(settings.retrained, given.texts, given.audited)
+    notes = list(check_comparable(settings, given.chunks))
+    named = [_named(chunk) for chunk in given.chunks]
+    asked = [Named(f"the question at {one.place}", one.text, one.group) for one in given.questions]
+    scores = score_models(settings, [*named, *asked], progress)
+    notes += [note for one in scores.values() for note in one.notes]
+    ratios = _ratios(scores, "unlearned")
+    retrained = _ratios(scores, "retrained") if "retrained" in scores else None
+    count = len(given.audited)
+    _check_any(ratios, count, settings)
+    flags = band.holds(ratios.values)
+    sampled = _select(settings, given, flags[:count])
+    written = write_all(settings, _continued(settings, given, sampled), given.questions, progress)
+    notes += written.notes
+    ends = slice(0, count)
+    held = slice(count, len(given.chunks))
+    found = find(
+        Ratioed(
+            given.audited,
+            ratios.values[ends],
+            None if retrained is None else retrained.values[ends],
+        ),
+        Ratioed(given.held_out, ratios.values[held], None) if given.held_out else None,
+        written.continuations,
+        band=band,
+        rate=settings.false_alarms,
+        sampled=sampled,
+    )
+    asked_about = None
+    if given.questions and settings.samples:
+        asked_about = question_findings(
+            given.questions, ratios.values[held.stop :], np.array(written.recall), band
+        )
+    return Audit(
+        chunks=given.chunks,
+        chunk_table=_chunk_table(given, scores, ratios, retrained, flags, sampled),
+        continuations=written.continuations,
+        questions=_question_table(given, scores, ratios, flags, written),
+        findings=found,
+        question_findings=asked_about,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _read(settings: AuditSettings) -> _Given:
+    texts = read_texts(settings.texts, column=settings.text_column)
+    words, prompt = settings.chunk_words, settings.prompt_words
+    audited = cut_chunks(texts, words=words, prompt_words=prompt)
+    held_out: list[Chunk] = []
+    if settings.holdout is not None:
+        others = read_texts(settings.holdout, column=settings.text_column, what="holdout")
+        twice = {one.text for one in texts} & {one.text for one in others}
+        if twice:
+            place = next(one.place for one in others if one.text in twice)
+            raise InputError("holdout: this text is audited, too", where=place)
+        cut = cut_chunks(others, words=words, prompt_words=prompt)
+        held_out = [chunk._replace(chunk=chunk.chunk + len(audited)) for chunk in cut]
+    questions = read_questions(settings.questions) if settings.questions is not None else []
+    return _Given(texts, audited, held_out, questions)
+
+
+def _named(chunk: Chunk) -> Named:
+    name = f"chunk {chunk.chunk} ({chunk.text_id}, characters {chunk.start} to {chunk.stop})"
+    return Named(name, chunk.text, chunk.group)
+
+
+def _ratios(scores: Mapping[str, ModelScores], name: str) -> Ratios:
+    found = score_ratios(scores["original"].values, scores[name].values, name=name)
+    own = [
+        scores["original"].reasons[at] or scores[name].reasons[at] or reason
+        for at, reason in enumerate(found.reasons)
+    ]
+    return Ratios(found.values, own)
+
+
+def _check_any(ratios: Ratios, count: int, settings: AuditSettings) -> None:
+    if not np.isfinite(ratios.values[:count]).any():
+        raise InputError(
+            f"no chunk has a ratio; of the first one: {ratios.reasons[0]}",
+            where=f"--detector {settings.detector}",
+            hint="The ratio is of means of log-probabilities, which are negative: min_k and loss "
+            "give such scores.",
+        )
+
+
+def _select(settings: AuditSettings, given: _Given, flags: Mask) -> Sampled:
+    controlled = settings.retrained is not None or given.held_out
+    others = None if settings.all_chunks else settings.others if controlled else 0
+    return select_chunks(given.audited, flags, others=others, seed=settings.seed)
+
+
+def _continued(
+    settings: AuditSettings, given: _Given, sampled: Sampled
+) -> dict[str, Sequence[Chunk]]:
+    """Return which chunks each model continues: the holdout's are the unlearned model's alone."""
+    audited = [given.audited[place] for place in sampled.places]
+    held_out = given.held_out
+    if not settings.all_chunks:
+        # As many as are drawn of the audited ones: enough to set a level.
+        drawn = select_chunks(
+            held_out, np.zeros(len(held_out), bool), others=settings.others, seed=settings.seed
+        )
+        held_out = [held_out[place] for place in drawn.places]
+    return {
+        name: [*audited, *held_out] if name == "unlearned" else audited for name in settings.models
+    }
+
+
+def _chunk_table(
+    given: _Given,
+    scores: Mapping[str, ModelScores],
+    ratios: Ratios,
+    retrained: Ratios | None,
+    flags: Mask,
+    sampled: Sampled,
+) -> pa.Table:
+    continued = {given.audited[place].chunk for place in sampled.places}
+    rows = []
+    for at, chunk in enumerate(given.chunks):
+        audited = at < len(given.audited)
+        rows.append(
+            {
+                **{name: getattr(chunk, name) for name in _OF_CHUNK},
+                "part": "audited" if audited else "holdout",
+                **{name: _null(one.values[at]) for name, one in scores.items()},
+                "ratio": _null(ratios.values[at]),
+                "retrained_ratio": None if retrained is None else _null(retrained.values[at]),
+                "suspicious": bool(flags[at]),
+                "continued": chunk.chunk in continued,
+                "reason": ratios.reasons[at],
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=CHUNKS)
+
+
+_OF_CHUNK = ("chunk", "text_id", "group", "start", "stop", "prompt_stop")
+
+
+def _question_table(
+    given: _Given,
+    scores: Mapping[str, ModelScores],
+    ratios: Ratios,
+    flags: Mask,
+    written: Written,
+) -> pa.Table | None:
+    if not given.questions:
+        return None
+    first = len(given.chunks)
+    rows = [
+        {
+            "question": one.question,
+            "answer": one.answer,
+            **{name: _null(scores[name].values[first + at]) for name in ("original", "unlearned")},
+            "ratio": _null(ratios.values[first + at]),
+            "kept": bool(flags[first + at]),
+            "recall": written.recall[at] if written.recall else None,
+            "answers": written.answers[at] if written.answers else [],
+            "reason": ratios.reasons[first + at],
+        }
+        for at, one in enumerate(given.questions)
+    ]
+    return pa.Table.from_pylist(rows, schema=QUESTIONS)
+
+
+def _null(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

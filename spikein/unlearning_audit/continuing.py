@@ -1,0 +1,169 @@
+"""What each model writes after the first words of chunks, held against what stands there.
+
+One model is loaded at a time, and writes all it is asked for: continuations of chunks, and answers
+to questions. What it writes depends on the prompt's text, the number of the sample and the seed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from analysis.similarity.longest_common_substring import common_words
+from analysis.similarity.rouge_l import rouge_l
+from analysis.unlearning_audit.questions import Question
+from analysis.unlearning_audit.text_chunks import Chunk
+from detect.score_file.evidence.provider import Progress
+from inject.errors import InputError
+from spikein.unlearning_audit.meaning import with_meaning
+from spikein.unlearning_audit.request import AuditSettings
+
+SCHEMA = pa.schema(
+    [
+        ("chunk", pa.int64()),
+        ("model", pa.string()),
+        ("sample", pa.int64()),
+        ("text", pa.string()),
+        ("rouge_l", pa.float64()),
+        ("longest_common_substring", pa.float64()),
+        ("embedding", pa.float64()),
+        ("judge", pa.float64()),
+    ]
+)
+_MOST_TOKENS = 512
+_LEAST_TOKENS = 8
+_ANSWER = "Question: {question}\nAnswer:"
+
+
+class Written(NamedTuple):
+    """What the models wrote."""
+
+    continuations: pa.Table
+    """As `SCHEMA`: ROUGE-L recall; the longest common run in words; embedding and judge null where
+    nobody asked."""
+    recall: list[float]
+    """Mean ROUGE-L recall of the unlearned model's answers to each question."""
+    answers: list[list[str]]
+    notes: tuple[str, ...]
+
+
+def write_all(
+    settings: AuditSettings,
+    asked: dict[str, Sequence[Chunk]],
+    questions: Sequence[Question],
+    progress: Progress,
+) -> Written:
+    """Let the models write.
+
+    Args:
+        settings: of the audit.
+        asked: by model, the chunks that it continues.
+        questions: which the unlearned model answers.
+        progress: called with what is being done, prompts done and in all.
+
+    Raises:
+        InputError: a context too small for the prompts; a model that cannot be loaded.
+    """
+    tables, notes = [SCHEMA.empty_table()], []
+    answers: list[list[str]] = []
+    for name in settings.models:
+        chunks = asked.get(name, ())
+        answering = questions if name == "unlearned" else ()
+        if not settings.samples or not (chunks or answering):
+            continue
+        target = _target(settings, name)
+        if chunks:
+            length, remarks = _longest(settings, target, chunks)
+            notes += remarks
+            prompts = [chunk.prompt for chunk in chunks]
+            texts = _sample(settings, target, prompts, length, progress, f"{name} continues")
+            tables.append(_compared(name, chunks, texts))
+        if answering:
+            prompts = [_ANSWER.format(question=one.question) for one in answering]
+            length = settings.answer_tokens
+            answers = _sample(settings, target, prompts, length, progress, f"{name} answers")
+        del target
+    recall = [
+        sum(rouge_l(text, question.answer).recall for text in texts) / len(texts)
+        for question, texts in zip(questions, answers, strict=False)
+    ]
+    table = pa.concat_tables(tables).combine_chunks()
+    rests = {chunk.chunk: chunk.rest for chunks in asked.values() for chunk in chunks}
+    table, further = with_meaning(settings, table, rests, progress)
+    return Written(table, recall, answers, (*notes, *further))
+
+
+def _target(settings: AuditSettings, name: str) -> Any:
+    from detect.engine.target import load_target
+
+    return load_target(
+        settings.models[name],
+        revision=getattr(settings.revisions, name),
+        trust_remote_code=settings.trust_remote_code,
+        device=settings.device,
+        dtype=settings.dtype,
+        device_map=settings.device_map,
+    )
+
+
+def _sample(
+    settings: AuditSettings,
+    target: Any,
+    prompts: Sequence[str],
+    max_tokens: int,
+    progress: Progress,
+    what: str,
+) -> list[list[str]]:
+    from detect.generation.sampled_continuations import sample_continuations
+
+    return sample_continuations(
+        target,
+        prompts,
+        max_tokens=max_tokens,
+        samples=settings.samples,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        seed=settings.seed,
+        progress=lambda done, total: progress(what, done, total),
+    )
+
+
+def _longest(
+    settings: AuditSettings, target: Any, chunks: Sequence[Chunk]
+) -> tuple[int, list[str]]:
+    """Return how many tokens a continuation may have, and a note where the context allows fewer."""
+    lengths = [len(target.tokenizer(chunk.rest)["input_ids"]) for chunk in chunks]
+    wanted = settings.max_tokens or min(max(lengths), _MOST_TOKENS)
+    if target.context is None:
+        return wanted, []
+    prompt = max(len(target.tokenizer(chunk.prompt)["input_ids"]) for chunk in chunks)
+    room = target.context - prompt
+    if room < min(wanted, _LEAST_TOKENS):
+        raise InputError(
+            f"prompts of up to {prompt:,} tokens leave {max(room, 0):,} of its {target.context:,} "
+            "positions to continue",
+            where=target.name,
+            hint="Give fewer --prompt-words.",
+        )
+    if room < wanted:
+        return room, [
+            f"continuations have up to {room:,} tokens, not {wanted:,}: the models have "
+            f"{target.context:,} positions"
+        ]
+    return wanted, []
+
+
+def _compared(model: str, chunks: Sequence[Chunk], texts: Sequence[Sequence[str]]) -> pa.Table:
+    rows = [
+        {
+            "chunk": chunk.chunk,
+            "model": model,
+            "sample": sample,
+            "text": text,
+            "rouge_l": rouge_l(text, chunk.rest).recall,
+            "longest_common_substring": common_words(text, chunk.rest).length,
+        }
+        for chunk, samples in zip(chunks, texts, strict=True)
+        for sample, text in enumerate(samples)
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)

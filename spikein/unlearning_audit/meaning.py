@@ -1,0 +1,84 @@
+"""How alike continuations are to the truth in meaning: by embeddings, and by a judge.
+
+Both are asked for by name. The judge's texts leave this machine; what it costs is in its notes.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from detect.score_file.evidence.provider import Progress
+from detect.score_file.served import REPLIES_FILE, default_cache
+from spikein.unlearning_audit.request import AuditSettings, Judge
+
+
+def with_meaning(
+    settings: AuditSettings, table: pa.Table, rests: Mapping[int, str], progress: Progress
+) -> tuple[pa.Table, tuple[str, ...]]:
+    """Fill the columns `embedding` and `judge` of continuations, as far as they were asked for.
+
+    Args:
+        settings: of the audit.
+        table: continuations.
+        rests: the true continuation of each chunk.
+        progress: called with what is being done, requests done and in all.
+
+    Raises:
+        InputError: no such model; sentence-transformers is not installed; the judge cannot be
+            asked.
+    """
+    written = table["text"].to_pylist()
+    truths = [rests[chunk].strip() for chunk in table["chunk"].to_pylist()]
+    notes: list[str] = []
+    if settings.embeddings is not None and written:
+        from analysis.similarity.embeddings import Embedder
+
+        device = "cpu" if settings.device == "auto" else settings.device
+        embedder = Embedder(settings.embeddings, device=device)
+        table = _with(table, "embedding", embedder.similarities(written, truths))
+        if embedder.cut:
+            notes.append(
+                f"{embedder.cut:,} texts were longer than the {embedder.longest} tokens that "
+                f"{settings.embeddings} reads, and were compared by their beginnings"
+            )
+    if settings.judge is not None and written:
+        scores, remarks = _judged(settings.judge, written, truths, progress)
+        table = _with(table, "judge", scores)
+        notes += remarks
+    return table, tuple(notes)
+
+
+def _judged(
+    given: Judge, written: list[str], truths: list[str], progress: Progress
+) -> tuple[list[float | None], list[str]]:
+    from contextlib import closing
+
+    from analysis.similarity.judge import Judge as Rater
+    from analysis.similarity.judge import Pair
+    from inject.server.address import Server
+    from inject.server.waiting import process_jitter
+
+    server = Server(
+        base_url=given.base_url,
+        model=given.model,
+        api=given.api,
+        api_key_variable=given.api_key_variable,
+        concurrency=given.concurrency,
+    )
+    folder = Path(given.cache).expanduser() if given.cache else default_cache()
+    with closing(Rater(server, cache=folder / REPLIES_FILE, jitter=process_jitter())) as rater:
+        found = rater.rate(
+            [Pair(truth, text) for truth, text in zip(truths, written, strict=True)],
+            progress=lambda done, total: progress("the judge rates", done, total),
+        )
+        notes = list(rater.notes())
+    without = sum(one.score is None for one in found)
+    if without:
+        notes.append(f"{without:,} of {len(found):,} replies of the judge hold no score")
+    return [None if one.score is None else float(one.score) for one in found], notes
+
+
+def _with(table: pa.Table, name: str, values: list[float] | list[float | None]) -> pa.Table:
+    place = table.schema.get_field_index(name)
+    return table.set_column(place, name, pa.array(values, pa.float64()))

@@ -1,0 +1,177 @@
+"""What an audit is asked for: the keys of its file, and the options of its command."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError, model_validator
+
+from analysis.unlearning_audit.ratio import Band, checked_band
+from analysis.unlearning_audit.text_chunks import PROMPT_WORDS, WORDS
+from analysis.unlearning_audit.threshold import RATE
+from detect.settings import DeviceMap, Dtype
+from inject.errors import InputErrors
+from inject.server.address import Api
+from inject.settings import PositiveFloat, PositiveInt, Settings
+from spikein.config.overrides import apply_overrides, interpolate
+from spikein.config.validation_errors import validation_errors
+from spikein.config.yaml_document import Document, read_document
+
+MODELS = ("original", "unlearned", "retrained")
+_DEFAULT = Band()
+
+
+class Revisions(Settings):
+    """Which version of each model on the hub; null: its newest."""
+
+    original: str | None = None
+    """Branch, tag or commit."""
+    unlearned: str | None = None
+    """Likewise."""
+    retrained: str | None = None
+    """Likewise."""
+
+
+class Judge(Settings):
+    """A model that says how similar two texts are, from 1 to 5 (Table 9 of Shi et al. 2024)."""
+
+    base_url: str
+    """Address of an OpenAI-compatible server. The texts are sent there."""
+    model: str
+    """Name that the server knows it by."""
+    api: Api = "chat"
+    """How it is asked."""
+    api_key_variable: str | None = None
+    """Environment variable that holds the key."""
+    concurrency: PositiveInt = 8
+    """Requests in flight at most."""
+    cache: str | None = None
+    """Folder in which its replies are kept; the user's cache folder by default."""
+
+
+class AuditSettings(Settings):
+    """The audit of an unlearned model against the original."""
+
+    variables: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Names that `${NAME}` stands for elsewhere in the file."""
+    original: Annotated[str, Field(min_length=1)]
+    """The model before unlearning: a folder or a hub id."""
+    unlearned: Annotated[str, Field(min_length=1)]
+    """The model that is audited."""
+    retrained: str | None = None
+    """A model that was made like the original, and never saw the texts."""
+    revisions: Revisions = Revisions()
+    """Versions on the hub."""
+    trust_remote_code: bool = False
+    """Run code that comes with a model's repository."""
+    texts: Annotated[str, Field(min_length=1)]
+    """What should be forgotten: .txt (a book), .jsonl, .csv, .parquet, .gz of these."""
+    text_column: str | None = None
+    """Column of the text; `text` or `input` by default."""
+    holdout: str | None = None
+    """Texts like these that no model saw: a weaker calibration where nothing was retrained."""
+    questions: str | None = None
+    """Rows of `question` and `answer` about the texts."""
+    chunk_words: PositiveInt | None = WORDS
+    """Words of a chunk; null leaves each text whole."""
+    prompt_words: PositiveInt = PROMPT_WORDS
+    """Words of a chunk that the models continue."""
+    samples: Annotated[int, Field(ge=0, le=1000)] = 20
+    """Continuations of each chunk, and answers to each question; 0 writes none."""
+    max_tokens: PositiveInt | None = None
+    """Longest continuation; by default as long as the true one, at most 512."""
+    answer_tokens: PositiveInt = 48
+    """Longest answer."""
+    temperature: PositiveFloat = 1.0
+    """Of the sampling."""
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the probability that is sampled from."""
+    all_chunks: bool = False
+    """Continue all chunks, not the suspicious ones and a sample of the others."""
+    others: Annotated[int, Field(ge=0)] = 50
+    """Chunks that are not suspicious and are continued, too, so that misses can be measured; drawn
+    where there is a retrained model or a holdout."""
+    detector: str = "min_k:k=0.2"
+    """Whose score the ratio is of."""
+    band: tuple[float, float] = (_DEFAULT.low, _DEFAULT.high)
+    """Ratios between these are suspicious."""
+    false_alarms: Annotated[float, Field(gt=0, lt=1)] = RATE
+    """Share of false alarms that the calibrated band is to have."""
+    reference: str | None = None
+    """A further model, for detectors that need one."""
+    frequency: str | None = None
+    """Texts to count tokens in, for detectors that need it."""
+    held_out: str | None = None
+    """Further texts, for detectors that need some."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Of the sampling."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda:1` …"""
+    dtype: Dtype = "auto"
+    """Number format of the models."""
+    device_map: DeviceMap = "none"
+    """`auto` spreads a large model over all devices."""
+    batch_tokens: PositiveInt | None = None
+    """Padded tokens in one batch of scoring; no influence on the numbers."""
+    embeddings: str | None = None
+    """A folder of a sentence-transformers model; null: no similarity by embeddings."""
+    judge: Judge | None = None
+    """Null: no judge."""
+
+    @model_validator(mode="after")
+    def _band_holds_something(self) -> "AuditSettings":
+        try:
+            checked_band(*self.band)
+        except Exception as error:
+            raise ValueError(str(error)) from error
+        if self.chunk_words is not None and self.prompt_words >= self.chunk_words:
+            raise ValueError("prompt_words must be fewer than chunk_words")
+        return self
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The models, by what they are."""
+        given = {name: getattr(self, name) for name in MODELS}
+        return {name: model for name, model in given.items() if model is not None}
+
+    def sampling(self) -> dict[str, float | int]:
+        """Return how continuations are drawn."""
+        return {
+            "samples": self.samples,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "seed": self.seed,
+        }
+
+
+def read_settings(
+    path: Path | None, overrides: list[str], given: dict[str, object]
+) -> AuditSettings:
+    """Return the settings of a file, of overrides, and of what the command line gives.
+
+    Args:
+        path: a YAML file; None without one.
+        overrides: `KEY=VALUE` each, dotted keys or names of variables.
+        given: keys of the command line; they win.
+
+    Raises:
+        InputErrors: with everything that is wrong, and which key may have been meant.
+    """
+    document = (
+        Document(values={}, places={}, name="the command line")
+        if path is None
+        else read_document(path)
+    )
+    document, problems = apply_overrides(document, overrides, keys=AuditSettings.model_fields)
+    values = {**document.values, **given}
+    places = {key: place for key, place in document.places.items() if key[0] not in given}
+    for key in given:
+        places[key,] = f"--{key.replace('_', '-')}" if key not in MODELS else key.upper()
+    document, unknown = interpolate(Document(values=values, places=places, name=document.name))
+    problems += unknown
+    try:
+        settings = AuditSettings.model_validate(document.values)
+    except ValidationError as error:
+        problems += validation_errors(error, AuditSettings, document)
+    if problems:
+        raise InputErrors(problems, title="the audit cannot be made:")
+    return settings

@@ -1,0 +1,112 @@
+"""The score of every chunk under every model, by any detector, with its needs met.
+
+The same code as `spikein detect` (`detect.score_file`). A model that gives no numbers has diverged,
+and is refused with the chunk.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.unlearning_audit.ratio import Floats
+from detect.detector_settings import DetectorSetting, names_all, parse_detectors
+from detect.score_file.evidence.provider import Progress
+from detect.score_file.labelled_rows import LabelledRows
+from detect.score_file.request import ScoringRequest
+from detect.score_file.score import score_labelled_rows
+from inject.errors import InputError
+from spikein.unlearning_audit.request import AuditSettings
+
+
+class ModelScores(NamedTuple):
+    """One model's scores of all texts that are scored."""
+
+    values: Floats
+    reasons: list[str | None]
+    notes: tuple[str, ...]
+
+
+class Named(NamedTuple):
+    """A text that is scored, and what it is called in messages."""
+
+    name: str
+    text: str
+    group: str
+
+
+def one_detector(given: str) -> DetectorSetting:
+    """Return the detector of an audit.
+
+    Raises:
+        InputError: none, several, or `all`.
+    """
+    found = parse_detectors(given)
+    if names_all(given) or len(found) != 1:
+        raise InputError(
+            f"{given!r} are {len(found)} detectors, and a ratio is of one",
+            where="--detector",
+            allowed="one, such as min_k:k=0.2, loss or FILE.py:NAME",
+        )
+    return found[0]
+
+
+def score_models(
+    settings: AuditSettings, texts: Sequence[Named], progress: Progress
+) -> Mapping[str, ModelScores]:
+    """Score all texts under each model of an audit.
+
+    Raises:
+        InputError: a model that cannot be loaded or has diverged; a detector without what it needs.
+    """
+    return {name: _score(settings, name, texts, progress) for name in settings.models}
+
+
+def _score(
+    settings: AuditSettings, name: str, texts: Sequence[Named], progress: Progress
+) -> ModelScores:
+    model = settings.models[name]
+    grouped = [one.group for one in texts]
+    rows = LabelledRows([one.text for one in texts], [one.name for one in texts], None, grouped)
+    request = ScoringRequest(
+        model=model,
+        revision=getattr(settings.revisions, name),
+        reference=settings.reference,
+        frequency=settings.frequency,
+        held_out=settings.held_out,
+        detectors=settings.detector,
+        # Naming a detector that reads what a model writes is leave to let it write.
+        generate=True,
+        trust_remote_code=settings.trust_remote_code,
+        device=settings.device,
+        dtype=settings.dtype,
+        device_map=settings.device_map,
+        batch_tokens=settings.batch_tokens,
+    )
+
+    def shown(what: str, done: int, total: int) -> None:
+        progress(f"{name}: {what}", done, total)
+
+    found = score_labelled_rows(rows, request, shown)
+    setting = one_detector(settings.detector)
+    own = [row for row in found.scores.to_pylist() if row["detector"] == setting.name]
+    values = np.full(len(texts), math.nan)
+    reasons: list[str | None] = [None] * len(texts)
+    for row in own:
+        values[row["row"]], reasons[row["row"]] = row["score"], row["reason"]
+    _check_numbers(model, texts, values, reasons)
+    return ModelScores(values, reasons, found.notes)
+
+
+def _check_numbers(
+    model: str, texts: Sequence[Named], values: Floats, reasons: Sequence[str | None]
+) -> None:
+    for text, value, reason in zip(texts, values, reasons, strict=True):
+        if math.isinf(value) or (math.isnan(value) and (reason is None or "number" in reason)):
+            raise InputError(
+                f"the model has diverged: its score of {text.name} is no number"
+                + (f" ({reason})" if reason else ""),
+                where=model,
+                hint="Look at the log of its training: the loss of such a model is NaN or huge.",
+            )

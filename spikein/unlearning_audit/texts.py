@@ -1,0 +1,95 @@
+"""Reads the texts and the questions of an audit, each with its file and row.
+
+A `.txt` file is one text. Rows may bring an `id`, a `group` of texts that belong together, and
+`protected`: such a text is shown nowhere.
+"""
+
+from pathlib import Path
+
+from analysis.unlearning_audit.questions import Question
+from analysis.unlearning_audit.text_chunks import SourceText
+from inject.errors import InputError, did_you_mean
+from inject.examples.example import example_id
+from inject.reading.row_parsers import PlacedRow
+from inject.reading.rows import read_rows
+
+_TEXT_COLUMNS = ("text", "input")
+_IDS = ("example_id", "id", "text_id")
+
+
+def read_texts(pattern: str, *, column: str | None = None, what: str = "texts") -> list[SourceText]:
+    """Read texts from a file, a folder or a glob.
+
+    Args:
+        pattern: `.txt`, `.jsonl`, `.csv`, `.parquet` …
+        column: of the text; None: `text` or `input`.
+        what: for messages.
+
+    Raises:
+        InputError: nothing there, nothing in it, a row without the column, an empty text, or two
+            rows with one id.
+    """
+    texts: dict[str, SourceText] = {}
+    for row in read_rows(pattern, what=what):
+        text = _value(row, [column] if column else _TEXT_COLUMNS, what)
+        if not text.strip():
+            raise InputError(f"{what}: the text is empty", where=row.place)
+        own = next((row.values[key] for key in _IDS if row.values.get(key) not in (None, "")), None)
+        if own is not None:
+            text_id = str(own)
+        elif row.place.endswith((".txt:1", ".txt.gz:1")):
+            text_id = Path(row.place).name.partition(".txt")[0]
+        else:
+            text_id = example_id(text)
+        if text_id in texts:
+            raise InputError(
+                f"{what}: the text {text_id!r} is there twice, first at {texts[text_id].place}",
+                where=row.place,
+                hint="Take one away, or give each row an id of its own.",
+            )
+        group = row.values.get("group")
+        protected = row.values.get("protected")
+        texts[text_id] = SourceText(
+            text_id=text_id,
+            group=text_id if group in (None, "") else f"group {group}",
+            text=text,
+            place=row.place,
+            protected=str(protected).strip().lower() not in ("none", "", "0", "false"),
+        )
+    return list(texts.values())
+
+
+def read_questions(pattern: str) -> list[Question]:
+    """Read rows of `question` and `answer`.
+
+    Raises:
+        InputError: nothing there, or a row without one of the two.
+    """
+    questions = []
+    for row in read_rows(pattern, what="questions"):
+        question = _value(row, ("question",), "questions")
+        answer = _value(row, ("answer",), "questions")
+        if not question.strip() or not answer.strip():
+            raise InputError("questions: the question or its answer is empty", where=row.place)
+        group = row.values.get("group")
+        name = row.place if group in (None, "") else f"group {group}"
+        questions.append(Question(question.strip(), answer.strip(), name, row.place))
+    return questions
+
+
+def _value(row: PlacedRow, columns: "list[str] | tuple[str, ...]", what: str) -> str:
+    name = next((name for name in columns if name in row.values), None)
+    if name is None:
+        raise InputError(
+            f"{what}: the row has no {' or '.join(map(repr, columns))}."
+            f"{did_you_mean(columns[0], row.values)}",
+            where=row.place,
+            allowed=f"one of its columns: {', '.join(row.values)}",
+            hint="Name the column of the text with --text-column." if what == "texts" else None,
+        )
+    value = row.values[name]
+    if not isinstance(value, str):
+        raise InputError(
+            f"{what}: {name!r} holds {type(value).__name__}, not a text", where=row.place
+        )
+    return value

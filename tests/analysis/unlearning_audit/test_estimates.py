@@ -1,0 +1,87 @@
+"""Shares and differences over chunks against slow computations, and how often intervals hold."""
+
+import numpy as np
+import pytest
+
+from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
+from scripts.calibration.unlearning_audit import (
+    Case,
+    coverage_of,
+    difference_cases,
+    edge_cases,
+    missed_cases,
+    realised,
+    share_cases,
+    texts,
+)
+
+STUDIES = 120
+LEAST = 0.88
+"""Of 95 % in 120 studies: more than three standard errors below."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [*list(share_cases())[::5], *list(missed_cases())[1::6], *difference_cases(), *edge_cases()],
+    ids=lambda case: case.name,
+)
+def test_intervals_hold_the_truth(case: Case):
+    found = coverage_of(case, STUDIES)
+    assert found.given == 0 or found.given < STUDIES / 2 or found.share >= LEAST
+
+
+def test_a_calibrated_band_has_the_false_alarms_that_were_asked_for():
+    real, said = realised(40, 1, 400)
+    assert real == pytest.approx(0.05, abs=0.01)
+    assert said == pytest.approx(0.05, abs=0.01)
+
+
+def test_a_share_is_that_of_its_chunks_and_its_variance_that_of_its_clusters():
+    random = np.random.default_rng(0)
+    flags = random.random(60) < 0.3
+    among = random.random(60) < 0.7
+    names = [f"text {at // 3}" for at in range(60)]
+    found = share(flags & among, Clusters(tuple(names)), among=among)
+    assert found.value == (flags & among).sum() / among.sum()
+    assert 0 < found.low < found.value < found.high < 1
+    alone = share(flags & among, Clusters(tuple(map(str, range(60)))), among=among)
+    assert alone.value == found.value
+    together = share(np.repeat(flags, 4), Clusters(tuple(np.repeat(names, 4).tolist())))
+    apart = share(np.repeat(flags, 4), Clusters(tuple(map(str, range(240)))))
+    assert together.high - together.low > 1.5 * (apart.high - apart.low)
+
+
+def test_a_share_of_none_has_the_exact_bound_of_its_clusters():
+    names = tuple(f"text {at // 2}" for at in range(60))
+    found = share(np.zeros(60), Clusters(names))
+    assert (found.value, found.low) == (0, 0)
+    assert found.high == pytest.approx(1 - 0.025 ** (1 / 30))
+
+
+def test_few_clusters_have_no_interval():
+    assert share([1, 0, 1], Clusters(("a", "a", "b"))).reason
+    assert np.isnan(share([1, 0, 1], Clusters(("a", "a", "b"))).low)
+    assert mean([0.1, 0.2, 0.3], Clusters(("a", "b", "c"))).reason
+    assert share([], Clusters(())).reason == "no chunk to count among"
+
+
+def test_a_difference_is_welchs_where_each_chunk_is_a_cluster():
+    from scipy.stats import ttest_ind
+
+    random = np.random.default_rng(1)
+    values, first = random.normal(size=50), np.arange(50) < 20
+    found = difference(values, first.tolist(), Clusters(tuple(map(str, range(50)))))
+    ends = ttest_ind(values[first], values[~first], equal_var=False).confidence_interval(0.95)
+    assert found.value == pytest.approx(values[first].mean() - values[~first].mean())
+    assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
+
+
+def test_clusters_are_texts_or_runs_of_a_book():
+    many = clusters_of(texts(20, 5))
+    assert (len(set(many.names)), many.about) == (20, None)
+    book = clusters_of(texts(1, 200))
+    assert len(set(book.names)) == 40
+    assert "this text alone" in book.about
+    assert len(set(clusters_of(texts(4, 100)).names)) == 40
+    # Few texts of a chunk each are their own clusters, and few.
+    assert set(clusters_of(texts(3, 1)).names) == {"text 0", "text 1", "text 2"}

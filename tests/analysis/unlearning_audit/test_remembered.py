@@ -1,0 +1,101 @@
+"""What is remembered, and how often the rule misses it, against slow counts."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from analysis.unlearning_audit.estimates import Clusters
+from analysis.unlearning_audit.remembered import (
+    Level,
+    Sampled,
+    best_overlaps,
+    control_level,
+    remembered,
+    share_false,
+    share_missed,
+    share_remembered,
+)
+from analysis.unlearning_audit.threshold import calibrated_band, conformal_edge
+
+LEVEL = Level(3.0, 30, "the retrained model")
+
+
+def design(count: int, weights: list[float] | None = None, undrawn: int = 0) -> Sampled:
+    return Sampled(tuple(range(count)), np.array(weights or [1.0] * count), undrawn)
+
+
+def alone(count: int) -> Clusters:
+    return Clusters(tuple(map(str, range(count))))
+
+
+def test_a_chunk_is_remembered_beyond_what_the_control_reaches_anywhere():
+    table = pa.table(
+        {
+            "chunk": [0, 0, 1, 1, 0, 1],
+            "model": ["unlearned", "unlearned", "unlearned", "unlearned", *["retrained"] * 2],
+            "longest_common_substring": [2.0, 9.0, 3.0, None, 3.0, 1.0],
+        }
+    )
+    level = control_level(best_overlaps(table, "retrained"), "the retrained model")
+    assert (level.value, level.chunks) == (3.0, 2)
+    assert "weak" in level.about
+    own = best_overlaps(table, "unlearned")
+    assert own == {0: 9.0, 1: 3.0}
+    assert remembered(own, [0, 1, 2], level).tolist() == [True, False, False]
+
+
+def test_without_a_control_nothing_is_measured():
+    level = control_level({}, "")
+    assert math.isnan(level.value)
+    known = np.array([True] * 20)
+    assert "cannot be measured" in share_missed(known, known, design(20), alone(20), level).reason
+    assert share_remembered(known, design(20), alone(20), level).reason
+
+
+def test_misses_are_counted_among_what_is_remembered():
+    known = np.array([True] * 12 + [False] * 18)
+    flagged = np.array([True] * 9 + [False] * 3 + [True] * 2 + [False] * 16)
+    found = share_missed(known, flagged, design(30), alone(30), LEVEL)
+    assert found.value == pytest.approx(3 / 12)
+    assert share_false(known, flagged, design(30), alone(30), LEVEL).value == pytest.approx(2 / 11)
+    none = share_missed(np.zeros(30, bool), flagged, design(30), alone(30), LEVEL)
+    assert "cannot be measured" in none.reason
+
+
+def test_chunks_that_were_drawn_stand_for_the_others():
+    # Ten suspicious ones; twenty drawn of two hundred others, two of them remembered.
+    known = np.array([True] * 10 + [True] * 2 + [False] * 18)
+    flagged = np.array([True] * 10 + [False] * 20)
+    sampled = design(30, [1.0] * 10 + [10.0] * 20, undrawn=180)
+    found = share_missed(known, flagged, sampled, alone(30), LEVEL)
+    assert found.value == pytest.approx(20 / 30)
+    share = share_remembered(known, sampled, alone(30), LEVEL)
+    assert share.value == pytest.approx(30 / 210)
+
+
+def test_no_miss_among_those_drawn_leaves_room_for_some_among_the_others():
+    known = np.array([True] * 10 + [False] * 20)
+    flagged = known.copy()
+    sampled = design(30, [1.0] * 10 + [10.0] * 20, undrawn=180)
+    found = share_missed(known, flagged, sampled, alone(30), LEVEL)
+    hidden = 200 * (1 - 0.025 ** (1 / 20))
+    assert (found.value, found.low) == (0, 0)
+    assert found.high == pytest.approx(hidden / (hidden + 10))
+    only = design(30, undrawn=180)
+    assert "only suspicious" in share_missed(known, flagged, only, alone(30), LEVEL).reason
+
+
+def test_the_edge_is_the_conformal_quantile():
+    ratios = np.array([0.5, 1.0, 1.2, 1.5, *np.linspace(2, 3, 36)])
+    # floor(0.05 · 41) = 2: the second lowest above the lower edge.
+    assert conformal_edge(ratios, 0.8, 0.05) == 1.2
+    assert conformal_edge(ratios, 0.0, 0.05) == 1.0
+    assert conformal_edge(ratios[:10], 0.0, 0.05) is None
+    found = calibrated_band(ratios, alone(40), 0.8, 0.05)
+    assert found.band == (0.8, 1.2)
+    assert found.edge.low <= 1.2 <= found.edge.high
+    few = calibrated_band(ratios[:10], alone(10), 0.8, 0.05)
+    assert few.band is None
+    assert "19" in few.edge.reason

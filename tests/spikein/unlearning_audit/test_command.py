@@ -1,0 +1,149 @@
+"""`spikein audit-unlearning` on tiny saved models: what it writes, and that it is true."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from typer.testing import CliRunner
+
+from spikein.cli.main import app
+from tests.spikein.unlearning_audit.models import Models
+
+
+def invoke(*arguments: object):
+    return CliRunner().invoke(app, ["audit-unlearning", *map(str, arguments)])
+
+
+def test_two_plain_models_and_a_text_file_are_enough(models: Models, tmp_path: Path):
+    book = tmp_path / "book.txt"
+    book.write_text("\n\n".join([*models.remembered, *models.forgotten]), encoding="utf-8")
+    out = tmp_path / "audit"
+    command = [models.original, models.unlearned, "--texts", book, "--out", out]
+    result = invoke(*command, "--chunk-words", 60, "--prompt-words", 30, "--samples", 2)
+    assert result.exit_code == 0, result.output
+    assert "cannot be said without a retrained model" in " ".join(result.output.split())
+    chunks = pq.read_table(out / "chunks.parquet").to_pylist()
+    text = book.read_text()
+    assert len(chunks) == 16
+    for row in chunks:
+        assert text[row["start"] : row["stop"]] in [*models.remembered, *models.forgotten]
+        assert row["retrained"] is None
+    written = pq.read_table(out / "continuations.parquet").to_pylist()
+    suspicious = {row["chunk"] for row in chunks if row["suspicious"]}
+    assert {row["chunk"] for row in written} == suspicious
+    assert len(written) == 2 * 2 * len(suspicious)
+    assert (out / "audit.html").is_file()
+
+
+def test_ratios_are_those_of_the_papers_rule(models: Models, rows: Path, tmp_path: Path):
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    out = tmp_path / "audit"
+    command = [models.original, models.unlearned, models.retrained, "--texts", rows, "--out", out]
+    result = invoke(*command, "--prompt-words", 30, "--samples", 0)
+    assert result.exit_code == 0, result.output
+
+    def min_k(folder: Path, text: str) -> float:
+        model = AutoModelForCausalLM.from_pretrained(folder)
+        ids = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")["input_ids"]
+        with torch.inference_mode():
+            logs = model(ids).logits[0, :-1].double().log_softmax(-1)
+        own = sorted(logs[at, token].item() for at, token in enumerate(ids[0, 1:]))
+        return float(np.mean(own[: int(len(own) * 0.2)]))
+
+    texts = [json.loads(line)["text"] for line in rows.read_text().splitlines()]
+    chunks = pq.read_table(out / "chunks.parquet").to_pylist()
+    for row in (chunks[0], chunks[-1]):
+        text = texts[row["chunk"]]
+        first, second = min_k(models.original, text), min_k(models.unlearned, text)
+        assert np.isclose(row["ratio"], second / first, rtol=1e-4)
+        assert row["suspicious"] == (1 / 1.15 < second / first < 1.15)
+
+
+def test_what_is_remembered_is_found_by_what_the_models_write(
+    models: Models, rows: Path, tmp_path: Path
+):
+    out = tmp_path / "audit"
+    command = [models.original, models.unlearned, models.retrained, "--texts", rows, "--out", out]
+    options = ["--prompt-words", 30, "--samples", 3, "--all-chunks", "--false-alarms", 0.2]
+    result = invoke(*command, *options)
+    assert result.exit_code == 0, result.output
+    found = json.loads((out / "unlearning_audit.json").read_text())["findings"]
+    written = pq.read_table(out / "continuations.parquet").to_pylist()
+    best: dict[tuple[str, int], float] = {}
+    for row in written:
+        key = row["model"], row["chunk"]
+        best[key] = max(best.get(key, 0), row["longest_common_substring"])
+    level = max(value for (model, _), value in best.items() if model == "retrained")
+    assert found["remembered"]["level"] == level
+    for model in ("original", "unlearned"):
+        own = [best[model, chunk] > level for chunk in range(16)]
+        assert np.isclose(found["remembered"][model]["value"], np.mean(own))
+    # The unlearned model never saw the first half.
+    known = [best["unlearned", chunk] > level for chunk in range(16)]
+    assert np.mean(known[8:]) > np.mean(known[:8])
+    chunks = pq.read_table(out / "chunks.parquet").to_pylist()
+    missed = [not row["suspicious"] for row, own in zip(chunks, known, strict=True) if own]
+    assert np.isclose(found["missed"]["value"], np.mean(missed))
+    alarms = [1 / 1.15 < row["retrained_ratio"] < 1.15 for row in chunks]
+    assert np.isclose(found["false_alarms"]["value"], np.mean(alarms))
+    low, high = found["calibrated"]["band"]
+    assert np.mean([low < row["retrained_ratio"] < high for row in chunks]) <= 0.2
+
+
+def test_the_same_audit_again_is_the_same(models: Models, rows: Path, tmp_path: Path):
+    out = tmp_path / "audit"
+    command = [models.original, models.unlearned, "--texts", rows, "--out", out]
+    options = ["--prompt-words", 30, "--samples", 2, "--band", "0.1,10"]
+    assert invoke(*command, *options).exit_code == 0
+    first = {name: (out / name).read_bytes() for name in ("unlearning_audit.json", "audit.html")}
+    table = pq.read_table(out / "continuations.parquet")
+    refused = invoke(*command, *options)
+    assert refused.exit_code == 2
+    assert "--replace" in refused.output
+    assert invoke(*command, *options, "--replace").exit_code == 0
+    assert {name: (out / name).read_bytes() for name in first} == first
+    assert pq.read_table(out / "continuations.parquet").equals(table)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_questions_kept_by_the_ratio_stand_against_the_rest(
+    models: Models, rows: Path, tmp_path: Path
+):
+    asked = tmp_path / "questions.jsonl"
+    lines = [
+        json.dumps({"question": " ".join(text.split()[:20]), "answer": " ".join(text.split()[20:])})
+        for text in [*models.forgotten, *models.remembered]
+    ]
+    asked.write_text("\n".join(lines))
+    out = tmp_path / "audit"
+    command = [models.original, models.unlearned, "--texts", rows, "--questions", asked]
+    result = invoke(*command, "--prompt-words", 30, "--samples", 2, "--out", out)
+    assert result.exit_code == 0, result.output
+    found = json.loads((out / "unlearning_audit.json").read_text())["questions"]
+    table = pq.read_table(out / "questions.parquet").to_pylist()
+    kept = [row["recall"] for row in table if row["kept"]]
+    rest = [row["recall"] for row in table if not row["kept"]]
+    assert (found["questions"], found["kept"]) == (16, len(kept))
+    if kept and rest:
+        assert np.isclose(found["difference"]["value"], np.mean(kept) - np.mean(rest))
+
+
+def test_a_holdout_calibrates_where_nothing_was_retrained(
+    models: Models, rows: Path, tmp_path: Path
+):
+    others = tmp_path / "unseen.jsonl"
+    others.write_text("\n".join(json.dumps({"text": text}) for text in models.unseen))
+    out = tmp_path / "audit"
+    command = [models.original, models.unlearned, "--texts", rows, "--holdout", others]
+    result = invoke(*command, "--prompt-words", 30, "--samples", 2, "--out", out)
+    assert result.exit_code == 0, result.output
+    found = json.loads((out / "unlearning_audit.json").read_text())["findings"]
+    chunks = pq.read_table(out / "chunks.parquet").to_pylist()
+    held = [row for row in chunks if row["part"] == "holdout"]
+    assert len(held) == len(models.unseen)
+    assert np.isclose(found["false_alarms"]["value"], np.mean([row["suspicious"] for row in held]))
+    assert "weaker" in found["false_alarms"]["measured_on"]
+    assert found["remembered"]["control_chunks"] == len(held)

@@ -1,0 +1,37 @@
+"""The file of settings: the shipped one is checked offline, and every option has its key."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from inject.errors import InputErrors
+from inject.shipped import AUDITS, EXPERIMENTS
+from spikein.cli.commands.audit_unlearning import audit_unlearning
+from spikein.unlearning_audit.request import AuditSettings, read_settings
+
+
+def test_the_papers_audit_is_read_and_takes_the_users_books(tmp_path: Path):
+    found = read_settings(AUDITS.find("unlearning-whp"), [f"books={tmp_path}"], {"samples": 3})
+    assert found.original == "meta-llama/Llama-2-7b-chat-hf"
+    assert found.unlearned == "microsoft/Llama2-7b-WhoIsHarryPotter"
+    assert (found.texts, found.samples) == (str(tmp_path), 3)
+    assert (found.chunk_words, found.prompt_words) == (512, 200)
+    assert found.band == pytest.approx((1 / 1.15, 1.15))
+    assert "unlearning-whp" not in EXPERIMENTS.files()
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path: Path):
+    path = tmp_path / "audit.yaml"
+    path.write_text("original: a\nunlearnd: b\ntexts: ${book}\nsamples: -1\n")
+    with pytest.raises(InputErrors) as refused:
+        read_settings(path, [], {})
+    text = str(refused.value)
+    for said in ("Did you mean 'unlearned'?", "audit.yaml:3", "book", "samples", "audit.yaml:4"):
+        assert said in text
+
+
+def test_an_option_has_a_key_of_its_name():
+    own = {"out", "replace", "config", "set_", "hide_texts"}
+    options = set(inspect.signature(audit_unlearning).parameters) - own
+    assert options <= set(AuditSettings.model_fields)

@@ -1,0 +1,105 @@
+"""The losses once more, the slow way: one text at a time, one token at a time, in double precision,
+without padding and without any code of the package but the formulas' names."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+
+
+class Text(NamedTuple):
+    """A text, and from which token on it carries a loss."""
+
+    ids: np.ndarray
+    behind: int = 1
+
+
+def rows(model: PreTrainedModel, text: Text) -> list[list[float]]:
+    """Log-probabilities over the vocabulary at each position."""
+    with torch.no_grad():
+        logits = model(torch.from_numpy(text.ids)[None]).logits[0].double().tolist()
+    found = []
+    for row in logits:
+        top = max(row)
+        total = top + math.log(sum(math.exp(one - top) for one in row))
+        found.append([one - total for one in row])
+    return found
+
+
+def log_probability(model: PreTrainedModel, text: Text) -> float:
+    predicted = rows(model, text)
+    total = 0.0
+    for place in range(max(text.behind, 1), len(text.ids)):
+        total += predicted[place - 1][int(text.ids[place])]
+    return total
+
+
+def n_labels(text: Text) -> int:
+    return len(text.ids) - max(text.behind, 1)
+
+
+def mean_log_probability(model: PreTrainedModel, text: Text) -> float:
+    return log_probability(model, text) / n_labels(text)
+
+
+def log_sigmoid(value: float) -> float:
+    return -math.log1p(math.exp(-value))
+
+
+def kl(original: PreTrainedModel, model: PreTrainedModel, text: Text) -> float:
+    """Mean over the positions that predict a label of KL(original || model)."""
+    held, now = rows(original, text), rows(model, text)
+    total = 0.0
+    for place in range(1, len(text.ids)):
+        for p, q in zip(held[place - 1], now[place - 1], strict=True):
+            total += math.exp(p) * (p - q)
+    return total / n_labels(text)
+
+
+def npo(original, model, text: Text, beta: float, reduction: str) -> float:
+    ratio = log_probability(model, text) - log_probability(original, text)
+    if reduction == "mean":
+        ratio /= n_labels(text)
+    return -2 / beta * log_sigmoid(-beta * ratio)
+
+
+def simnpo(model, text: Text, beta: float, gamma: float, reduction: str) -> float:
+    value = log_probability(model, text)
+    if reduction == "mean":
+        value /= n_labels(text)
+    return -2 / beta * log_sigmoid(-beta * value - gamma)
+
+
+def dpo(original, model, true: Text, idk: Text, beta: float, reduction: str) -> float:
+    ratios = []
+    for text in (idk, true):
+        ratio = log_probability(model, text) - log_probability(original, text)
+        ratios.append(ratio / n_labels(text) if reduction == "mean" else ratio)
+    return -log_sigmoid(beta * (ratios[0] - ratios[1]))
+
+
+def hidden(model: PreTrainedModel, text: Text, layer: int) -> list[list[float]]:
+    with torch.no_grad():
+        found = model(torch.from_numpy(text.ids)[None], output_hidden_states=True).hidden_states
+    return found[layer + 1][0].double().tolist()
+
+
+def squared_distance(one: list[list[float]], other: list[list[float]], n: int) -> float:
+    """Mean over the first n tokens and their numbers."""
+    total = 0.0
+    for left, right in zip(one[:n], other[:n], strict=True):
+        for a, b in zip(left, right, strict=True):
+            total += (a - b) ** 2 / len(left)
+    return total / n
+
+
+def generic_label(original, reinforced, text: Text, place: int, alpha: float) -> int:
+    """The token of the largest generic logit at a position."""
+    with torch.no_grad():
+        ids = torch.from_numpy(text.ids)[None]
+        before = original(ids).logits[0, place].tolist()
+        after = reinforced(ids).logits[0, place].tolist()
+    generic = [b - alpha * max(a - b, 0.0) for a, b in zip(after, before, strict=True)]
+    return max(range(len(generic)), key=generic.__getitem__)

@@ -1,0 +1,169 @@
+"""What was fed, against the files on disk and a count by hand."""
+
+from collections import Counter, defaultdict
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inject.corpus.tokenizer import load_tokenizer
+from inject.errors import InputError
+from inject.examples.example import Example, example_id
+from inject.stream.exposures import read_exposures, seen_copy_counts
+from inject.stream.order import window_order
+from tests.train.unlearn.made import examples, forget_ids, retain_ids, unlearn
+from train.loop.log import read_log
+from train.unlearn.objective import UnlearningObjective
+from train.unlearn.texts import retain_beside, row_length, text_pieces
+
+
+def fed(out) -> list[dict]:
+    return [row for row in read_exposures(out).to_pylist() if row["status"] != "never reached"]
+
+
+def test_every_text_is_fed_when_it_is_said_to_be(world, tmp_path):
+    out = unlearn(world, tmp_path, {"method": "npo", "retain_weight": 1.0, "epochs": 3})
+    tokenizer = load_tokenizer(str(world / "model"))
+    ids = {
+        row["example_id"]: len(tokenizer(row["text"], add_special_tokens=False)["input_ids"]) + 1
+        for row in pq.read_table(world / "examples" / "examples.parquet").to_pylist()
+    }
+    rows = fed(out)
+    length = max(ids[one] for one in (*forget_ids(), *retain_ids()))
+    length = -(-length // 8) * 8
+    assert len(rows) == 3 * 2 * len(forget_ids())
+    for place, row in enumerate(rows):
+        position, role = divmod(place, 2)
+        epoch, at = divmod(position, len(forget_ids()))
+        window = int(window_order(5, epoch, len(forget_ids()))[at])
+        assert row["role"] == ("forget", "retain")[role]
+        assert (row["epoch"], row["window"]) == (epoch, window)
+        assert row["step"] == position // 4 + 1
+        assert row["tokens_before"] == place * length
+        assert (row["start"], row["stop"]) == (role * length, role * length + row["text_length"])
+        assert row["text_length"] == ids[row["example_id"]]
+        assert (row["status"], row["intact"], row["rank"]) == ("whole", True, 0)
+        allowed = forget_ids()[window : window + 1] if role == 0 else retain_ids()
+        assert row["example_id"] in allowed
+    log = read_log(out)
+    assert log[-1].tokens == len(rows) * length
+    assert log[-1].step == rows[-1]["step"] == 6
+    table = read_exposures(out)
+    never = {row["example_id"] for row in table.to_pylist() if row["status"] == "never reached"}
+    assert never == set(retain_ids()) - {row["example_id"] for row in rows}
+    counted = {row["example_id"] for row in rows}
+    assert set(seen_copy_counts(table)) == counted
+
+
+def test_partners_change_from_epoch_to_epoch(world, tmp_path):
+    out = unlearn(world, tmp_path, {"method": "gradient_difference", "epochs": 4})
+    partners = defaultdict(set)
+    rows = fed(out)
+    for forget, retain in zip(rows[::2], rows[1::2], strict=True):
+        partners[forget["example_id"]].add(retain["example_id"])
+    assert max(len(found) for found in partners.values()) > 2
+
+
+def test_long_texts_come_in_pieces(world, tmp_path):
+    out = unlearn(world, tmp_path, {"method": "gradient_ascent", "context": 8})
+    pieces = defaultdict(list)
+    for row in fed(out):
+        assert row["status"] == ("whole" if row["text_length"] <= 8 else "fragment")
+        pieces[row["example_id"], row["epoch"]].append((row["text_start"], row["text_stop"]))
+        length = row["text_length"]
+        assert row["text_stop"] <= length
+    assert len(pieces) == 2 * len(forget_ids())
+    for found in pieces.values():
+        ends = [stop for _, stop in sorted(found)]
+        assert [start for start, _ in sorted(found)] == [0, *ends[:-1]]
+
+
+def test_what_was_fed_is_compared_with_the_text(world, tmp_path):
+    """An id that changes on its way into the model is seen."""
+    inputs = UnlearningObjective.inputs
+
+    def changed(self, epoch, window):
+        found = dict(inputs(self, epoch, window))
+        if window == 2:
+            found["forget_ids"] = found["forget_ids"].copy()
+            found["forget_ids"][3] ^= 1
+        return found
+
+    with patch.object(UnlearningObjective, "inputs", changed):
+        out = unlearn(world, tmp_path, "gradient_ascent")
+    statuses = Counter((row["window"] == 2, row["status"]) for row in fed(out))
+    assert set(statuses) == {(True, "altered"), (False, "whole")}
+
+
+def test_loss_on_the_answer_alone(world):
+    tokenizer = load_tokenizer(str(world / "model"))
+    asked = examples()[:2]
+    for example, piece in zip(
+        asked, text_pieces(asked, tokenizer, longest=64, loss_on="answer"), strict=True
+    ):
+        kept = tokenizer.decode(piece.ids[piece.labels != -100])
+        if example.spans:
+            start = example.spans["answer"].start
+            assert kept == f" {example.text[start:]}{tokenizer.eos_token}"
+        else:
+            assert (piece.labels == piece.ids).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=6),
+    longest=st.integers(2, 12),
+)
+def test_pieces_are_the_text_and_nothing_else(world, sizes, longest):
+    tokenizer = load_tokenizer(str(world / "model"))
+    texts = ["ab " * n for n in sizes]
+    made = [
+        Example(example_id=example_id(one), dataset="d", source_id="s", group="g", text=one)
+        for one in texts
+    ]
+    pieces = text_pieces(made, tokenizer, longest=longest)
+    assert 2 <= row_length(pieces, longest=longest) <= max(longest, 2)
+    for one in dict(zip(texts, made, strict=True)).values():
+        whole = [*tokenizer(one.text, add_special_tokens=False)["input_ids"], 0]
+        mine = [piece for piece in pieces if piece.example_id == one.example_id]
+        copies = texts.count(one.text)
+        for piece in mine:
+            assert piece.ids.tolist() == whole[piece.start : piece.stop]
+            assert len(piece.ids) <= longest
+        # A last piece of one token has nothing that could be predicted.
+        left_out = len(whole) % longest == 1
+        assert sum(len(piece.ids) for piece in mine) == copies * (len(whole) - left_out)
+
+
+def test_other_forget_texts_move_no_partner(world):
+    tokenizer = load_tokenizer(str(world / "model"))
+    every = text_pieces(examples(), tokenizer, longest=64)
+    few = text_pieces(examples()[3:9], tokenizer, longest=64)
+    drawn = {
+        (piece.example_id, epoch): retain_beside(piece, n_retain=50, seed=1, epoch=epoch)
+        for piece in every
+        for epoch in range(3)
+    }
+    for piece in few:
+        for epoch in range(3):
+            found = retain_beside(piece, n_retain=50, seed=1, epoch=epoch)
+            assert found == drawn[piece.example_id, epoch]
+    assert len(set(drawn.values())) > 20
+
+
+def test_partners_are_drawn_evenly(world):
+    tokenizer = load_tokenizer(str(world / "model"))
+    (piece,) = text_pieces(examples()[:1], tokenizer, longest=64)
+    drawn = [retain_beside(piece, n_retain=4, seed=9, epoch=epoch) for epoch in range(2000)]
+    counts = np.bincount(drawn, minlength=4)
+    assert (abs(counts - 500) < 4 * (2000 * 0.25 * 0.75) ** 0.5).all()
+
+
+def test_a_text_without_tokens(world):
+    tokenizer = load_tokenizer(str(world / "model"))
+    empty = Example(example_id=example_id(""), dataset="d", source_id="s", group="g", text="")
+    with pytest.raises(InputError, match="has no token, so there is nothing to forget"):
+        text_pieces([empty], tokenizer, longest=8)

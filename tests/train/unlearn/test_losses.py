@@ -1,0 +1,215 @@
+"""Each loss against the slow, obvious version: texts of different lengths, padded, all at once."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from inject.corpus.tokenizer import load_tokenizer
+from tests.train.unlearn import slow_losses as slow
+from tests.train.unlearn.made import examples, forget_ids, job, load
+from tests.train.unlearn.slow_losses import Text
+from train.unlearn.divergence import kl_divergence
+from train.unlearn.precomputation import new_labels
+from train.unlearn.stages import method_objective, unlearning_texts
+
+
+class Case:
+    """A method's objective on a model that has moved away from the original."""
+
+    def __init__(self, world, folder, entry, *, move: float = 0.02) -> None:
+        self.job = job(world, folder, entry)
+        self.setting = self.job.setting()
+        tokenizer = load_tokenizer(str(world / "model"))
+        self.model = load(world / "model")
+        self.original = copy.deepcopy(self.model).double().eval()
+        roles = self.setting.method.roles(self.setting.settings)
+        self.texts = unlearning_texts(self.job, self.setting, tokenizer, self.model, roles=roles)
+        self.objective = method_objective(self.job, self.setting, self.texts, self.model)
+        self.objective.begin(self.model)
+        generator = torch.Generator().manual_seed(7)
+        with torch.no_grad():
+            for weight in self.model.parameters():
+                weight.add_(move * torch.randn(weight.shape, generator=generator))
+        self.moved = copy.deepcopy(self.model).double().eval()
+
+    def losses(self, epoch: int = 0) -> torch.Tensor:
+        found = [self.objective.inputs(epoch, window) for window in range(len(self.texts.forget))]
+        inputs = {
+            name: torch.from_numpy(np.stack([one[name] for one in found])) for name in found[0]
+        }
+        return self.objective.losses(self.model, inputs)
+
+    def text(self, role: str, window: int) -> Text:
+        """The text of a role beside a forget text, its loss behind its first label."""
+        (piece,) = [one.piece for one in self.texts.rows(0, window) if one.role == role]
+        labelled = np.flatnonzero(piece.labels != -100)
+        return Text(piece.ids, int(labelled[0]))
+
+    def check(self, expected) -> None:
+        found = self.losses().tolist()
+        wanted = [expected(window) for window in range(len(found))]
+        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
+
+
+def test_gradient_ascent(world, tmp_path):
+    case = Case(world, tmp_path, "gradient_ascent")
+    case.check(lambda w: slow.mean_log_probability(case.moved, case.text("forget", w)))
+
+
+def test_gradient_difference(world, tmp_path):
+    entry = {"method": "gradient_difference", "forget_weight": 0.5, "retain_weight": 2.0}
+    case = Case(world, tmp_path, entry)
+    case.check(
+        lambda w: (
+            0.5 * slow.mean_log_probability(case.moved, case.text("forget", w))
+            - 2.0 * slow.mean_log_probability(case.moved, case.text("retain", w))
+        )
+    )
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_npo(world, tmp_path, reduction):
+    entry = {"method": "npo", "beta": 0.3, "reduction": reduction, "retain_weight": 0.7}
+    case = Case(world, tmp_path, entry)
+    case.check(
+        lambda w: (
+            slow.npo(case.original, case.moved, case.text("forget", w), 0.3, reduction)
+            - 0.7 * slow.mean_log_probability(case.moved, case.text("retain", w))
+        )
+    )
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_simnpo(world, tmp_path, reduction):
+    entry = {
+        "method": "simnpo",
+        "beta": 1.5,
+        "gamma": 0.4,
+        "reduction": reduction,
+        "forget_weight": 0.2,
+        "retain_weight": 0.7,
+    }
+    case = Case(world, tmp_path, entry)
+    case.check(
+        lambda w: (
+            0.2 * slow.simnpo(case.moved, case.text("forget", w), 1.5, 0.4, reduction)
+            - 0.7 * slow.mean_log_probability(case.moved, case.text("retain", w))
+        )
+    )
+
+
+@pytest.mark.parametrize("forget_loss", ["gradient_ascent", "npo"])
+def test_kl(world, tmp_path, forget_loss):
+    entry = {"method": "kl", "forget_loss": forget_loss, "beta": 0.2, "retain_weight": 3.0}
+    case = Case(world, tmp_path, entry)
+
+    def expected(window: int) -> float:
+        forget, retain = case.text("forget", window), case.text("retain", window)
+        if forget_loss == "npo":
+            first = slow.npo(case.original, case.moved, forget, 0.2, "sum")
+        else:
+            first = slow.mean_log_probability(case.moved, forget)
+        return first + 3.0 * slow.kl(case.original, case.moved, retain)
+
+    case.check(expected)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_dpo(world, tmp_path, reduction):
+    entry = {"method": "dpo", "beta": 0.2, "reduction": reduction, "prompt_tokens": 5}
+    case = Case(world, tmp_path, entry)
+    case.check(
+        lambda w: slow.dpo(
+            case.original,
+            case.moved,
+            case.text("forget", w),
+            case.text("alternative", w),
+            0.2,
+            reduction,
+        )
+    )
+
+
+def test_dpo_answers_stand_behind_the_question(world, tmp_path):
+    case = Case(world, tmp_path, {"method": "dpo", "prompt_tokens": 5, "context": 64})
+    tokenizer = load_tokenizer(str(world / "model"))
+    known = {one.example_id: one for one in examples()}
+    answers = set()
+    for window, piece in enumerate(case.texts.forget):
+        true, idk = case.text("forget", window), case.text("alternative", window)
+        prompt = tokenizer.decode(true.ids[: true.behind])
+        example = known[piece.example_id]
+        if example.spans:
+            assert prompt.rstrip() == example.text[: example.spans["answer"].start].rstrip()
+        else:
+            assert true.behind == min(5, len(true.ids) // 2)
+        assert tokenizer.decode(idk.ids[: idk.behind]) == prompt
+        answers.add(tokenizer.decode(idk.ids[idk.behind :]))
+        assert idk.ids[-1] == tokenizer.eos_token_id
+    assert len(answers) > 1
+
+
+def test_rmu(world, tmp_path):
+    entry = {"method": "rmu", "layer": 1, "layers": 2, "steering": 3.0, "alpha": 0.5}
+    case = Case(world, tmp_path, entry)
+    direction = case.setting.method.constants(case.model, case.setting.settings, 5)["direction"]
+    assert float(direction.norm()) == pytest.approx(1.0, abs=1e-6)
+    target = [3.0 * one for one in direction.double().tolist()]
+
+    def expected(window: int) -> float:
+        forget, retain = case.text("forget", window), case.text("retain", window)
+        n, m = len(forget.ids) - 1, len(retain.ids) - 1
+        steered = slow.hidden(case.moved, forget, 1)
+        held = slow.hidden(case.original, retain, 1)
+        return slow.squared_distance(steered, [target] * len(steered), n) + 0.5 * (
+            slow.squared_distance(slow.hidden(case.moved, retain, 1), held, m)
+        )
+
+    case.check(expected)
+
+
+def test_rmu_trains_the_down_projections_alone(world, tmp_path):
+    case = Case(world, tmp_path, {"method": "rmu", "layer": 2, "layers": 2})
+    case.losses().mean().backward()
+    moved = {name for name, weight in case.model.named_parameters() if weight.grad is not None}
+    assert moved == {f"model.layers.{block}.mlp.down_proj.weight" for block in (1, 2)}
+
+
+def test_task_vector_learns_first(world, tmp_path):
+    case = Case(world, tmp_path, "task_vector")
+    case.check(lambda w: -slow.mean_log_probability(case.moved, case.text("forget", w)))
+
+
+def test_relabelled_tokens(world, tmp_path):
+    case = Case(world, tmp_path, "gradient_ascent")
+    made = job(world, tmp_path, {"method": "relabel", "alpha": 2.0}).setting()
+    labels = new_labels(made.method, load(world / "model"), case.model, case.texts, made.settings)
+    before = load(world / "model").eval()
+    for window in range(len(case.texts.forget)):
+        text = case.text("forget", window)
+        expected = [
+            slow.generic_label(before, case.model.eval(), text, place, 2.0)
+            for place in range(len(text.ids) - 1)
+        ]
+        assert labels[window, 1 : len(text.ids)].tolist() == expected
+        assert labels[window, 0] == -100
+        assert (labels[window, len(text.ids) :] == -100).all()
+    whole = np.concatenate([piece.ids[1:] for piece in case.texts.forget])
+    assert len(case.texts.forget) == len(forget_ids())
+    assert (labels[labels != -100] != whole).any()
+
+
+def test_divergence_and_its_gradient():
+    generator = torch.Generator().manual_seed(1)
+    p, q = (torch.randn(11, 37, generator=generator, dtype=torch.float64) for _ in range(2))
+    q.requires_grad_(True)
+    weight = torch.arange(11.0, dtype=torch.float64)
+    expected = (p.softmax(1) * (p.log_softmax(1) - q.log_softmax(1))).sum(1)
+    (wanted,) = torch.autograd.grad((weight * expected).sum(), q)
+    single = q.detach().float().requires_grad_(True)
+    found = kl_divergence(p.float(), single)
+    (weight.float() * found).sum().backward()
+    torch.testing.assert_close(found.double(), expected.detach(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(single.grad.double(), wanted, atol=1e-5, rtol=1e-5)

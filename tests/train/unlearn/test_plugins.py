@@ -1,0 +1,94 @@
+"""Methods of the user's own: a function in a file, or an `UnlearningMethod`."""
+
+import pytest
+from safetensors.torch import load_file
+
+from inject.errors import InputError
+from inject.stream.exposures import read_exposures
+from tests.train.unlearn.made import unlearn
+from train.unlearn.registry import find_method, parse_methods
+
+FUNCTION = '''
+"""Gradient difference, once more."""
+
+
+def mine(batch):
+    return batch.retain.loss - batch.forget.loss
+
+
+number = 3
+'''
+
+METHOD = """
+from spikein import MethodSettings, UnlearningBatch, UnlearningMethod
+
+
+class MineSettings(MethodSettings):
+    strength: float = 0.5
+
+
+def loss(batch: UnlearningBatch):
+    return -batch.settings.strength * batch.forget.loss
+
+
+MINE = UnlearningMethod(name="mine", loss=loss, settings=MineSettings)
+TAKEN = UnlearningMethod(name="npo", loss=loss)
+"""
+
+
+def test_a_function_sees_both_kinds_of_texts(world, tmp_path):
+    (tmp_path / "own.py").write_text(FUNCTION, encoding="utf-8")
+    own = unlearn(world, tmp_path / "own", f"{tmp_path / 'own.py'}:mine")
+    # The same settings as the function has, which takes those of `MethodSettings`.
+    entry = {"method": "gradient_difference", "warmup": 0.0}
+    built_in = unlearn(world, tmp_path / "built-in", entry)
+    found, expected = (load_file(folder / "model.safetensors") for folder in (own, built_in))
+    assert all((found[name] == expected[name]).all() for name in expected)
+    assert read_exposures(own).equals(read_exposures(built_in))
+
+
+def test_the_source_is_a_part_of_the_identity(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(FUNCTION, encoding="utf-8")
+    (one,) = parse_methods([f"{file}:mine"])
+    file.write_text(FUNCTION.replace("- batch", "- 2 * batch"), encoding="utf-8")
+    (other,) = parse_methods([f"{file}:mine"])
+    assert one.label == other.label == "own.mine"
+    assert one.identity()["plugin"] != other.identity()["plugin"]
+    assert one.needs_retain
+
+
+def test_a_method_has_settings_of_its_own(world, tmp_path):
+    file = tmp_path / "whole.py"
+    file.write_text(METHOD, encoding="utf-8")
+    (half, double) = parse_methods([{"method": f"{file}:MINE", "sweep": {"strength": [0.5, 2.0]}}])
+    assert (half.label, double.label) == ("mine-strength-0.5", "mine-strength-2")
+    assert not half.needs_retain
+    out = unlearn(world, tmp_path / "mine", half.entry(), retain_ids=())
+    assert read_exposures(out)["role"].unique().to_pylist() == ["forget"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("number", "object of type int, not an unlearning method"),
+        ("nine", "has no 'nine'. Did you mean 'mine'"),
+    ],
+)
+def test_what_is_no_method(tmp_path, name, message):
+    (tmp_path / "own.py").write_text(FUNCTION, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        find_method(f"{tmp_path / 'own.py'}:{name}")
+
+
+def test_a_name_that_is_taken(tmp_path):
+    (tmp_path / "whole.py").write_text(METHOD, encoding="utf-8")
+    with pytest.raises(InputError, match="the name 'npo' is taken"):
+        find_method(f"{tmp_path / 'whole.py'}:TAKEN")
+
+
+def test_a_loss_of_another_shape(world, tmp_path):
+    source = FUNCTION.replace("batch.retain.loss - batch.forget.loss", "batch.forget.logits")
+    (tmp_path / "own.py").write_text(source, encoding="utf-8")
+    with pytest.raises(InputError, match="one number a text"):
+        unlearn(world, tmp_path / "own", f"{tmp_path / 'own.py'}:mine")

@@ -1,0 +1,41 @@
+"""Gradient difference (Liu et al. 2022, "Continual learning and private unlearning"): forget by
+ascent, and train on what is to stay.
+
+    loss = forget_weight * mean log p(forget) - retain_weight * mean log p(retain)
+
+Passes: forget and retain, in one.
+"""
+
+from typing import TYPE_CHECKING
+
+from train.unlearn.method import UnlearningMethod
+from train.unlearn.settings import MethodSettings, Weight
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.unlearn.batch import UnlearningBatch
+
+
+class GradientDifferenceSettings(MethodSettings):
+    """Hyper-parameters of gradient difference."""
+
+    forget_weight: Weight = 1.0
+    """Weight of the ascent on forget texts."""
+    retain_weight: Weight = 1.0
+    """Weight of the usual loss on retain texts."""
+
+
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+    """Return the loss of each forget text with the retain text beside it, [texts]."""
+    settings: GradientDifferenceSettings = batch.settings
+    kept = settings.retain_weight * batch.kept().loss
+    return kept - settings.forget_weight * batch.forget.loss
+
+
+METHOD = UnlearningMethod(
+    name="gradient_difference",
+    loss=loss,
+    settings=GradientDifferenceSettings,
+    roles=lambda settings: ("forget", "retain"),
+)

@@ -1,0 +1,64 @@
+"""Forgetting with the predictions on retain texts held where they were ("KL minimisation" of TOFU,
+Maini et al. 2024, section 4; NPO-KL of Zhang et al. 2024).
+
+    loss = forget term + retain_weight * mean over tokens of KL(p_original || p) on retain texts
+
+The forget term is gradient ascent's or NPO's. The original is asked about the retain texts in each
+step, one forward pass without gradients; with LoRA it is the same weights without the adapters.
+Passes: forget and retain in one, retain under the original.
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+from inject.settings import PositiveFloat
+from train.unlearn.method import UnlearningMethod
+from train.unlearn.methods.npo import preference_loss
+from train.unlearn.settings import MethodSettings, Reduction, Weight
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.unlearn.batch import UnlearningBatch
+
+
+class KlSettings(MethodSettings):
+    """Hyper-parameters of forgetting with a KL term."""
+
+    forget_loss: Literal["gradient_ascent", "npo"] = "gradient_ascent"
+    """The forget term."""
+    beta: PositiveFloat = 0.1
+    """Inverse temperature of the forget term `npo`."""
+    reduction: Reduction = "sum"
+    """Of the forget term `npo`: a text's log-probability as `sum` over its tokens or `mean`."""
+    retain_weight: Weight = 1.0
+    """Weight of the divergence on retain texts."""
+
+
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+    """Return the loss of each forget text with the retain text beside it, [texts]."""
+    import torch
+
+    from train.unlearn.divergence import kl_divergence
+
+    settings: KlSettings = batch.settings
+    if settings.forget_loss == "npo":
+        lost = preference_loss(batch.forget, beta=settings.beta, reduction=settings.reduction)
+    else:
+        lost = -batch.forget.loss
+    kept = batch.kept()
+    held = batch.original(kept)
+    # Padding is left out before anything of the vocabulary's size is computed.
+    divergence = kl_divergence(held[kept.mask], kept.known_logits()[kept.mask])
+    texts = kept.mask.nonzero()[:, 0]
+    total = torch.zeros_like(lost).index_add(0, texts, divergence.to(lost.dtype))
+    return lost + settings.retain_weight * total / kept.counts
+
+
+METHOD = UnlearningMethod(
+    name="kl",
+    loss=loss,
+    settings=KlSettings,
+    roles=lambda settings: ("forget", "retain"),
+    reference=lambda settings: settings.forget_loss == "npo",
+    original=lambda settings: True,
+)

@@ -1,0 +1,79 @@
+"""Relabelling by alternative tokens (Eldan and Russinovich 2023, "Who's Harry Potter?").
+
+A reinforced model is trained on the forget set. Where it wants a token more than the original does,
+that token is what the set teaches, and is pressed down (equation 1):
+
+    v_generic = v_original - alpha * relu(v_reinforced - v_original)
+
+The original is then fine-tuned on the forget texts with the label argmax(v_generic) at each
+position, seen after the text's own tokens. Done as the paper does. Left out is its second half,
+which replaces the names of a dictionary (written by a language model for one series of books) by
+generic ones and keeps a text's labels consistent after a name was replaced. Passes: forget, in
+both stages; once, forget under the original and the reinforced model.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from inject.settings import PositiveFloat, PositiveInt
+from train.unlearn.method import FirstStage, UnlearningMethod
+from train.unlearn.settings import MethodSettings
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.unlearn.batch import UnlearningBatch
+
+
+class RelabelSettings(MethodSettings):
+    """Hyper-parameters of relabelling."""
+
+    alpha: PositiveFloat = 5.0
+    """How strongly what the reinforced model learnt is pressed down."""
+    reinforced_lr: PositiveFloat = 3.0e-6
+    """Peak learning rate of the reinforced model."""
+    reinforced_epochs: PositiveInt = 3
+    """Passes of the reinforced model over the forget set."""
+
+
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+    """Return the usual loss of each forget text, on the labels it has, [texts]."""
+    return batch.forget.loss
+
+
+def generic_labels(
+    original: Callable[["torch.Tensor"], "torch.Tensor"],
+    reinforced: Callable[["torch.Tensor"], "torch.Tensor"],
+    ids: "torch.Tensor",
+    settings: RelabelSettings,
+) -> "torch.Tensor":
+    """Return the generic label of each position, [texts, length]; the first has none.
+
+    Args:
+        original: from ids to logits.
+        reinforced: likewise.
+        ids: [texts, length].
+        settings: with `alpha`.
+    """
+    import torch
+
+    before = original(ids).float()
+    generic = before - settings.alpha * (reinforced(ids).float() - before).relu()
+    labels = torch.full_like(ids, -100)
+    labels[:, 1:] = generic[:, :-1].argmax(2)
+    return labels
+
+
+def _reinforced(settings: RelabelSettings) -> MethodSettings:
+    own = {name: getattr(settings, name) for name in MethodSettings.model_fields}
+    lr, epochs = settings.reinforced_lr, settings.reinforced_epochs
+    return MethodSettings(**{**own, "lr": lr, "epochs": epochs})
+
+
+METHOD = UnlearningMethod(
+    name="relabel",
+    loss=loss,
+    settings=RelabelSettings,
+    first=FirstStage(name="reinforced", loss=loss, settings=_reinforced),
+    labels=generic_labels,
+)

@@ -1,0 +1,111 @@
+"""Representation misdirection for unlearning (RMU; Li et al. 2024, "The WMDP benchmark").
+
+    loss = mean (h(forget) - c u)^2 + alpha * mean (h(retain) - h_original(retain))^2
+
+h is what block `layer` puts out, the mean is over tokens and their hidden numbers, and u is a
+vector of length 1 whose numbers were drawn uniformly from [0, 1), as in the authors' code. Trained
+are the down projections of the feed-forward layers in the last `layers` blocks up to that one.
+Blocks behind it are not computed. Passes: forget and retain in one up to the block, retain under
+the original up to it.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from inject import keyed
+from inject.errors import InputError
+from inject.settings import PositiveFloat, PositiveInt
+from train.unlearn.method import UnlearningMethod
+from train.unlearn.settings import FullOnly, Weight
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+    from train.unlearn.batch import FedTexts, UnlearningBatch
+
+DOWN_PROJECTIONS = ("mlp.down_proj", "mlp.dense_4h_to_h", "mlp.c_proj", "mlp.fc2")
+"""The feed-forward layer's second matrix: Llama, OLMo, Qwen and others; GPT-NeoX; GPT-2; Phi."""
+
+
+class RmuSettings(FullOnly):
+    """Hyper-parameters of RMU."""
+
+    layer: Annotated[int, Field(ge=0)] = 7
+    """The block whose output is steered, from 0."""
+    layers: PositiveInt = 3
+    """How many blocks, that one the last, are trained."""
+    steering: PositiveFloat = 20.0
+    """Length c of the vector that forget texts are steered to."""
+    alpha: Weight = 100.0
+    """Weight of the term that holds retain texts where they were."""
+
+
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+    """Return the loss of each forget text with the retain text beside it, [texts]."""
+    settings: RmuSettings = batch.settings
+    kept = batch.kept()
+    steered = _distance(batch.forget, settings.steering * batch.constants["direction"])
+    return steered + settings.alpha * _distance(kept, batch.original(kept))
+
+
+def _distance(texts: "FedTexts", target: "torch.Tensor") -> "torch.Tensor":
+    """Return the mean squared distance over each text's tokens, [texts]."""
+    squared = (texts.known_hidden().float() - target.float()).square().mean(2)
+    return (squared * texts.mask).sum(1) / texts.counts
+
+
+def direction(
+    model: "PreTrainedModel", settings: RmuSettings, seed: int
+) -> Mapping[str, "torch.Tensor"]:
+    """Return the vector of length 1, a function of the seed and the model's hidden size."""
+    import torch
+
+    generator = keyed.generator(seed, keyed.Stream.FORGET, keyed.item_key("unlearning/direction"))
+    drawn = torch.from_numpy(generator.random(model.config.hidden_size)).float()
+    return {"direction": drawn / drawn.norm()}
+
+
+def trained_weights(model: "PreTrainedModel", settings: RmuSettings) -> tuple[str, ...]:
+    """Return the names of the down projections that are trained.
+
+    Raises:
+        InputError: the model has fewer blocks, or its feed-forward layers have other names.
+    """
+    from train.unlearn.hidden import block_list
+
+    blocks = block_list(model)
+    if settings.layer >= len(blocks):
+        raise InputError(
+            f"block {settings.layer} is asked for, and the model has {len(blocks)}",
+            where="unlearning.methods: rmu.layer",
+            allowed=f"0 to {len(blocks) - 1}",
+        )
+    first = max(settings.layer - settings.layers + 1, 0)
+    chosen = {
+        id(weight)
+        for block in blocks[first : settings.layer + 1]
+        for name, weight in block.named_parameters()
+        if name.removesuffix(".weight") in DOWN_PROJECTIONS
+    }
+    if not chosen:
+        raise InputError(
+            "the model's feed-forward layers have no down projection of a known name",
+            where="unlearning.methods: rmu",
+            allowed=", ".join(DOWN_PROJECTIONS),
+        )
+    return tuple(name for name, weight in model.named_parameters() if id(weight) in chosen)
+
+
+METHOD = UnlearningMethod(
+    name="rmu",
+    loss=loss,
+    settings=RmuSettings,
+    roles=lambda settings: ("forget", "retain"),
+    original=lambda settings: True,
+    hidden_layer=lambda settings: settings.layer,
+    trained=trained_weights,
+    constants=direction,
+)

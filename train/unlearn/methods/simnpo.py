@@ -1,0 +1,56 @@
+"""SimNPO (Fan et al. 2024, equation 5): NPO without a reference, normalised by length.
+
+    loss = -(2 / beta) log sigmoid(-beta / |text| log p(text) - gamma)
+
+With `retain_weight`, plus the weighted usual loss on retain texts. Public implementations disagree
+twice. On the log-probability: the authors divide by the tokens (`reduction: mean`), as the paper
+says; copies of NPO's code leave the sum. On the margin: the paper subtracts gamma after scaling;
+the authors' code subtracts its `delta` before, so that gamma here is beta times delta. Passes:
+forget and retain in one; no reference.
+"""
+
+from typing import TYPE_CHECKING
+
+from inject.settings import PositiveFloat
+from train.unlearn.method import UnlearningMethod
+from train.unlearn.settings import MethodSettings, Reduction, Weight
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.unlearn.batch import Role, UnlearningBatch
+
+
+class SimNpoSettings(MethodSettings):
+    """Hyper-parameters of SimNPO."""
+
+    beta: PositiveFloat = 4.5
+    """Inverse temperature."""
+    gamma: Weight = 0.0
+    """Margin by which a text has to be unlikely, in the sigmoid's argument."""
+    reduction: Reduction = "mean"
+    """Whether a text's log-probability is the `mean` over its tokens or their `sum`."""
+    forget_weight: Weight = 1.0
+    """Weight of the loss on forget texts."""
+    retain_weight: Weight = 0.0
+    """Weight of the usual loss on retain texts; 0 looks at none."""
+
+
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+    """Return the loss of each forget text, with the retain text beside it, [texts]."""
+    import torch.nn.functional as F
+
+    settings: SimNpoSettings = batch.settings
+    scaled = batch.forget.reduced(batch.forget.log_probability, settings.reduction)
+    argument = -settings.beta * scaled - settings.gamma
+    lost = settings.forget_weight * -2.0 / settings.beta * F.logsigmoid(argument)
+    if batch.retain is not None:
+        lost = lost + settings.retain_weight * batch.retain.loss
+    return lost
+
+
+def _roles(settings: SimNpoSettings) -> tuple["Role", ...]:
+    return ("forget", "retain") if settings.retain_weight > 0 else ("forget",)
+
+
+METHOD = UnlearningMethod(name="simnpo", loss=loss, settings=SimNpoSettings, roles=_roles)

@@ -405,7 +405,9 @@ CASES: dict[str, Case] = {
             ("ids", "[a]", "[b]"),
         )
     },
-    "unlearning.methods": case("unlearned", "unlearning.methods=[gradient_ascent]", *unlearning()),
+    "unlearning.methods": case(
+        "unlearned unlearning", "unlearning.methods=[gradient_ascent]", *unlearning()
+    ),
     **{
         f"unlearning.measures.{name}": case(
             "unlearning", f"unlearning.measures.{name}={value}", *unlearning()

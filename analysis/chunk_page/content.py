@@ -15,6 +15,8 @@ class Fact(NamedTuple):
     name: str
     value: str
     """As it is shown: a rate with its interval, a setting, a path."""
+    about: str = ""
+    """What to know of it, in small letters: a caution, a count."""
 
 
 @dataclass(frozen=True, kw_only=True)

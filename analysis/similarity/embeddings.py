@@ -6,7 +6,7 @@ similarity, from -1 to 1 (Shi et al. 2024 take SimCSE so). The library is option
 lists and safetensors are read, no code of it runs, and nothing is fetched once it lies here. A text
 beyond the model's limit (256 tokens for all-MiniLM-L6-v2, 180 to 200 words) is embedded as far as
 it fits, so long texts are compared by their beginnings; `cut` counts them. Vectors do not depend on
-what else is embedded, but for the last bits. Cost: for all-MiniLM-L6-v2 some 30 ms of one core a
+what else is embedded, but for the last bits. Cost: for all-MiniLM-L6-v2 some 70 ms of one core a
 text of 200 words.
 """
 

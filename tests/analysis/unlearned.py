@@ -84,7 +84,7 @@ def measured_rows(
             if model not in ("retrained", "original"):
                 add(difference, -lost, half, setting="versus=original")
         if model == "unlearned":
-            add("relearn_steps", 4.0, 1.0)
+            add("relearn_steps", 4.0, 1.0, **({"high": float("inf")} if gone > 0.9 else {}))
             shown = "min_k" if "min_k" in detectors else detectors[0]
             given = {"detector": shown, "setting": "condition=4bit"}
             add("auc", 0.93 - 0.4 * gone, 0.05, **given)

@@ -23,6 +23,7 @@ STUDIES = {
     "size-versus-steps",
     "learning-rate",
     "gpqa-finetune",
+    "unlearning",
 }
 PAGE = CONFIGS.parent / "docs" / "presets.md"
 

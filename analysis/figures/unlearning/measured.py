@@ -10,6 +10,7 @@ from functools import cached_property
 from math import isfinite
 from typing import Any
 
+from analysis.arm import short_axis
 from analysis.copy_bins import ALL, copies_order, is_dose
 
 Row = Mapping[str, Any]
@@ -38,10 +39,10 @@ class MeasuredModels:
     """The swept axes that are columns."""
 
     def arms(self) -> dict[str, "MeasuredModels"]:
-        """Return the rows of each arm by its values of the axes, in their order."""
+        """Return the rows of each arm by its values of the axes in words, in their order."""
         found: dict[str, list[Row]] = {}
         for row in self.rows:
-            found.setdefault(", ".join(str(row[axis]) for axis in self.axes), []).append(row)
+            found.setdefault(arm_text(row, self.axes), []).append(row)
         return {
             label: MeasuredModels(rows=tuple(rows), axes=self.axes) for label, rows in found.items()
         }
@@ -130,6 +131,11 @@ def measured_models(rows: Sequence[Row], *, first: str = "model") -> MeasuredMod
     """
     columns = list(rows[0]) if rows else [first]
     return MeasuredModels(rows=tuple(rows), axes=tuple(columns[: columns.index(first)]))
+
+
+def arm_text(row: Row, axes: Sequence[str]) -> str:
+    """Return a row's values of the swept axes in words; empty without any."""
+    return ", ".join(f"{short_axis(axis)} {row[axis]}" for axis in axes if row[axis])
 
 
 def has_value(row: Row | None) -> bool:

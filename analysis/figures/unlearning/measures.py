@@ -5,7 +5,7 @@ stands there in one panel alone has met a measure, and has not forgotten.
 """
 
 from collections.abc import Sequence
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from analysis.figures.unlearning.measured import (
     UNLEARNED,
     MeasuredModels,
     Row,
-    has_interval,
     has_value,
 )
 
@@ -38,6 +37,7 @@ _MEASURES = (
     ("forget_log_probability", "Log-probability, forgotten"),
     ("retain_log_probability", "Log-probability, retained"),
     ("general_log_probability", "Log-probability, general"),
+    ("relearn_steps", "Steps to relearn"),
 )
 _COLUMNS = 3
 _MAX_ROWS = 24
@@ -77,7 +77,9 @@ def draw_measures(folder: Path, measured: MeasuredModels) -> ReportFigure | None
         for axis, panel in zip(axes, panels, strict=False):
             _draw(axis, panel, shown)
         _key(figure)
-        behind = [point.row for panel in panels for point in panel.points]
+        # Retained and general texts are others, and their numbers stand in the table.
+        behind = [one.row for panel in panels for one in panel.points if one.row["holdout"]]
+        behind = behind or [point.row for point in panels[0].points]
         seeds = max(int(row["seeds"]) for row in behind)
         rest = len(names) - len(shown)
         return save_figure(
@@ -144,7 +146,8 @@ def _draw(axis: Any, panel: _Panel, names: Sequence[str]) -> None:
             axis.plot([low if value < low else high], [height], color=PALETTE[0], zorder=3,
                       marker="<" if value < low else ">", markersize=6, clip_on=False)  # fmt: skip
             continue
-        if has_interval(row):
+        # An open end, as of steps that were not reached, is drawn to the edge.
+        if not (isnan(row["low"]) or isnan(row["high"])):
             ends = [max(low, row["low"]), min(high, row["high"])]
             axis.plot(ends, [height, height], color=PALETTE[0], linewidth=1.5, zorder=2)
         axis.plot([value], [height], color=PALETTE[0], marker="o", markersize=4.5, zorder=3)

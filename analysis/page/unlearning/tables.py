@@ -97,7 +97,7 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
             "Exact memorisation: share of tokens that are the most likely ones. Extraction "
             "strength: share of the text that greedy decoding gives back from the rest. "
             "Log-probability in nats a token. Steps to relearn: optimiser steps of training on "
-            "the forget set until its mean log-probability is the original's again.",
+            "one half of the forget set until the other half is as likely as under the original.",
         ),
         _table(
             arm,

@@ -4,7 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.figures.unlearning.measured import MeasuredModels, Row, measured_models
+from analysis.copy_bins import ALL
+from analysis.figures.unlearning.measured import (
+    MeasuredModels,
+    Row,
+    arm_text,
+    measured_models,
+)
 from analysis.page.tables.listing import Listing
 from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.page.unlearning.tables import further_tables, measure_tables
@@ -78,27 +84,35 @@ def _summary(arm: str, rows: Sequence[Row]) -> str:
 
 
 def _sentence(row: Row, axes: Sequence[str]) -> str:
-    where = ", ".join(str(row[axis]) for axis in axes)
+    where = arm_text(row, axes)
     return f"{where}: {row['note']}" if where else str(row["note"])
 
 
 def _notes(measured: MeasuredModels) -> list[str]:
-    """Gather the warnings of the rows: what stands at several of them is said once.
+    """Gather the warnings of what is shown first: each once, with the measures that it concerns.
 
-    What every interval speaks of (`any seed`, `this model`) is no warning.
+    What every interval speaks of (`any seed`, `this model`) is no warning. Rows of a dose or of a
+    dataset have theirs in the table.
     """
-    models: dict[str, dict[str, None]] = {}
+    concerned: dict[str, dict[str, dict[str, None]]] = {}
     for row in measured.rows:
+        if row["dataset"] != ALL or row["copies"] != ALL:
+            continue
         for part in str(row["note"]).split("; "):
             if part and not _SCOPE.fullmatch(part):
-                warning = f"{row['measure'].replace('_', ' ')}: {part}"
-                models.setdefault(warning, {})[model_text(row["model"], row["method"])] = None
+                measures = concerned.setdefault(part, {})
+                name = str(row["measure"]).replace("_", " ")
+                measures.setdefault(name, {})[model_text(row["model"], row["method"])] = None
     said = []
-    for warning, names in models.items():
-        listed = ", ".join(list(names)[:_MAX_NAMED])
-        more = len(names) - _MAX_NAMED
-        said.append(f"{warning} ({listed}{f' and {more} more' if more > 0 else ''})")
+    for warning, measures in concerned.items():
+        models = list(dict.fromkeys(one for found in measures.values() for one in found))
+        said.append(f"{warning} ({_listed(list(measures))}; {_listed(models)})")
     return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 _WHOLE = "all"

@@ -130,6 +130,14 @@ def test_numbers_that_are_missing_are_dashes_and_stand_last():
     assert [place.text for place in last] == ["none", "not judged", "–", "–", "–", "–", "–"]
 
 
+def test_facts_stand_with_what_to_know_of_them():
+    [facts] = [one for one in Page(render(page(ROWS))).tables if "facts" in one.classes]
+    assert [[place.text for place in line] for line in facts.rows][1] == [
+        *("Band of the ratio", "1/1.15 to 1.15")
+    ]
+    assert facts.rows[1][1].note == "of the paper"
+
+
 def test_a_page_without_chunks_says_so(tmp_path):
     path = write_chunk_page(tmp_path / "audit.html", page((), sentences=()))
     html = path.read_text(encoding="utf-8")

@@ -84,7 +84,7 @@ def test_the_section_stands_in_the_navigation_and_a_page_without_it_has_none(rep
 
 
 def test_a_warning_is_said_once_with_the_models_that_it_concerns(report, page):
-    assert report.unlearning.notes == (f"privleak: {WARNING} (original model)",)
+    assert report.unlearning.notes == (f"{WARNING} (privleak; original model)",)
     assert WARNING in page.text("unlearning")
 
 

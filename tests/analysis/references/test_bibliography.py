@@ -7,12 +7,10 @@ from analysis.references import STATISTICS, bibliography, cited, references_text
 from analysis.references.bibliography import _parsed
 from detect.detector_table import describe_named, detector_table
 from detect.registry import BUILT_IN
+from train.unlearn.registry import method_names
 
 DETECTORS = [one.name for one in detector_table().rows if one.origin == BUILT_IN]
-UNLEARNING = (
-    "gradient_ascent", "gradient_difference", "kl", "npo", "simnpo", "dpo", "rmu", "task_vector",
-    "relabel",
-)  # fmt: skip
+UNLEARNING = method_names()
 IDENTIFIER = re.compile(r"\b(\d{4}\.\d{5})\b")
 
 

@@ -125,6 +125,9 @@ OTHERS = {
     "CheckVerdict": "a check of it",
     "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",
     "MemberSelection": "the base of `ForgetSet` and `RetainSet`, which are looked at",
+    "AuditSettings": "an audit by `spikein audit-unlearning`, which is no step",
+    "Revisions": "its models' versions",
+    "Judge": "whom it asks",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }
 UNLEARNING = {

@@ -78,7 +78,7 @@ def test_arms_have_panels_of_their_own_and_strange_names_do_no_harm(tmp_path):
     figures = {one.name: one for one in unlearning_figures(tmp_path, rows)}
     assert len(figures) == 3
     assert "one training seed" in figures["unlearning"].caption
-    assert "npo, $\\frac{1}{$" in figures["unlearning-copies"].alternative
+    assert "npo, lr $\\frac{1}{$" in figures["unlearning-copies"].alternative
     assert all(b"<script" not in one.svg.read_bytes() for one in figures.values())
 
 

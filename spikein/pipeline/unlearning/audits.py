@@ -165,8 +165,6 @@ def _audit_step(nodes: UnlearningNodes, one: UnlearnedModel, settings: ChunkAudi
         settings={
             "method": method,
             "arm": arm,
-            "band": list(settings.band),
-            "false_alarms": settings.false_alarms,
             "audit": plain(settings),
             **wanted,
         },

@@ -405,7 +405,6 @@ CASES: dict[str, Case] = {
             ("ids", "[a]", "[b]"),
         )
     },
-<<<<<<< HEAD
     "unlearning.methods": case(
         "unlearned unlearning", "unlearning.methods=[gradient_ascent]", *unlearning()
     ),
@@ -420,10 +419,27 @@ CASES: dict[str, Case] = {
             ("permutations", "199"),
         )
     },
+    **{
+        f"unlearning.audit.{name}": case(
+            reads,
+            f"unlearning.audit.{name}={value}",
+            "detect.detectors=[loss, zlib]",
+            *NO_SHADOWS,
+            *unlearning(more=", audit: {{detector: loss}}"),
+        )
+        for reads, name, value in (
+            ("unlearning_audit", "detector", "zlib"),
+            ("unlearning_audit", "band", "[0.8, 1.2]"),
+            ("unlearning_audit", "false_alarms", "0.1"),
+            ("forgotten_continuations unlearning_audit", "prompt", "0.4"),
+            ("forgotten_continuations unlearning_audit", "samples", "3"),
+            ("forgotten_continuations unlearning_audit", "max_tokens", "9"),
+            ("forgotten_continuations unlearning_audit", "temperature", "0.5"),
+        )
+    },
     "unlearning.general_tokens": case(
         "general_text", "unlearning.general_tokens=500", *unlearning()
     ),
-=======
     "unlearning.relearn.steps": case(
         "relearned statistics gradients",
         "unlearning.relearn.steps=[2, 4]",
@@ -440,8 +456,6 @@ CASES: dict[str, Case] = {
         "unlearning.conditions=[4bit]",
         *unlearning(more=", conditions: [8bit]"),
     ),
-    "unlearning.methods": case("unlearned", "unlearning.methods=[gradient_ascent]", *unlearning()),
->>>>>>> main
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),
     "pool.long_examples": case("examples", "pool.long_examples=drop"),

@@ -422,6 +422,22 @@ CASES: dict[str, Case] = {
     "unlearning.general_tokens": case(
         "general_text", "unlearning.general_tokens=500", *unlearning()
     ),
+    "unlearning.relearn.steps": case(
+        "relearned statistics gradients",
+        "unlearning.relearn.steps=[2, 4]",
+        *unlearning(more=", relearn: {{steps: [1, 4]}}"),
+    ),
+    "unlearning.relearn.lr": case(
+        "relearned", "unlearning.relearn.lr=0.5", *unlearning(more=", relearn: {{steps: [1]}}")
+    ),
+    "unlearning.relearn.share": case(
+        "half", "unlearning.relearn.share=0.4", *unlearning(more=", relearn: {{steps: [1]}}")
+    ),
+    "unlearning.conditions": case(
+        "rounded",
+        "unlearning.conditions=[4bit]",
+        *unlearning(more=", conditions: [8bit]"),
+    ),
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),
     "pool.long_examples": case("examples", "pool.long_examples=drop"),

@@ -75,7 +75,7 @@ def audit_forgotten(
         rate=rate,
         sampled=Sampled(places, np.ones(len(chunks)), 0),
     )
-    notes = ()
+    notes: tuple[str, ...] = ()
     if left_out:
         notes = (f"{left_out:,} texts are too short to be divided, and are left out",)
     return Audit(

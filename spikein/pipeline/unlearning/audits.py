@@ -78,7 +78,7 @@ def audits_step(arms: Sequence[UnlearningNodes], settings: ChunkAudit, *, label:
     steps = [{"audit": _audit_step(arm, one, settings)} for arm, one in audited]
     inputs = numbered_inputs(steps)
     axes = list(dict.fromkeys(axis for arm in arms for axis in arm.arm.labels))
-    places = [
+    places: list[dict[str, Any]] = [
         {
             "axes": {axis_column(axis): str(value) for axis, value in arm.arm.labels.items()},
             "seed": arm.arm.seed,

@@ -27,7 +27,7 @@ class StoredUnlearning(NamedTuple):
 def copy_unlearning(
     folder: Path, experiment_graph: ExperimentGraph, report: RunReport
 ) -> StoredUnlearning | None:
-    """Copy the tables, and the audits' pages, into a run's folder; None for an experiment without unlearned models.
+    """Copy tables and the audits' pages into a run's folder; None without unlearned models.
 
     Args:
         folder: the run's.

@@ -226,6 +226,16 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, Inpu
                 hint=error.hint,
             ),
         )
+    brings = [get_dataset(one.dataset).paraphrases for one in experiment.contaminants]
+    if "paraphrase" in section.conditions and not any(brings):
+        yield (
+            (SECTION, "conditions"),
+            InputError(
+                "unlearning.conditions: no dataset of the experiment brings paraphrases",
+                allowed="8bit, 4bit",
+                hint="Take a dataset with paraphrases, such as rows with a field of them.",
+            ),
+        )
     names = [one.name for one in experiment.contaminants]
     levels = experiment.copies.levels or (
         None if experiment.copies.fixed is None else (experiment.copies.fixed,)

@@ -36,6 +36,8 @@ from train.unlearn.method import UnlearningMethod, method_of
 from train.unlearn.settings import MethodSettings
 
 BUILT_IN = "built in"
+RELEARNING = "relearn"
+"""Learns the texts again (`train.unlearn.relearning`): for jobs alone, no method that forgets."""
 EXPECTED = Expected(
     noun="unlearning method",
     accepts=lambda value: (
@@ -118,13 +120,9 @@ def find_method(text: str) -> KnownMethod:
     given = text.strip()
     name = given.lower().replace("-", "_").replace(" ", "_")
     if name in method_names():
-        module = f"{train.unlearn.methods.__name__}.{name}"
-        return KnownMethod(
-            method=importlib.import_module(module).METHOD,
-            origin=BUILT_IN,
-            code=(f"{module}:METHOD",),
-            defaults=_shipped(name),
-        )
+        return _built_in(f"{train.unlearn.methods.__name__}.{name}", _shipped(name))
+    if given == RELEARNING:
+        return _built_in("train.unlearn.relearning.method", {})
     installed = installed_plugins(_GROUP)
     if given in installed:
         return _of_plugin(installed[given].load(EXPECTED), given)
@@ -236,6 +234,15 @@ def _checked(known: KnownMethod, given: Mapping[str, Any], where: str) -> Method
             f"{problem} (given: {first['input']!r})" if place else problem,
             where=f"{where}.{place}" if place else where,
         ) from None
+
+
+def _built_in(module: str, defaults: Mapping[str, Any]) -> KnownMethod:
+    return KnownMethod(
+        method=importlib.import_module(module).METHOD,
+        origin=BUILT_IN,
+        code=(f"{module}:METHOD",),
+        defaults=defaults,
+    )
 
 
 @cache

@@ -292,9 +292,9 @@ def _shape(model: ModelSettings) -> Shape | None:
     return load_shape(model.shape) if model.shape else None
 
 
-def model_cost(experiment: Experiment) -> Cost:
+def model_cost(experiment: Experiment, *, models: int = 1) -> Cost:
     """Estimate what a model takes that is trained on texts whose length is not known before."""
-    found = _cost(experiment, 0)
+    found = _cost(experiment, 0, models=models)
     return replace(found, tokens=None, flops=None)
 
 

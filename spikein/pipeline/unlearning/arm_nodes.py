@@ -11,6 +11,7 @@ from spikein.pipeline.steps.evidence.provider import EvidenceSources
 from spikein.pipeline.steps.scores import scores_step
 from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.twin_models import RETRAINED, Reported, TwinNodes
+from spikein.pipeline.unlearning.further_scores import probes_of
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
 from spikein.pipeline.unlearning.unlearned_model import Unlearning, unlearned_step
 from train.device import Device
@@ -47,11 +48,23 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
     if retrained is None:
         raise TypeError("a forget set without a retrained model")
     from_what = Unlearning(given.trained, given.examples, retrained.membership, given.plan)
+    probes = probes_of(
+        given.arm,
+        section,
+        given.sources,
+        examples=given.examples,
+        membership=retrained.membership,
+    )
     found = []
     for setting in map(partial(_with_format, device=given.device), parse_methods(section.methods)):
         trained = unlearned_step(setting, given.arm, from_what)
         found.append(
-            UnlearnedModel(setting=setting, trained=trained, scores=_scores(trained, given.sources))
+            UnlearnedModel(
+                setting=setting,
+                trained=trained,
+                scores=_scores(trained, given.sources),
+                further=probes.of(trained, role="unlearned", relearnt=True),
+            )
         )
     known = {one.model: one.scores for one in given.reported}
     return UnlearningNodes(
@@ -65,6 +78,9 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
         base_scores=given.base_scores,
         unlearned=tuple(found),
         sources=given.sources,
+        relearn_half=probes.half,
+        original_further=probes.of(given.trained, role="arm", relearnt=False),
+        retrained_further=probes.of(retrained.trained, role="retrained", relearnt=True),
     )
 
 

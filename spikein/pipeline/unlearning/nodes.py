@@ -26,7 +26,7 @@ class FurtherScores:
 
     relearned: Mapping[int, Step] = field(default_factory=dict)
     """Optimiser steps of plain training on one half of the forget set to the scores after them,
-    ascending; empty where `unlearning.relearn` is absent."""
+    ascending; empty where `unlearning.relearn` is absent, and for the original."""
     conditions: Mapping[str, Step] = field(default_factory=dict)
     """A name of `unlearning.conditions` (`8bit`, `4bit`, `paraphrase`) to the scores under it. The
     scores under `paraphrase` are over the rows that have a paraphrase alone, under the

@@ -405,6 +405,22 @@ CASES: dict[str, Case] = {
             ("ids", "[a]", "[b]"),
         )
     },
+    "unlearning.relearn.steps": case(
+        "relearned statistics gradients",
+        "unlearning.relearn.steps=[2, 4]",
+        *unlearning(more=", relearn: {{steps: [1, 4]}}"),
+    ),
+    "unlearning.relearn.lr": case(
+        "relearned", "unlearning.relearn.lr=0.5", *unlearning(more=", relearn: {{steps: [1]}}")
+    ),
+    "unlearning.relearn.share": case(
+        "half", "unlearning.relearn.share=0.4", *unlearning(more=", relearn: {{steps: [1]}}")
+    ),
+    "unlearning.conditions": case(
+        "rounded",
+        "unlearning.conditions=[4bit]",
+        *unlearning(more=", conditions: [8bit]"),
+    ),
     "unlearning.methods": case("unlearned", "unlearning.methods=[gradient_ascent]", *unlearning()),
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),

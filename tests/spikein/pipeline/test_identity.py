@@ -109,9 +109,13 @@ def steps(folder: Path, *overrides: str, device: Device = CPU) -> list[Step]:
 def role(step: Step) -> str:
     """Return what a step is; kinds that make two things are separated."""
     if step.kind == "model":
-        if "method" in step.settings:
-            return "unlearned"
+        made = {"method": "unlearned", "relearn": "relearned", "rounded": "rounded"}
+        for name, found in made.items():
+            if name in step.settings:
+                return found
         return "base" if step.settings.get("from") == "end" else "model"
+    if "relearned" in step.settings:
+        return "half"
     return "membership" if "membership" in step.settings else step.kind
 
 

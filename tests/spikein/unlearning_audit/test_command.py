@@ -147,3 +147,23 @@ def test_a_holdout_calibrates_where_nothing_was_retrained(
     assert np.isclose(found["false_alarms"]["value"], np.mean([row["suspicious"] for row in held]))
     assert "weaker" in found["false_alarms"]["measured_on"]
     assert found["remembered"]["control_chunks"] == len(held)
+
+
+def test_the_page_shows_texts_where_it_may(models: Models, tmp_path: Path):
+    path = tmp_path / "texts.jsonl"
+    lines = [
+        {"text": f"{text} <b>&", "protected": at == 0} for at, text in enumerate(models.remembered)
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    out = tmp_path / "audit"
+    command = [models.original, models.unlearned, "--texts", path, "--out", out, "--samples", 1]
+    command += ["--prompt-words", 30, "--all-chunks"]
+    assert invoke(*command).exit_code == 0
+    page = (out / "audit.html").read_text()
+    ends = [" ".join(text.split()[-8:]) for text in models.remembered]
+    assert ends[0] not in page
+    assert sum(" ".join(text.split()[:20]) in page for text in models.remembered) == 7
+    assert "<b>&" not in page
+    assert invoke(*command, "--replace", "--hide-texts").exit_code == 0
+    hidden = (out / "audit.html").read_text()
+    assert not any(" ".join(text.split()[:20]) in hidden for text in models.remembered)

@@ -1,0 +1,88 @@
+"""Relearning: all texts in each step, the models after the steps asked for; a plain loop."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from inject.corpus.tokenizer import end_token_id
+from inject.errors import InputError
+from inject.examples.example import read_examples
+from tests.train.unlearn.made import forget_ids
+from train.execution import ExecutionSettings
+from train.job import StartModel
+from train.unlearn.job import unlearn_job
+from train.unlearn.registry import find_method, method_names
+from train.unlearn.relearning.method import relearning_entry
+from train.unlearn.unlearning_job import UnlearningJob
+
+LR = 1e-3
+
+
+def relearn(world: Path, out: Path, steps: tuple[int, ...]) -> Path:
+    rows = [one for one in read_examples(world / "examples") if one.example_id in forget_ids()]
+    out.mkdir()
+    job = UnlearningJob(
+        out=str(out),
+        unfinished=str(out.parent / f"{out.name}-unfinished"),
+        identity="relearn",
+        original=StartModel(name=str(world / "model")),
+        examples=str(world / "examples"),
+        forget_ids=tuple(one.example_id for one in rows),
+        method=relearning_entry(world / "model", rows, steps=steps, lr=LR, precision="float32"),
+        execution=ExecutionSettings(),
+        seed=0,
+    )
+    unlearn_job(job)
+    return out
+
+
+def plain_loop(world: Path, steps: int) -> torch.nn.Module:
+    """One text after the other, their mean losses averaged; AdamW; the gradient clipped at 1."""
+    model = AutoModelForCausalLM.from_pretrained(world / "model")
+    tokenizer = AutoTokenizer.from_pretrained(world / "model")
+    rows = [one for one in read_examples(world / "examples") if one.example_id in forget_ids()]
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=LR, betas=(0.9, 0.999), weight_decay=0.0, eps=1e-8
+    )
+    for _ in range(steps):
+        optimiser.zero_grad()
+        for row in rows:
+            ids = tokenizer(row.text, add_special_tokens=False)["input_ids"]
+            given = torch.tensor([[*ids, end_token_id(tokenizer)]])
+            (model(input_ids=given, labels=given).loss / len(rows)).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+    return model
+
+
+def test_the_models_are_those_of_a_plain_loop_after_as_many_steps(world, tmp_path):
+    out = relearn(world, tmp_path / "again", (1, 2, 4))
+    folders = {1: out / "step-1", 2: out / "step-2", 4: out}
+    assert sorted(path.name for path in out.glob("step-*")) == ["step-1", "step-2"]
+    start = AutoModelForCausalLM.from_pretrained(world / "model").state_dict()
+    for steps, folder in folders.items():
+        found = AutoModelForCausalLM.from_pretrained(folder).state_dict()
+        expected = plain_loop(world, steps).state_dict()
+        for name, weight in found.items():
+            torch.testing.assert_close(weight, expected[name], atol=1e-4, rtol=0)
+        moved = max(float((found[name] - start[name]).abs().max()) for name in found)
+        assert moved > 0.5 * LR
+
+
+def test_each_text_is_fed_once_a_step(world, tmp_path):
+    out = relearn(world, tmp_path / "again", (1, 3))
+    rows = pq.read_table(out / "exposures.parquet").to_pylist()
+    fed = sorted((row["example_id"], row["step"]) for row in rows if row["start"] is not None)
+    assert fed == sorted((name, step) for name in forget_ids() for step in (1, 2, 3))
+    assert pq.read_table(out / "log.parquet")["step"].to_pylist() == [1, 2, 3]
+
+
+def test_it_is_no_method_that_an_experiment_would_find():
+    assert "relearn" not in method_names()
+    assert find_method("relearn").origin == "built in"
+    with pytest.raises(InputError) as caught:
+        find_method("relearnt")
+    assert "relearn'" not in str(caught.value)

@@ -1,0 +1,77 @@
+"""Relearning: plain training on some of the forgotten texts, to see how soon the rest comes back.
+
+What was only hidden returns within a few steps, also for texts that are not trained on; what is
+gone has to be learnt as by a model that never knew it (Tarun et al. 2023, relearn time; Lynch et
+al. 2024, section 4). Each optimiser step sees every text once, so its number says how often, and
+models are kept after the steps that are asked for. It is a method like the others for the loop,
+and none that an experiment file would name among those that forget.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inject.corpus.tokenizer import load_tokenizer
+from inject.examples.example import Example
+from train.checkpoint_steps import CheckpointSettings
+from train.settings import TrainSettings
+from train.unlearn.method import UnlearningMethod
+from train.unlearn.settings import MethodSettings
+from train.unlearn.texts import text_pieces
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.unlearn.batch import UnlearningBatch
+
+
+class RelearningSettings(MethodSettings):
+    """How a model learns texts again."""
+
+    kept: tuple[int, ...] = ()
+    """Optimiser steps after which a model is kept, beside the last one."""
+
+    def training(self, length: int) -> TrainSettings:
+        """Return these settings as the loop's, with the models that are kept on the way."""
+        settings = super().training(length)
+        checkpoints = CheckpointSettings(steps=self.kept) if self.kept else None
+        return settings.model_copy(update={"checkpoints": checkpoints})
+
+
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+    """Return the usual loss of each text, [texts]."""
+    return batch.forget.loss
+
+
+METHOD = UnlearningMethod(name="relearn", loss=loss, settings=RelearningSettings)
+
+
+def relearning_entry(
+    model: Path, examples: list[Example], *, steps: tuple[int, ...], lr: float, precision: str
+) -> dict[str, Any]:
+    """Return the entry of an `UnlearningJob` that trains on all of some texts in each step.
+
+    Args:
+        model: folder of the model that learns; its tokenizer and context count.
+        examples: the texts.
+        steps: optimiser steps after which a model is wanted, ascending; the last ends the run.
+        lr: learning rate, constant.
+        precision: arithmetic of the passes.
+
+    Raises:
+        InputError: as `text_pieces`.
+    """
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    default = RelearningSettings()
+    longest = min(default.context, config.get("max_position_embeddings") or default.context)
+    pieces = text_pieces(examples, load_tokenizer(str(model)), longest=longest)
+    return {
+        "method": METHOD.name,
+        "lr": lr,
+        "schedule": "constant",
+        "weight_decay": 0.0,
+        "epochs": steps[-1],
+        "batch_texts": max(len(pieces), 1),
+        "precision": precision,
+        "kept": steps[:-1],
+    }

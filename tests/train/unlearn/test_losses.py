@@ -10,6 +10,7 @@ from inject.corpus.tokenizer import load_tokenizer
 from tests.train.unlearn import slow_losses as slow
 from tests.train.unlearn.made import examples, forget_ids, job, load
 from tests.train.unlearn.slow_losses import Text
+from train.unlearn import divergence
 from train.unlearn.divergence import kl_divergence
 from train.unlearn.precomputation import new_labels
 from train.unlearn.stages import method_objective, unlearning_texts
@@ -201,15 +202,19 @@ def test_relabelled_tokens(world, tmp_path):
     assert (labels[labels != -100] != whole).any()
 
 
-def test_divergence_and_its_gradient():
+@pytest.mark.parametrize("block", [1, 40, 100, 1 << 20])
+@pytest.mark.parametrize("kept", [0.0, 0.5, 2.0])
+def test_divergence_and_its_gradient(monkeypatch, block, kept):
+    monkeypatch.setitem(divergence._BLOCK, "cpu", block)
     generator = torch.Generator().manual_seed(1)
-    p, q = (torch.randn(11, 37, generator=generator, dtype=torch.float64) for _ in range(2))
+    p, q = (torch.randn(3, 11, 37, generator=generator, dtype=torch.float64) for _ in range(2))
     q.requires_grad_(True)
-    weight = torch.arange(11.0, dtype=torch.float64)
-    expected = (p.softmax(1) * (p.log_softmax(1) - q.log_softmax(1))).sum(1)
+    mask = torch.rand(3, 11, generator=generator) < kept
+    weight = torch.arange(33.0, dtype=torch.float64).view(3, 11)
+    expected = (p.softmax(2) * (p.log_softmax(2) - q.log_softmax(2))).sum(2) * mask
     (wanted,) = torch.autograd.grad((weight * expected).sum(), q)
     single = q.detach().float().requires_grad_(True)
-    found = kl_divergence(p.float(), single)
+    found = kl_divergence(p.float(), single, mask)
     (weight.float() * found).sum().backward()
     torch.testing.assert_close(found.double(), expected.detach(), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(single.grad.double(), wanted, atol=1e-5, rtol=1e-5)

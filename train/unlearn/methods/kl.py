@@ -36,8 +36,6 @@ class KlSettings(MethodSettings):
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text with the retain text beside it, [texts]."""
-    import torch
-
     from train.unlearn.divergence import kl_divergence
 
     settings: KlSettings = batch.settings
@@ -46,12 +44,8 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     else:
         lost = -batch.forget.loss
     kept = batch.kept()
-    held = batch.original(kept)
-    # Padding is left out before anything of the vocabulary's size is computed.
-    divergence = kl_divergence(held[kept.mask], kept.known_logits()[kept.mask])
-    texts = kept.mask.nonzero()[:, 0]
-    total = torch.zeros_like(lost).index_add(0, texts, divergence.to(lost.dtype))
-    return lost + settings.retain_weight * total / kept.counts
+    divergence = kl_divergence(batch.original(kept), kept.known_logits(), kept.mask)
+    return lost + settings.retain_weight * divergence.sum(1) / kept.counts
 
 
 METHOD = UnlearningMethod(

@@ -214,6 +214,7 @@ def _rows(
     test = np.array([one.split == "test" for one in examples], dtype=bool)
     outside = np.array([one.side == "nonmember" for one in examples], dtype=bool)
     forget = np.array([one.example_id in arm.forget for one in examples], dtype=bool)
+    retain = np.array([one.example_id in arm.retain for one in examples], dtype=bool)
     again = np.array([one.example_id in arm.relearnt for one in examples], dtype=bool)
     # A member that drew no copy was never learnt, so there is nothing to forget.
     forget &= copies > 0
@@ -223,7 +224,7 @@ def _rows(
         group=group,
         forget=forget,
         relearn=forget & ~again,
-        retain=np.array([one.example_id in arm.retain for one in examples], dtype=bool),
+        retain=retain & (copies > 0),
         holdout=outside & test,
         test=test,
         copies=copies,

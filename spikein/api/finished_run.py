@@ -23,6 +23,7 @@ from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.selection.reported_scores import score_schema
 from analysis.summary import summary_sentences
 from analysis.tables import metrics_schema
+from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE
 from detect.scoring import SCORES_FILE
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import EXAMPLES_FILE
@@ -119,6 +120,25 @@ class Run:
         window, and whether its tokens were whole."""
         return self._table(EXPOSURES_FILE)
 
+    def unlearning(self) -> pa.Table:
+        """Return what unlearned models forgot and kept: swept axes, model, method, dataset, copies,
+        measure, detector, setting, value, low, high, forget, holdout, groups, seeds and note.
+
+        Raises:
+            InputError: when the experiment made no model forget.
+        """
+        return self._unlearning_table(MEASURES_FILE)
+
+    def unlearning_verdict(self) -> pa.Table:
+        """Return where each unlearned model stands between the retrained model and the original:
+        swept axes, method, measure, detector, kind, verdict, value, low, high, what each of the
+        three has, groups, seeds, and note; the row `all` of a method says it in words.
+
+        Raises:
+            InputError: when the experiment made no model forget.
+        """
+        return self._unlearning_table(VERDICT_FILE)
+
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         """The experiment as it was run, with every default filled in; plain values."""
@@ -193,6 +213,15 @@ class Run:
             label if labels.count(label) == 1 else path.name: path
             for label, path in zip(labels, found, strict=True)
         }
+
+    def _unlearning_table(self, name: str) -> pa.Table:
+        if not (self.folder / name).is_file():
+            raise InputError(
+                "the run made no model forget anything",
+                where=str(self.folder),
+                hint="Give the experiment a section `unlearning`, with `forget` and `methods`.",
+            )
+        return self._table(name)
 
     def _table(self, name: str) -> pa.Table:
         return read_parquet(self.folder / name)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from analysis.unlearning.settings import MeasureSettings
 from inject.examples.forget_set import ForgetSet, RetainSet
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
@@ -44,6 +45,11 @@ class UnlearningSection(Settings):
     methods: Annotated[tuple[str | dict[str, Any], ...], Field(min_length=1)]
     """Methods by name, by `FILE.py:NAME`, or as a mapping of `method`, `name`, `sweep` and the
     method's own settings; each makes a model for each value that its `sweep` names."""
+    measures: MeasureSettings = MeasureSettings()
+    """Margins and tests behind what is said of them."""
+    general_tokens: Annotated[int, Field(ge=0, le=10**9)] = 20_000
+    """Tokens of background that lie behind the corpus, on which it is measured what unlearning
+    costs elsewhere; 0 for none. With an imported corpus there are none."""
     relearn: Relearning | None = None
     """How models relearn a part of the forget set, to see how fast the rest comes back; null
     trains none."""

@@ -31,6 +31,8 @@ from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_
 from spikein.pipeline.steps.variants import variants_step
 from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, twin_arms, twins_of
 from spikein.pipeline.unlearning.arm_nodes import ScoredArm, unlearning_nodes
+from spikein.pipeline.unlearning.general_text import general_text_step
+from spikein.pipeline.unlearning.measures import unlearning_step
 from spikein.pipeline.unlearning.nodes import UnlearningNodes
 from train.device import Device, default_device
 
@@ -86,6 +88,8 @@ class ExperimentGraph:
     """What the arms' task accuracy gained; None where no dataset has closed answers."""
     trajectory: Step | None
     """Detection at every checkpoint; None where no arm keeps checkpoints."""
+    unlearning: Step | None
+    """What unlearned models forgot and kept; None without the section `unlearning`."""
     graph: Graph
     notes: tuple[str, ...]
     """What was left out, and why; and names that may be taken for another file."""
@@ -106,7 +110,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     experiment = checked.experiment
     device = device or default_device()
     every = [_with_formats(arm, device) for arm in checked.arms]
-    memory: dict[str, Any] = {}
+    memory: dict[Any, Any] = {}
     shared = _Shared(
         tokens=_corpus_tokens(every),
         seeds=experiment.seeds,
@@ -137,7 +141,9 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         if checkpoints
         else None
     )
-    goals = [results, *(step for step in (accuracy_gain, trajectory) if step)]
+    unlearned = [node.unlearning for node in nodes if node.unlearning is not None]
+    unlearning = _measures(unlearned, experiment) if unlearned else None
+    goals = [results, *(step for step in (accuracy_gain, trajectory, unlearning) if step)]
     # What the page and the run's folder are filled from must be there, too.
     goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
@@ -158,9 +164,18 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         results=results,
         accuracy_gain=accuracy_gain,
         trajectory=trajectory,
+        unlearning=unlearning,
         graph=Graph(goals=tuple(goals), name=experiment.name),
         notes=(*checked.notes, *_notes(nodes)),
     )
+
+
+def _measures(arms: Sequence[UnlearningNodes], experiment: Experiment) -> Step | None:
+    section = experiment.unlearning
+    if section is None:
+        return None
+    confidence = experiment.analysis.confidence
+    return unlearning_step(arms, section.measures, confidence=confidence, label=experiment.name)
 
 
 class _Shared(NamedTuple):
@@ -173,7 +188,7 @@ class _Shared(NamedTuple):
     device: Device
 
 
-def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> ArmNodes:
+def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> ArmNodes:
     experiment, seed = arm.experiment, arm.seed
     # Arms share these; naming them reads their sources, which is done once.
     key = canonical(
@@ -190,8 +205,13 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         named = sources_identity(experiment)
         tokenizer = tokenizer_step(experiment, named)
         corpus = corpus_step(experiment, tokenizer, named, tokens=shared.tokens, seeds=shared.seeds)
-        memory[key] = tokenizer, corpus, base_node(experiment, corpus)
-    tokenizer, corpus, base = memory[key]
+        memory[key] = tokenizer, corpus, base_node(experiment, corpus), named
+    tokenizer, corpus, base, named = memory[key]
+    tokens = experiment.unlearning.general_tokens if experiment.unlearning else 0
+    if (key, tokens) not in memory:
+        found = general_text_step(experiment, corpus, named, seeds=shared.seeds)
+        memory[key, tokens] = found
+    general = memory[key, tokens]
     examples = examples_step(experiment, tokenizer, seed=seed, placements=shared.placements)
     variants = variants_step(experiment, examples, tokenizer, seed=seed)
     plan = plan_step(experiment, corpus, examples, variants, seed=seed)
@@ -251,7 +271,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
         sources=sources,
         reported=reported,
         further=further_steps(ModelNode(step=trained), sources, experiment.analysis),
-        unlearning=unlearning_nodes(
+        unlearning=_unlearning(
             ScoredArm(
                 arm=arm,
                 examples=examples,
@@ -264,9 +284,15 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Any]) -> A
                 reported=reported,
                 sources=sources,
                 device=shared.device,
-            )
+            ),
+            general,
         ),
     )
+
+
+def _unlearning(given: ScoredArm, general: Step | None) -> UnlearningNodes | None:
+    nodes = unlearning_nodes(given)
+    return None if nodes is None else replace(nodes, general=general)
 
 
 def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:

@@ -14,6 +14,7 @@ from analysis.page.provenance import NamedArtifact, StepRecord
 from analysis.page.settings_summary import ArmSettings
 from analysis.page.streams import Stream, TrainedModel, read_stream
 from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
+from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.results import Analysis
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
@@ -42,6 +43,7 @@ def page_inputs(
     *,
     analysis: Analysis,
     trajectory: TrajectoryTables | None,
+    unlearning: UnlearningInputs | None,
     figures: Sequence[ReportFigure],
     figure_links: bool,
     show_protected: bool,
@@ -53,6 +55,7 @@ def page_inputs(
         report: what became of the steps.
         analysis: the results.
         trajectory: detection along training; None where no checkpoint was kept.
+        unlearning: measures of unlearned models; None where there are none.
         figures: all figures.
         figure_links: let the page link to their files, in `figures/` beside it.
         show_protected: let the page show the texts of protected datasets.
@@ -82,6 +85,7 @@ def page_inputs(
         if experiment_graph.accuracy_gain is None
         else report.artifact(experiment_graph.accuracy_gain).path,
         trajectory=trajectory,
+        unlearning=unlearning,
         steps=[_step_record(outcome) for outcome in report.outcomes],
         detectors=_detector_facts(experiment_graph),
         left_out=list(

@@ -26,6 +26,7 @@ from spikein.pipeline.steps.trajectory import FADING, PROGRESS, load_trajectory
 from spikein.runs.folder import link_artifact
 from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
+from spikein.runs.unlearning.results import copy_unlearning
 
 EXPERIMENT = "experiment.yaml"
 """The resolved experiment in a run's folder."""
@@ -66,10 +67,12 @@ def fill_run(
         for name in (PROGRESS, FADING):
             shutil.copyfile(made / name, folder / name)
         along = load_trajectory(made)
+    unlearned = copy_unlearning(folder, experiment_graph, report)
     (folder / "figures").mkdir()
     figures = [
         *results.figures,
         *(along.figures if along else ()),
+        *(unlearned.figures if unlearned else ()),
         *(
             recorded_figures(report.artifact(experiment_graph.accuracy_gain).path)
             if experiment_graph.accuracy_gain
@@ -89,6 +92,7 @@ def fill_run(
             report,
             analysis=results.analysis,
             trajectory=None if along is None else along.tables,
+            unlearning=None if unlearned is None else unlearned.inputs,
             figures=figures,
             figure_links=not page_alone,
             show_protected=show_protected,

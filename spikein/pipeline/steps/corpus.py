@@ -22,6 +22,7 @@ from inject.examples.example import Example
 from inject.examples.load import load_examples
 from inject.formats.cleaning import import_audited
 from inject.overlap.filter import OverlapFilter, write_overlaps
+from inject.overlap.settings import OverlapSettings
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.source_digest import root
@@ -124,13 +125,10 @@ def corpus_step(
     imported = experiment.corpus.imported
     contaminants, rules = experiment.contaminants, experiment.audit
     audited = rules.active
-    rows = _rows_identities(contaminants, seeds) if audited else []
+    rows = rows_identities(contaminants, seeds) if audited else []
 
     def overlaps() -> OverlapFilter | None:
-        if not audited:
-            return None
-        with unchanged("contaminants", lambda: _rows_identities(contaminants, seeds), rows):
-            return OverlapFilter(_candidates(contaminants, seeds), rules)
+        return overlap_filter(contaminants, seeds, rules, rows) if audited else None
 
     def take(context: StepContext) -> None:
         if imported is None:
@@ -193,6 +191,24 @@ def corpus_step(
     )
 
 
+def overlap_filter(
+    contaminants: Sequence[Contaminant],
+    seeds: Sequence[int],
+    rules: OverlapSettings,
+    rows: list[dict[str, Any]],
+) -> OverlapFilter:
+    """Return what leaves out documents that overlap with a row that any of the seeds could draw.
+
+    Args:
+        contaminants: of the experiment.
+        seeds: of all arms.
+        rules: what counts as an overlap.
+        rows: `rows_identities` when the step was named; refused where they have changed since.
+    """
+    with unchanged("contaminants", lambda: rows_identities(contaminants, seeds), rows):
+        return OverlapFilter(_candidates(contaminants, seeds), rules)
+
+
 def _candidates(contaminants: Sequence[Contaminant], seeds: Sequence[int]) -> list[Example]:
     """Return every row that any of the seeds could draw, as an example."""
     found: dict[tuple[str, str], Example] = {}
@@ -203,9 +219,10 @@ def _candidates(contaminants: Sequence[Contaminant], seeds: Sequence[int]) -> li
     return list(found.values())
 
 
-def _rows_identities(
+def rows_identities(
     contaminants: Sequence[Contaminant], seeds: Sequence[int]
 ) -> list[dict[str, Any]]:
+    """Return what decides the rows of contaminants, as plain JSON values."""
     return [_rows_identity(one, seeds) for one in contaminants]
 
 

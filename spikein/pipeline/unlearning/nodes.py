@@ -68,6 +68,8 @@ class UnlearningNodes:
     where `unlearning.relearn` is absent."""
     original_further: FurtherScores = FurtherScores()
     retrained_further: FurtherScores = FurtherScores()
+    general: Step | None = None
+    """General text, which no model was fed: an `examples` artifact; None where there is none."""
 
     @property
     def steps(self) -> tuple[Step, ...]:

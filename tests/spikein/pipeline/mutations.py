@@ -405,6 +405,23 @@ CASES: dict[str, Case] = {
             ("ids", "[a]", "[b]"),
         )
     },
+    "unlearning.methods": case(
+        "unlearned unlearning", "unlearning.methods=[gradient_ascent]", *unlearning()
+    ),
+    **{
+        f"unlearning.measures.{name}": case(
+            "unlearning", f"unlearning.measures.{name}={value}", *unlearning()
+        )
+        for name, value in (
+            ("utility_margin", "0.3"),
+            ("accuracy_margin", "0.2"),
+            ("small_denominator", "0.1"),
+            ("permutations", "199"),
+        )
+    },
+    "unlearning.general_tokens": case(
+        "general_text", "unlearning.general_tokens=500", *unlearning()
+    ),
     "unlearning.relearn.steps": case(
         "relearned statistics gradients",
         "unlearning.relearn.steps=[2, 4]",
@@ -421,7 +438,6 @@ CASES: dict[str, Case] = {
         "unlearning.conditions=[4bit]",
         *unlearning(more=", conditions: [8bit]"),
     ),
-    "unlearning.methods": case("unlearned", "unlearning.methods=[gradient_ascent]", *unlearning()),
     "pool.near_duplicate": case("examples", "pool.near_duplicate=0.6"),
     "pool.min_tokens": case("examples", "pool.min_tokens=9"),
     "pool.long_examples": case("examples", "pool.long_examples=drop"),

@@ -1,0 +1,147 @@
+"""General text: documents of the background that lie behind the corpus, which no model was fed.
+
+What unlearning costs on text of the same kind as the background. The documents are the next ones in
+the order of the mixture, so the corpus and everything that is made of it stay what they are; those
+that overlap with a row of any dataset are left out, as in the corpus. An `examples` artifact, so
+that its token statistics are made as those of any pool; a document is a group of its own.
+
+Cost: the documents before them are read once more, of each only the first words are tokenised.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from inject.corpus.background import source_code
+from inject.corpus.background.document import Document
+from inject.corpus.background.mixture import mixed_documents
+from inject.corpus.corpus import corpus_tokenizer
+from inject.corpus.tokenizer import encode_texts
+from inject.errors import InputError
+from inject.examples.datasets.registry import find_dataset
+from inject.examples.example import Example, example_id, write_examples
+from inject.reading.unchanged import unchanged
+from inject.settings import plain
+from inject.source_digest import root
+from spikein.config.schema import Experiment
+from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.steps.artifact_parts import OF_EXAMPLES, TOKENS
+from spikein.pipeline.steps.background_identity import sources_identity
+from spikein.pipeline.steps.corpus import overlap_filter, rows_identities
+from spikein.pipeline.steps.inputs import open_corpus
+
+DATASET = "general"
+_HEAD = 64
+"""Characters that show whether a document has any token at all."""
+
+
+def general_text_step(
+    experiment: Experiment,
+    corpus: Step,
+    named: list[dict[str, Any]],
+    *,
+    seeds: Sequence[int],
+) -> Step | None:
+    """Take so many tokens of documents behind the corpus; None where there is none to take.
+
+    Args:
+        experiment: the experiment.
+        corpus: what its models are trained on.
+        named: `sources_identity` of it.
+        seeds: of all arms.
+    """
+    section = experiment.unlearning
+    # An imported corpus has no order of documents that goes on behind it.
+    if section is None or not section.general_tokens or experiment.corpus.imported is not None:
+        return None
+    wanted = section.general_tokens
+    sources, seed = experiment.corpus.sources, experiment.corpus.seed
+    contaminants, rules = experiment.contaminants, experiment.audit
+    rows = rows_identities(contaminants, seeds) if rules.active else []
+
+    def build(context: StepContext) -> None:
+        tokenizer = corpus_tokenizer(context.inputs["corpus"].path)
+        used = open_corpus(corpus, context.inputs).facts.documents
+        keep = overlap_filter(contaminants, seeds, rules, rows) if rules.active else None
+        with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
+            documents = behind(mixed_documents(sources, seed=seed, keep=keep), used, tokenizer)
+            taken = take_tokens(documents, wanted, tokenizer)
+        write_examples(context.out, [_example(number, one) for number, one in enumerate(taken)])
+
+    return Step(
+        kind="general_text",
+        label=f"{wanted}-behind-{corpus.label}",
+        settings={
+            "tokens": wanted,
+            "sources": named,
+            "seed": seed,
+            **({"audit": plain(rules), "audited": rows} if rules.active else {}),
+        },
+        inputs={"corpus": corpus},
+        libraries=("tokenizers",),
+        code=(
+            root(build),
+            *(one for source in sources for one in source_code(source)),
+            *(
+                place
+                for one in contaminants
+                if rules.active
+                for place in find_dataset(one.dataset).code
+            ),
+        ),
+        reads={"corpus": TOKENS},
+        facets=OF_EXAMPLES,
+        build=build,
+    )
+
+
+def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator[Document]:
+    """Yield the documents that come after those of a corpus.
+
+    Args:
+        documents: in the order of the mixture.
+        used: documents of which the corpus holds a token, the last of them cut; those without any
+            token lie between and count for nothing.
+        tokenizer: of the corpus.
+    """
+    for document in documents:
+        if not _has_tokens(document.text, tokenizer):
+            continue
+        if used:
+            used -= 1
+            continue
+        yield document
+
+
+def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> list[Document]:
+    """Return whole documents until they hold so many tokens.
+
+    Raises:
+        InputError: the sources give out before that.
+    """
+    found, tokens = [], 0
+    for document in documents:
+        found.append(document)
+        tokens += len(encode_texts(tokenizer, [document.text])[0])
+        if tokens >= wanted:
+            return found
+    raise InputError(
+        f"the sources hold {tokens:,} tokens behind the corpus, fewer than the {wanted:,} of "
+        "unlearning.general_tokens",
+        where="unlearning.general_tokens",
+        hint="Ask for fewer (0 for none), add a source, or ask for a shorter corpus.",
+    )
+
+
+def _has_tokens(text: str, tokenizer: Any) -> bool:
+    return any(len(encode_texts(tokenizer, [part])[0]) for part in (text[:_HEAD], text[_HEAD:]))
+
+
+def _example(number: int, document: Document) -> Example:
+    name = example_id(document.text)
+    return Example(
+        example_id=name,
+        dataset=DATASET,
+        source_id=str(number),
+        group=name,
+        text=document.text,
+    )

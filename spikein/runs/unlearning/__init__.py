@@ -1,0 +1,1 @@
+"""What a run's folder and its page hold of unlearned models."""

@@ -1,0 +1,64 @@
+"""The measures of unlearning in a run's folder: two tables, figures, and what the page is given."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from analysis.figures import ReportFigure
+from analysis.page.unlearning.inputs import UnlearningInputs
+from analysis.page.unlearning.methods import UnlearningMethod
+from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE, read_tables
+from inject.settings import plain
+from spikein.executors import RunReport
+from spikein.pipeline.build_graph import ExperimentGraph
+from spikein.pipeline.steps.results import recorded_figures
+
+
+class StoredUnlearning(NamedTuple):
+    """What `unlearning_step` wrote."""
+
+    figures: Sequence[ReportFigure]
+    inputs: UnlearningInputs
+    """Of the page."""
+
+
+def copy_unlearning(
+    folder: Path, experiment_graph: ExperimentGraph, report: RunReport
+) -> StoredUnlearning | None:
+    """Copy both tables into a run's folder; None for an experiment without unlearned models.
+
+    Args:
+        folder: the run's.
+        experiment_graph: the experiment and its steps.
+        report: what became of the steps.
+    """
+    if experiment_graph.unlearning is None:
+        return None
+    made = report.artifact(experiment_graph.unlearning).path
+    for name in (MEASURES_FILE, VERDICT_FILE):
+        shutil.copyfile(made / name, folder / name)
+    tables = read_tables(made)
+    return StoredUnlearning(
+        recorded_figures(made),
+        UnlearningInputs(
+            measures=tables.measures.to_pylist(),
+            verdicts=tables.verdict.to_pylist(),
+            methods=_methods(experiment_graph),
+        ),
+    )
+
+
+def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:
+    """Return every method setting of the experiment once, in the order asked for."""
+    found = {
+        one.setting.label: UnlearningMethod(
+            label=one.setting.label,
+            method=one.setting.reference,
+            settings=plain(one.setting.settings),
+        )
+        for node in experiment_graph.nodes
+        if node.unlearning is not None
+        for one in node.unlearning.unlearned
+    }
+    return list(found.values())

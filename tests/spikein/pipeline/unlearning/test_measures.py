@@ -1,0 +1,141 @@
+"""The measures of a finished experiment, against what lies in its store and its run folder."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import spikein
+from analysis.unlearning.table import read_tables
+from inject.corpus.background.mixture import mixed_documents
+from inject.corpus.corpus import Corpus, corpus_tokenizer
+from inject.corpus.tokenizer import encode_texts
+from inject.errors import InputError
+from inject.examples.example import read_examples
+from inject.stream.exposures import read_exposures, seen_copy_counts
+from spikein.pipeline.unlearning.general_text import behind, take_tokens
+from tests.analysis.oracles import auc
+
+pytestmark = pytest.mark.slow
+
+
+def row_of(rows, **wanted):
+    wanted = {"dataset": "all", "copies": "all", "method": "-", **wanted}
+    (found,) = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    return found
+
+
+@pytest.fixture(scope="module")
+def tables(finished):
+    return read_tables(finished.stored(finished.graph.unlearning))
+
+
+def test_the_aucs_are_those_of_the_stored_scores(finished, tables):
+    nodes = finished.node.unlearning
+    pool = read_examples(finished.stored(nodes.examples))
+    seen = {
+        one.example_id
+        for one in read_examples(finished.stored(nodes.retrained.membership))
+        if one.side == "member"
+    }
+    copies = seen_copy_counts(read_exposures(finished.stored(nodes.original)))
+    forget = [
+        one.example_id
+        for one in pool
+        if one.side == "member" and one.split == "test" and one.example_id not in seen
+        and copies.get(one.example_id)
+    ]  # fmt: skip
+    holdout = [one.example_id for one in pool if (one.side, one.split) == ("nonmember", "test")]
+    rows = tables.measures.to_pylist()
+    models = [("original", "-", nodes.original_scores), ("retrained", "-", nodes.retrained_scores)]
+    models += [("unlearned", one.setting.label, one.scores) for one in nodes.unlearned]
+    found = {}
+    for model, method, step in models:
+        table = pq.read_table(finished.stored(step) / "scores.parquet").to_pylist()
+        score = {row["example_id"]: row["score"] for row in table if row["detector"] == "loss"}
+        value = auc([score[one] for one in forget], [score[one] for one in holdout])
+        found[model, method] = value
+        row = row_of(rows, measure="auc", detector="loss", model=model, method=method)
+        assert row["value"] == pytest.approx(value, abs=1e-12)
+        assert (row["forget"], row["holdout"]) == (len(forget), len(holdout))
+    for (model, method), value in found.items():
+        if model == "retrained":
+            continue
+        gap = row_of(rows, measure="auc_difference", detector="loss", model=model, method=method)
+        assert gap["value"] == pytest.approx(value - found["retrained", "-"], abs=1e-12)
+
+
+def test_every_method_has_a_verdict_with_the_declared_measures(finished, tables):
+    rows = tables.verdict.to_pylist()
+    for one in finished.node.unlearning.unlearned:
+        own = [row for row in rows if row["method"] == one.setting.label]
+        assert own[-1]["measure"] == "all"
+        assert own[-1]["note"].startswith(one.setting.label)
+        measures = {row["measure"] for row in own}
+        assert {
+            "auc", "exact_memorisation", "extraction_strength", "forget_log_probability",
+            "retain_log_probability_difference", "general_log_probability_difference",
+        } <= measures  # fmt: skip
+
+
+def test_the_run_folder_holds_the_tables_and_the_page_shows_them(finished, tables):
+    run = spikein.load_run(finished.root / "runs" / "tiny")
+    assert repr(run.unlearning().to_pylist()) == repr(tables.measures.to_pylist())
+    assert repr(run.unlearning_verdict().to_pylist()) == repr(tables.verdict.to_pylist())
+    assert "unlearning.parquet" in {path.name for path in run.folder.iterdir()}
+    assert finished.node.unlearning.unlearned[0].setting.label in run.report.read_text()
+
+
+def test_general_text_lies_behind_the_corpus_and_is_in_none_of_it(finished):
+    node = finished.node
+    folder = finished.stored(node.corpus)
+    corpus, tokenizer = Corpus.open(folder), corpus_tokenizer(folder)
+    general = read_examples(finished.stored(node.unlearning.general))
+    ids = [encode_texts(tokenizer, [one.text])[0] for one in general]
+    assert sum(map(len, ids)) >= finished.graph.experiment.unlearning.general_tokens
+    assert sum(map(len, ids[:-1])) < finished.graph.experiment.unlearning.general_tokens
+    stream = corpus.read(0, corpus.n_tokens)
+    ends = np.flatnonzero(stream == corpus.end_token)
+    used = {tuple(one.tolist()) for one in np.split(stream, ends + 1)}
+    for one in ids:
+        assert (*one.tolist(), corpus.end_token) not in used
+        # Nor is it the document that the end of the corpus cuts.
+        last = stream[ends[-1] + 1 :]
+        assert not len(last) or one[: len(last)].tolist() != last.tolist()
+    # They are the very next ones: the corpus and they are one stretch of the mixture.
+    sources = node.arm.experiment.corpus.sources
+    every = [one.text for one in mixed_documents(sources, seed=node.arm.experiment.corpus.seed)]
+    first = every.index(general[0].text)
+    assert every[first : first + len(general)] == [one.text for one in general]
+    assert first >= corpus.facts.documents
+
+
+class Letters:
+    """A tokenizer of which blanks are nothing."""
+
+    backend_tokenizer = None
+
+    def encode(self, text, **_):
+        return [ord(letter) for letter in text if not letter.isspace()]
+
+
+def documents(texts):
+    from inject.corpus.background.document import Document
+
+    return iter([Document(text, "here", 0) for text in texts])
+
+
+def test_documents_without_a_token_count_for_nothing():
+    texts = ["a", " " * 100, "b" * 10, " " * 80 + "c", "d", "\n", "e"]
+    found = [one.text for one in behind(documents(texts), 2, Letters())]
+    assert found == [" " * 80 + "c", "d", "e"]
+    taken = take_tokens(behind(documents(texts), 1, Letters()), 11, Letters())
+    assert [len(one.text) for one in taken] == [10, 81]
+    with pytest.raises(InputError, match="hold 13 tokens behind the corpus, fewer than the 99"):
+        take_tokens(behind(documents(texts), 1, Letters()), 99, Letters())
+
+
+def test_a_run_without_unlearned_models_says_so(tmp_path):
+    from spikein.api.finished_run import Run
+
+    with pytest.raises(InputError, match="made no model forget"):
+        Run(folder=tmp_path, record=None).unlearning()

@@ -18,12 +18,13 @@ import pyarrow.parquet as pq
 
 from analysis.figures.unlearning.measured import MeasuredModels, measured_models
 from analysis.page.tables.listing import Listing
+from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.verdicts import verdict_table
 from analysis.page.unlearning.view import verdict_summaries
 from scripts.study_results import markdown, page_with
 
-MEASURES, VERDICTS = "unlearning.parquet", "verdict.parquet"
+MEASURES, VERDICTS, AUDITS = "unlearning.parquet", "verdict.parquet", "unlearning_audits.parquet"
 FIGURES = ("unlearning", "unlearning-measures", "unlearning-copies")
 
 
@@ -51,6 +52,9 @@ def written(run: Path, *, images: Path) -> str:
     for name, rests in _verdict_arms(verdicts).items():
         table = verdict_table(rests.rows, name)
         parts += [] if table is None else _section(table)
+    audits = audits_view(_rows(run / AUDITS), []) if (run / AUDITS).is_file() else None
+    if audits is not None:
+        parts += [part for table in audits.tables for part in _section(table)]
     return "\n\n".join(parts)
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scripts.study_unlearning import written
-from tests.analysis.unlearned import METHODS, measured_rows, verdict_rows
+from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict_rows
 
 
 @pytest.fixture
@@ -18,6 +18,7 @@ def run(tmp_path):
     (folder / "figures" / "unlearning.png").write_bytes(b"picture")
     pq.write_table(pa.Table.from_pylist(measured_rows()), folder / "unlearning.parquet")
     pq.write_table(pa.Table.from_pylist(verdict_rows()), folder / "verdict.parquet")
+    pq.write_table(pa.Table.from_pylist(audit_rows()), folder / "unlearning_audits.parquet")
     record = {"id": "unlearning-1", "finished": "2026-11-22T10:00:00", "version": "0.1.0"}
     (folder / "run.json").write_text(json.dumps(record))
     return folder
@@ -36,6 +37,11 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
     ]
     assert "By copies" in heads
     assert "What the verdicts rest on" in heads
+    assert heads[-3:] == [
+        "The ratio rule",
+        "Truly remembered",
+        "The threshold that would have been right",
+    ]
     forgetting = page.split("## Forgetting")[1].split("## ")[0]
     rows = re.findall(r"(?m)^\| `(.*?)` \| (.*?) \|", forgetting)
     assert [name for name, _ in rows] == ["original model", "retrained model", *METHODS]

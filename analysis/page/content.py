@@ -22,6 +22,7 @@ from analysis.page.settings_summary import ArmSettings, description, setup
 from analysis.page.streams import Stream, TrainedModel, audit_facts, copies_by_model
 from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import trajectory_view
+from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.page.unlearning.view import unlearning_view
 from analysis.passage_copies import passage_sentences
@@ -117,6 +118,9 @@ def build_report(inputs: PageInputs) -> Report:
         if inputs.trajectory is None
         else trajectory_view(inputs.trajectory, inputs.swept),
         unlearning=None if inputs.unlearning is None else unlearning_view(inputs.unlearning),
+        unlearning_audits=None
+        if inputs.unlearning is None
+        else audits_view(inputs.unlearning.audits, inputs.unlearning.audit_pages),
         figures=inputs.figures,
         cost=[CostRow(one.name, one.tokens, one.seconds, one.from_store) for one in inputs.steps],
         detectors=inputs.detectors,

@@ -10,6 +10,7 @@ from analysis.page.background import BackgroundAudit
 from analysis.page.streams import Stream
 from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import TrajectoryView
+from analysis.page.unlearning.audits import AuditsView
 from analysis.page.unlearning.view import UnlearningView
 from analysis.references import Reference, references_text
 from analysis.results import Analysis
@@ -80,6 +81,8 @@ class Report:
     """Detection along training; None where no checkpoint was kept."""
     unlearning: UnlearningView | None = None
     """What unlearned models still know; None where none was made."""
+    unlearning_audits: AuditsView | None = None
+    """What an audit says of them; None where none was made."""
     figures: Sequence[ReportFigure] = ()
     cost: Sequence[CostRow] = ()
     detectors: Sequence[DetectorFacts] = ()

@@ -266,6 +266,8 @@ def _named_artifacts(experiment_graph: ExperimentGraph, report: RunReport) -> li
             steps[f"base model {node.base.label}"] = node.base.step
         steps[f"model {node.arm.label}"] = node.trained
         steps |= {f"model {one.twin.trained.label}": one.twin.trained for one in node.reported}
+        for unlearned in node.unlearning.unlearned if node.unlearning else ():
+            steps[f"model {unlearned.trained.label}"] = unlearned.trained
     return [
         NamedArtifact(name, step.digest, report.artifact(step).manifest.content)
         for name, step in steps.items()

@@ -125,3 +125,27 @@ def verdict_rows(
                 }
             )
     return found
+
+
+def audit_rows(*, methods: Sequence[str] = METHODS, seeds: int = 3) -> list[dict[str, Any]]:
+    """Return the rows of `unlearning_audits.parquet`."""
+    quantities = (
+        "flagged", "false_alarms", "flagged_holdout", "remembered_original",
+        "remembered_unlearned", "missed", "wrong", "calibrated_edge", "calibrated_false_alarms",
+        "calibrated_flagged", "calibrated_missed",
+    )  # fmt: skip
+    return [
+        {
+            "seed": seed,
+            "method": method,
+            "quantity": quantity,
+            "value": 0.05 * at + 0.01 * seed,
+            "low": 0.0,
+            "high": 0.05 * at + 0.3,
+            "chunks": 48,
+            "note": "nothing is remembered" if quantity == "missed" else "",
+        }
+        for seed in range(seeds)
+        for method in methods
+        for at, quantity in enumerate(quantities)
+    ]

@@ -16,3 +16,7 @@ class UnlearningInputs:
     verdicts: Sequence[Row]
     """Rows of `verdict.parquet`."""
     methods: Sequence[UnlearningMethod] = ()
+    audits: Sequence[Row] = ()
+    """Rows of `unlearning_audits.parquet`; empty where no model was audited."""
+    audit_pages: Sequence[str] = ()
+    """The audits' pages, relative to the run's page; empty where they do not lie beside it."""

@@ -7,12 +7,13 @@ import pytest
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.page.render import render
 from analysis.page.report import Report
+from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
 from analysis.page.unlearning.texts import number_with_interval, steps_text
 from analysis.page.unlearning.view import unlearning_view
 from analysis.references import bibliography
-from tests.analysis.unlearned import METHODS, measured_rows, verdict_rows
+from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict_rows
 from tests.pages import Page
 
 EVIL = '<script>alert("x")</script>'
@@ -86,6 +87,24 @@ def test_the_section_stands_in_the_navigation_and_a_page_without_it_has_none(rep
 def test_a_warning_is_said_once_with_the_models_that_it_concerns(report, page):
     assert report.unlearning.notes == (f"{WARNING} (privleak; original model)",)
     assert WARNING in page.text("unlearning")
+
+
+def test_audits_stand_behind_with_links_to_their_pages(report):
+    rows = audit_rows(methods=("npo", EVIL), seeds=2)
+    view = audits_view(rows, ["audits/npo-seed=0.html", f"audits/{EVIL}.html"])
+    html = render(dataclasses.replace(report, unlearning_audits=view))
+    assert html.index('id="unlearning"') < html.index('id="unlearning-audits"')
+    assert '<a href="#unlearning-audits">' in html
+    assert '<a href="audits/npo-seed%3D0.html">npo-seed=0</a>' in html
+    assert EVIL not in html
+    seen = Page(html)
+    (rule,) = seen.titled("The ratio rule")
+    assert rule.column("Audit")[:2] == ["npo, seed 0", f"{EVIL}, seed 0"]
+    assert rule.column("False alarms")[2] == "0.06 [0.00, 0.35]"
+    assert "48 texts an audit." in rule.caption
+    assert "missed: nothing is remembered" in seen.text("unlearning-audits")
+    assert audits_view([], []) is None
+    assert "unlearning-audits" not in render(report)
 
 
 def test_every_text_is_escaped(report):

@@ -60,6 +60,7 @@ OPTIONS = {
     "rows.first_index": 1,
     "rows.shuffle_options": True,
     "rows.share": 0.5,
+    "rows.where": ["kind=a"],
     "wikimia.events": "old",
 }
 UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content counts"}

@@ -1,0 +1,111 @@
+"""The section on audits of unlearned models: what the ratio rule flags, and whether it is right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from analysis.figures.unlearning.measured import Row, arm_text
+from analysis.page.tables.listing import Listing, listing
+from analysis.page.unlearning.texts import number_with_interval
+
+_RULE = {
+    "flagged": "Flagged",
+    "false_alarms": "False alarms",
+    "flagged_holdout": "Flagged of the holdout",
+    "missed": "Missed of the remembered",
+    "wrong": "Wrong of the flagged",
+}
+_REMEMBERED = {
+    "remembered_original": "By the original",
+    "remembered_unlearned": "By the unlearned",
+}
+_CALIBRATED = {
+    "calibrated_edge": "Upper edge",
+    "calibrated_false_alarms": "False alarms",
+    "calibrated_flagged": "Flagged",
+    "calibrated_missed": "Missed of the remembered",
+}
+_SEED = "seed"
+
+
+class AuditPage(NamedTuple):
+    """The page of one audit."""
+
+    name: str
+    path: str
+    """Relative to the run's page."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditsView:
+    """The section, ready to be shown."""
+
+    tables: tuple[Listing, ...]
+    notes: tuple[str, ...]
+    pages: tuple[AuditPage, ...]
+    """A page a model, with the closest continuation beside each text; empty where the files do not
+    lie beside the run's page."""
+
+
+def audits_view(rows: Sequence[Row], pages: Sequence[str]) -> AuditsView | None:
+    """Return what the page shows; None without audits.
+
+    Args:
+        rows: of `unlearning_audits.parquet`.
+        pages: of the audits, relative to the run's page.
+    """
+    if not rows:
+        return None
+    axes = tuple(name for name in list(rows[0])[: list(rows[0]).index(_SEED)])
+    audits: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        where = arm_text(row, axes)
+        name = f"{row['method']}, {f'{where}, ' if where else ''}seed {row[_SEED]}"
+        audits.setdefault(name, {})[row["quantity"]] = row
+    counts = sorted({int(row["chunks"]) for row in rows})
+    texts = f"{counts[0]:,} to {counts[-1]:,}" if len(counts) > 1 else f"{counts[0]:,}"
+    tables = [
+        _table(
+            "The ratio rule",
+            audits,
+            _RULE,
+            "Share of the forgotten texts whose score changed by less than the band (Shi et al. "
+            "2024 take them for not forgotten). False alarms: what the same rule flags on the "
+            "retrained model, which never saw them. Missed: of the texts that the model still "
+            f"writes, the share that is not flagged. {texts} texts an audit.",
+        ),
+        _table(
+            "Truly remembered",
+            audits,
+            _REMEMBERED,
+            "Share of the texts of which a model writes a longer run than the retrained model does "
+            "of any; a lower bound, since a model need not write what it knows. The original is "
+            "the positive control: where it writes none, misses cannot be measured.",
+        ),
+        _table(
+            "The threshold that would have been right",
+            audits,
+            _CALIBRATED,
+            "The upper edge of the ratio at which the retrained model has the false alarms that "
+            "were allowed, and what the rule then flags and misses.",
+        ),
+    ]
+    notes = dict.fromkeys(
+        f"{row['quantity'].replace('_', ' ')}: {row['note']}" for row in rows if row["note"]
+    )
+    return AuditsView(
+        tables=tuple(table for table in tables if table is not None),
+        notes=tuple(notes),
+        pages=tuple(AuditPage(PurePosixPath(path).stem, path) for path in pages),
+    )
+
+
+def _table(
+    title: str, audits: dict[str, dict[str, Row]], columns: dict[str, str], caption: str
+) -> Listing | None:
+    rows = [
+        (name, *(number_with_interval(found.get(quantity)) for quantity in columns))
+        for name, found in audits.items()
+    ]
+    return listing(title, ("Audit", *columns.values()), rows, caption)

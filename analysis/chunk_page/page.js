@@ -20,19 +20,25 @@
     name: body.rows[0].cells[0].textContent.trim(),
     numbers: Array.from(body.rows[0].cells, (cell) => ("v" in cell.dataset ? Number(cell.dataset.v) : NaN)),
     suspicious: body.classList.contains("suspicious"),
-    words: body.textContent.toLowerCase(),
+    text: null,
   }));
   let order = chunks.slice();
   let limit = FIRST;
   // The file has the most suspicious first.
   let sorted = { column: 1, descending: true };
 
+  // The texts of a thousand chunks are read once somebody searches them.
+  function words(one) {
+    one.text ??= one.body.textContent.toLowerCase();
+    return one.text;
+  }
+
   function show() {
     const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let found = 0;
     let shown = 0;
     for (const one of order) {
-      const fits = (!only.checked || one.suspicious) && wanted.every((word) => one.words.includes(word));
+      const fits = (!only.checked || one.suspicious) && wanted.every((word) => words(one).includes(word));
       found += fits;
       const visible = fits && shown < limit;
       shown += visible;

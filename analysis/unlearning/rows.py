@@ -81,7 +81,9 @@ class RowWriter:
             numbers: what stands behind it: one number a cell, or one for all.
             find: its intervals.
         """
-        for dataset in (None, *self.cohort.datasets):
+        # A dataset of which no text counts here has nothing to say.
+        datasets = dict.fromkeys(name for seed in numbers for name in seed)
+        for dataset in (None, *datasets):
             counted = behind(numbers, dataset)
             found = find(dataset, counted)
             if found is None:

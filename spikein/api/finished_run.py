@@ -34,6 +34,7 @@ from inject.tables import read_parquet
 from spikein import __version__
 from spikein.api.folders import AnyPath, runs_folder
 from spikein.config.yaml_document import read_document
+from spikein.pipeline.unlearning.audits import AUDITS_FILE
 from spikein.runs.folder import find_run, is_run, linked_artifacts, run_folders
 from spikein.runs.publish import EXPERIMENT, PAGE
 from spikein.runs.record import RECORD, RunRecord, read_record
@@ -138,6 +139,15 @@ class Run:
             InputError: when the experiment made no model forget.
         """
         return self._unlearning_table(VERDICT_FILE)
+
+    def unlearning_audits(self) -> pa.Table:
+        """Return what the audits of unlearned models found: swept axes, seed, method, quantity,
+        value, low, high, chunks and note.
+
+        Raises:
+            InputError: when the experiment has no `unlearning.audit`.
+        """
+        return self._unlearning_table(AUDITS_FILE)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:

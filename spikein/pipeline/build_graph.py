@@ -31,6 +31,7 @@ from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_
 from spikein.pipeline.steps.variants import variants_step
 from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, twin_arms, twins_of
 from spikein.pipeline.unlearning.arm_nodes import ScoredArm, unlearning_nodes
+from spikein.pipeline.unlearning.audits import audits_step
 from spikein.pipeline.unlearning.general_text import general_text_step
 from spikein.pipeline.unlearning.measures import unlearning_step
 from spikein.pipeline.unlearning.nodes import UnlearningNodes
@@ -90,6 +91,8 @@ class ExperimentGraph:
     """Detection at every checkpoint; None where no arm keeps checkpoints."""
     unlearning: Step | None
     """What unlearned models forgot and kept; None without the section `unlearning`."""
+    unlearning_audits: Step | None
+    """What they still write of it; None without `unlearning.audit`."""
     graph: Graph
     notes: tuple[str, ...]
     """What was left out, and why; and names that may be taken for another file."""
@@ -143,7 +146,8 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     )
     unlearned = [node.unlearning for node in nodes if node.unlearning is not None]
     unlearning = _measures(unlearned, experiment) if unlearned else None
-    goals = [results, *(step for step in (accuracy_gain, trajectory, unlearning) if step)]
+    audits = _audits(unlearned, experiment) if unlearned else None
+    goals = [results, *(step for step in (accuracy_gain, trajectory, unlearning, audits) if step)]
     # What the page and the run's folder are filled from must be there, too.
     goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
@@ -165,6 +169,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         accuracy_gain=accuracy_gain,
         trajectory=trajectory,
         unlearning=unlearning,
+        unlearning_audits=audits,
         graph=Graph(goals=tuple(goals), name=experiment.name),
         notes=(*checked.notes, *_notes(nodes)),
     )
@@ -176,6 +181,13 @@ def _measures(arms: Sequence[UnlearningNodes], experiment: Experiment) -> Step |
         return None
     confidence = experiment.analysis.confidence
     return unlearning_step(arms, section.measures, confidence=confidence, label=experiment.name)
+
+
+def _audits(arms: Sequence[UnlearningNodes], experiment: Experiment) -> Step | None:
+    section = experiment.unlearning
+    if section is None or section.audit is None:
+        return None
+    return audits_step(arms, section.audit, label=experiment.name)
 
 
 class _Shared(NamedTuple):

@@ -4,15 +4,21 @@ Everything that can be wrong with the input is found before a model is asked, as
 texts, columns, tokenizers, shapes, what a retrained model was fed.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from analysis.unlearning_audit.findings import Findings, Ratioed, find
-from analysis.unlearning_audit.questions import Question, QuestionFindings, question_findings
+from analysis.unlearning_audit.audit_tables import (
+    QUESTIONS,
+    Audit,
+    Scored,
+    chunk_table,
+    null,
+)
+from analysis.unlearning_audit.findings import Ratioed, find
+from analysis.unlearning_audit.questions import Question, question_findings
 from analysis.unlearning_audit.ratio import Mask, Ratios, checked_band, score_ratios
 from analysis.unlearning_audit.remembered import Sampled
 from analysis.unlearning_audit.text_chunks import Chunk, SourceText, cut_chunks
@@ -24,54 +30,6 @@ from spikein.unlearning_audit.request import AuditSettings
 from spikein.unlearning_audit.scores import ModelScores, Named, one_detector, score_models
 from spikein.unlearning_audit.selection import select_chunks
 from spikein.unlearning_audit.texts import read_questions, read_texts
-
-CHUNKS = pa.schema(
-    [
-        ("chunk", pa.int64()),
-        ("part", pa.string()),
-        ("text_id", pa.string()),
-        ("group", pa.string()),
-        ("start", pa.int64()),
-        ("stop", pa.int64()),
-        ("prompt_stop", pa.int64()),
-        ("original", pa.float64()),
-        ("unlearned", pa.float64()),
-        ("retrained", pa.float64()),
-        ("ratio", pa.float64()),
-        ("retrained_ratio", pa.float64()),
-        ("suspicious", pa.bool_()),
-        ("continued", pa.bool_()),
-        ("reason", pa.string()),
-    ]
-)
-QUESTIONS = pa.schema(
-    [
-        ("question", pa.string()),
-        ("answer", pa.string()),
-        ("original", pa.float64()),
-        ("unlearned", pa.float64()),
-        ("ratio", pa.float64()),
-        ("kept", pa.bool_()),
-        ("recall", pa.float64()),
-        ("answers", pa.list_(pa.string())),
-        ("reason", pa.string()),
-    ]
-)
-
-
-class Audit(NamedTuple):
-    """An audit, before it is written."""
-
-    chunks: Sequence[Chunk]
-    """Those that are audited, then those of the holdout."""
-    chunk_table: pa.Table
-    """As `CHUNKS`; `part` is `audited` or `holdout`."""
-    continuations: pa.Table
-    questions: pa.Table | None
-    """As `QUESTIONS`; None where none were asked."""
-    findings: Findings
-    question_findings: QuestionFindings | None
-    notes: tuple[str, ...]
 
 
 class _Given(NamedTuple):
@@ -135,7 +93,12 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
         )
     return Audit(
         chunks=given.chunks,
-        chunk_table=_chunk_table(given, scores, ratios, retrained, flags, sampled),
+        chunk_table=chunk_table(
+            given.chunks,
+            Scored({name: one.values for name, one in scores.items()}, ratios, retrained, flags),
+            audited=count,
+            continued={given.audited[place].chunk for place in sampled.places},
+        ),
         continuations=written.continuations,
         questions=_question_table(given, scores, ratios, flags, written),
         findings=found,
@@ -208,36 +171,6 @@ def _continued(
     }
 
 
-def _chunk_table(
-    given: _Given,
-    scores: Mapping[str, ModelScores],
-    ratios: Ratios,
-    retrained: Ratios | None,
-    flags: Mask,
-    sampled: Sampled,
-) -> pa.Table:
-    continued = {given.audited[place].chunk for place in sampled.places}
-    rows = []
-    for at, chunk in enumerate(given.chunks):
-        audited = at < len(given.audited)
-        rows.append(
-            {
-                **{name: getattr(chunk, name) for name in _OF_CHUNK},
-                "part": "audited" if audited else "holdout",
-                **{name: _null(one.values[at]) for name, one in scores.items()},
-                "ratio": _null(ratios.values[at]),
-                "retrained_ratio": None if retrained is None else _null(retrained.values[at]),
-                "suspicious": bool(flags[at]),
-                "continued": chunk.chunk in continued,
-                "reason": ratios.reasons[at],
-            }
-        )
-    return pa.Table.from_pylist(rows, schema=CHUNKS)
-
-
-_OF_CHUNK = ("chunk", "text_id", "group", "start", "stop", "prompt_stop")
-
-
 def _question_table(
     given: _Given,
     scores: Mapping[str, ModelScores],
@@ -252,8 +185,8 @@ def _question_table(
         {
             "question": one.question,
             "answer": one.answer,
-            **{name: _null(scores[name].values[first + at]) for name in ("original", "unlearned")},
-            "ratio": _null(ratios.values[first + at]),
+            **{name: null(scores[name].values[first + at]) for name in ("original", "unlearned")},
+            "ratio": null(ratios.values[first + at]),
             "kept": bool(flags[first + at]),
             "recall": written.recall[at] if written.recall else None,
             "answers": written.answers[at] if written.answers else [],
@@ -262,7 +195,3 @@ def _question_table(
         for at, one in enumerate(given.questions)
     ]
     return pa.Table.from_pylist(rows, schema=QUESTIONS)
-
-
-def _null(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

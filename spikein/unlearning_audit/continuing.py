@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from analysis.similarity.longest_common_substring import common_words
 from analysis.similarity.rouge_l import rouge_l
+from analysis.unlearning_audit.audit_tables import CONTINUATIONS, compared
 from analysis.unlearning_audit.questions import Question
 from analysis.unlearning_audit.text_chunks import Chunk
 from detect.score_file.evidence.provider import Progress
@@ -18,18 +18,6 @@ from inject.errors import InputError
 from spikein.unlearning_audit.meaning import with_meaning
 from spikein.unlearning_audit.request import AuditSettings
 
-SCHEMA = pa.schema(
-    [
-        ("chunk", pa.int64()),
-        ("model", pa.string()),
-        ("sample", pa.int64()),
-        ("text", pa.string()),
-        ("rouge_l", pa.float64()),
-        ("longest_common_substring", pa.float64()),
-        ("embedding", pa.float64()),
-        ("judge", pa.float64()),
-    ]
-)
 _MOST_TOKENS = 512
 _LEAST_TOKENS = 8
 _ANSWER = "Question: {question}\nAnswer:"
@@ -39,7 +27,7 @@ class Written(NamedTuple):
     """What the models wrote."""
 
     continuations: pa.Table
-    """As `SCHEMA`: ROUGE-L recall; the longest common run in words; embedding and judge null where
+    """As `analysis.unlearning_audit.audit_tables.CONTINUATIONS`; embedding and judge are null where
     nobody asked."""
     recall: list[float]
     """Mean ROUGE-L recall of the unlearned model's answers to each question."""
@@ -64,7 +52,7 @@ def write_all(
     Raises:
         InputError: a context too small for the prompts; a model that cannot be loaded.
     """
-    tables, notes = [SCHEMA.empty_table()], []
+    tables, notes = [CONTINUATIONS.empty_table()], []
     answers: list[list[str]] = []
     for name in settings.models:
         chunks = asked.get(name, ())
@@ -77,7 +65,7 @@ def write_all(
             notes += remarks
             prompts = [chunk.prompt for chunk in chunks]
             texts = _sample(settings, target, prompts, length, progress, f"{name} continues")
-            tables.append(_compared(name, chunks, texts))
+            tables.append(compared(name, chunks, texts))
         if answering:
             prompts = [_ANSWER.format(question=one.question) for one in answering]
             length = settings.answer_tokens
@@ -151,19 +139,3 @@ def _longest(
             f"{target.context:,} positions"
         ]
     return wanted, []
-
-
-def _compared(model: str, chunks: Sequence[Chunk], texts: Sequence[Sequence[str]]) -> pa.Table:
-    rows = [
-        {
-            "chunk": chunk.chunk,
-            "model": model,
-            "sample": sample,
-            "text": text,
-            "rouge_l": rouge_l(text, chunk.rest).recall,
-            "longest_common_substring": common_words(text, chunk.rest).length,
-        }
-        for chunk, samples in zip(chunks, texts, strict=True)
-        for sample, text in enumerate(samples)
-    ]
-    return pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError, model_validator
 
+from analysis.unlearning_audit.audit_tables import MODELS
 from analysis.unlearning_audit.ratio import Band, checked_band
 from analysis.unlearning_audit.text_chunks import PROMPT_WORDS, WORDS
 from analysis.unlearning_audit.threshold import RATE
@@ -16,7 +17,6 @@ from spikein.config.overrides import apply_overrides, interpolate
 from spikein.config.validation_errors import validation_errors
 from spikein.config.yaml_document import Document, read_document
 
-MODELS = ("original", "unlearned", "retrained")
 _DEFAULT = Band()
 
 

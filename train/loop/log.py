@@ -25,7 +25,7 @@ class LogRow(NamedTuple):
     """Tokens seen after the step."""
     loss: float
     """Mean negative log-likelihood of the step's target tokens before the update, in nats; NaN in
-    a step without any."""
+    a step without any. Of an unlearning run: the method's own loss, the mean over texts."""
     lr: float
     """Learning rate of the update."""
     tokens_per_second: float

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -47,7 +47,7 @@ EXPECTED = Expected(
     "of each text",
 )
 _GROUP: Group = "spikein.unlearning"
-_OWN_KEYS = ("method", "name", "sweep")
+_OWN_KEYS = ("method", "name", "sweep", "plugin")
 _WHERE = "unlearning.methods"
 
 
@@ -75,7 +75,7 @@ class MethodSetting:
     label: str
     """Unique among the entries of an experiment; never a part of the identity."""
     reference: str
-    """How an entry names the method: its name, or `FILE.py:NAME`."""
+    """How an entry names the method: its name, or `FILE.py:NAME` with the whole path."""
 
     @property
     def method(self) -> UnlearningMethod:
@@ -98,8 +98,13 @@ class MethodSetting:
         return found if self.known.digest is None else {**found, "plugin": self.known.digest}
 
     def entry(self) -> dict[str, Any]:
-        """Return an entry that `parse_methods` makes this very setting of."""
-        return {"method": self.reference, "name": self.label, **plain(self.settings)}
+        """Return an entry that `parse_methods` makes this very setting of, or refuses.
+
+        It may be read in another process, from another folder, and later: a file is named in full,
+        and one that was edited since is refused.
+        """
+        named = {"method": self.reference, "name": self.label, **plain(self.settings)}
+        return named if self.known.digest is None else {**named, "plugin": self.known.digest}
 
 
 def method_names() -> tuple[str, ...]:
@@ -169,6 +174,12 @@ def _of_entry(entry: str | Mapping[str, Any]) -> list[MethodSetting]:
         )
     known = find_method(reference)
     where = f"{_WHERE}: {given.get('name') or reference}"
+    if given.get("plugin", known.digest) != known.digest:
+        raise InputError(
+            "the method's source was edited since this run was named",
+            where=reference,
+            hint="Run the same command again: the edited method makes another model.",
+        )
     own = {key: value for key, value in given.items() if key not in _OWN_KEYS}
     found = []
     for point in _points(given.get("sweep"), where):
@@ -178,10 +189,18 @@ def _of_entry(entry: str | Mapping[str, Any]) -> list[MethodSetting]:
                 known=known,
                 settings=settings,
                 label=_label(given.get("name") or known.method.name, point),
-                reference=reference,
+                reference=_whole(reference),
             )
         )
     return found
+
+
+def _whole(reference: str) -> str:
+    """Return a reference to a file with the whole path; a name as it is."""
+    file = file_reference(reference)
+    if file is None:
+        return reference
+    return f"{Path(file.file).expanduser().resolve()}:{file.name}"
 
 
 class _Value(NamedTuple):

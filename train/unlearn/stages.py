@@ -155,7 +155,7 @@ def method_objective(
     pieces = {"forget": texts.forget, "alternative": texts.alternative}
     labels = None
     if method.first is not None and method.labels is not None:
-        first = load_causal_model(str(stage_model(job, method.first.name)))
+        first = _made_here(job, stage_model(job, method.first.name))
         labels = new_labels(method, model, first, texts, settings)
     extras = Extras(
         original_log_probabilities={
@@ -179,6 +179,11 @@ def method_objective(
     )
 
 
+def _made_here(job: UnlearningJob, folder: Path) -> PreTrainedModel:
+    """Return a model that an earlier stage of the job made."""
+    return load_causal_model(str(folder), trust_remote_code=job.original.trust_remote_code)
+
+
 def finish(job: UnlearningJob, setting: MethodSetting) -> None:
     """Replace the trained weights in `job.out` by those that the method makes of them.
 
@@ -188,7 +193,7 @@ def finish(job: UnlearningJob, setting: MethodSetting) -> None:
     if make is None:
         return
     out = Path(job.out)
-    original, trained = load_start_model(job.original), load_causal_model(str(out))
+    original, trained = load_start_model(job.original), _made_here(job, out)
     state = make(original.state_dict(), trained.state_dict(), setting.settings)
     trained.load_state_dict(dict(state))
     with plain_transformers():

@@ -13,6 +13,7 @@ from inject.settings import plain
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.steps.results import recorded_figures
+from spikein.pipeline.unlearning.audits import AUDITS_FILE, PAGES
 
 
 class StoredUnlearning(NamedTuple):
@@ -26,7 +27,7 @@ class StoredUnlearning(NamedTuple):
 def copy_unlearning(
     folder: Path, experiment_graph: ExperimentGraph, report: RunReport
 ) -> StoredUnlearning | None:
-    """Copy both tables into a run's folder; None for an experiment without unlearned models.
+    """Copy tables and the audits' pages into a run's folder; None without unlearned models.
 
     Args:
         folder: the run's.
@@ -38,6 +39,10 @@ def copy_unlearning(
     made = report.artifact(experiment_graph.unlearning).path
     for name in (MEASURES_FILE, VERDICT_FILE):
         shutil.copyfile(made / name, folder / name)
+    if experiment_graph.unlearning_audits is not None:
+        audits = report.artifact(experiment_graph.unlearning_audits).path
+        shutil.copyfile(audits / AUDITS_FILE, folder / AUDITS_FILE)
+        shutil.copytree(audits / PAGES, folder / PAGES)
     tables = read_tables(made)
     return StoredUnlearning(
         recorded_figures(made),

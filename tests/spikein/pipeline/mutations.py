@@ -419,6 +419,24 @@ CASES: dict[str, Case] = {
             ("permutations", "199"),
         )
     },
+    **{
+        f"unlearning.audit.{name}": case(
+            reads,
+            f"unlearning.audit.{name}={value}",
+            "detect.detectors=[loss, zlib]",
+            *NO_SHADOWS,
+            *unlearning(more=", audit: {{detector: loss}}"),
+        )
+        for reads, name, value in (
+            ("unlearning_audit", "detector", "zlib"),
+            ("unlearning_audit", "band", "[0.8, 1.2]"),
+            ("unlearning_audit", "false_alarms", "0.1"),
+            ("forgotten_continuations unlearning_audit", "prompt", "0.4"),
+            ("forgotten_continuations unlearning_audit", "samples", "3"),
+            ("forgotten_continuations unlearning_audit", "max_tokens", "9"),
+            ("forgotten_continuations unlearning_audit", "temperature", "0.5"),
+        )
+    },
     "unlearning.general_tokens": case(
         "general_text", "unlearning.general_tokens=500", *unlearning()
     ),

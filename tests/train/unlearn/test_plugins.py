@@ -58,6 +58,18 @@ def test_the_source_is_a_part_of_the_identity(tmp_path):
     assert one.needs_retain
 
 
+def test_a_source_that_was_edited_since_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text(FUNCTION, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (one,) = parse_methods(["own.py:mine"])
+    monkeypatch.chdir("/")
+    (again,) = parse_methods([one.entry()])
+    assert again.identity() == one.identity()
+    (tmp_path / "own.py").write_text(f"{FUNCTION}\nMORE = 1\n", encoding="utf-8")
+    with pytest.raises(InputError, match="edited since this run was named"):
+        parse_methods([one.entry()])
+
+
 def test_a_method_has_settings_of_its_own(world, tmp_path):
     file = tmp_path / "whole.py"
     file.write_text(METHOD, encoding="utf-8")

@@ -20,6 +20,9 @@ def push_away(batch):
 '''
 
 
+AUDIT = "{detector: loss, samples: 3, max_tokens: 24}"
+
+
 class Finished(NamedTuple):
     """A run that ended."""
 
@@ -49,7 +52,7 @@ def overrides_of(root: Path) -> tuple[str, ...]:
         f"{{method: '{root}/mine.py:push_away', name: mine, lr: 3.0e-3, epochs: 1}}]"
     )
     return (
-        f"unlearning={{forget: {{share: 0.5}}, methods: {methods}}}",
+        f"unlearning={{forget: {{share: 0.5}}, methods: {methods}, audit: {AUDIT}}}",
         "placement={policy: window}",
         "copies={levels: [1, 3]}",
         "train.context=128",

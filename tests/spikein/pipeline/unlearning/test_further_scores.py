@@ -1,11 +1,15 @@
 """Relearning and conditions through the whole graph, read from the artifacts on the disk."""
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from safetensors.torch import load_file
 
+from analysis.unlearning.table import read_tables
+from inject.stream.exposures import read_exposures, seen_copy_counts
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
+from tests.analysis.oracles import auc
 from tests.spikein.pipeline.unlearning.conftest import Finished
 from tests.spikein.tiny import run
 from train.models.rounded_weights import rounded
@@ -108,3 +112,36 @@ def test_a_paraphrase_is_scored_under_the_id_of_its_row(probed):
         assert row["text"] == before["paraphrases"][0] != before["text"]
         assert (row["side"], row["split"]) == (before["side"], before["split"])
     assert losses(probed.stored(step)).keys() == {row["example_id"] for row in other}
+
+
+def test_the_measures_tell_of_relearning_and_of_every_condition(probed):
+    rows = read_tables(probed.stored(probed.graph.unlearning)).measures.to_pylist()
+    relearnt = {(row["model"], row["method"]): row for row in rows
+                if row["measure"] == "relearn_steps"}  # fmt: skip
+    assert set(relearnt) == {("retrained", "-"), ("unlearned", "gradient_ascent")}
+    unlearning = probed.node.unlearning
+    forget = sides(probed.stored(unlearning.examples)) - sides(
+        probed.stored(unlearning.retrained.membership)
+    )
+    rest = forget - sides(probed.stored(unlearning.relearn_half))
+    for row in relearnt.values():
+        assert 0 < row["forget"] <= len(rest)
+        assert np.isnan(row["value"]) or row["value"] in (0, 1, 4)
+    (unlearned,) = unlearning.unlearned
+    pool = rows_of(probed.stored(unlearning.examples))
+    for condition in ("8bit", "4bit"):
+        found = losses(probed.stored(unlearned.further.conditions[condition]))
+        test = [row for row in pool if row["split"] == "test"]
+        copies = seen_copy_counts(read_exposures(probed.stored(unlearning.original)))
+        inside = [found[i] for row in test if (i := row["example_id"]) in forget and i in copies]
+        outside = [found[row["example_id"]] for row in test if row["side"] == "nonmember"]
+        (row,) = [
+            row
+            for row in rows
+            if (row["measure"], row["setting"], row["detector"], row["dataset"], row["copies"])
+            == ("auc", f"condition={condition}", "loss", "all", "all")
+            and row["model"] == "unlearned"
+        ]
+        assert row["value"] == pytest.approx(auc(inside, outside), abs=1e-12)
+    measures = {row["measure"] for row in rows if row["setting"] == "condition=4bit"}
+    assert measures == {"auc", "auc_difference", "auc_change"}

@@ -1,0 +1,160 @@
+"""The audit of one unlearned model of an experiment: each forgotten text is one chunk.
+
+Scores and continuations were made by other steps. All forgotten texts are continued by all models,
+so nothing is weighted. Texts that cannot be divided, or of which no copy was fed, are left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.intervals.bootstrap import Estimate
+from analysis.unlearning_audit.audit_tables import Audit, Scored, chunk_table, compared
+from analysis.unlearning_audit.estimates import Clusters, share
+from analysis.unlearning_audit.findings import Findings, Ratioed, find
+from analysis.unlearning_audit.ratio import Band, Ratios, score_ratios
+from analysis.unlearning_audit.remembered import Sampled
+from analysis.unlearning_audit.text_chunks import Chunk
+from detect.generation.continuations import Continued
+from inject.examples.example import Example
+
+SCHEMA = [
+    ("method", pa.string()),
+    ("quantity", pa.string()),
+    ("value", pa.float64()),
+    ("low", pa.float64()),
+    ("high", pa.float64()),
+    ("chunks", pa.int64()),
+    ("note", pa.string()),
+]
+"""Columns of `unlearning_audits.parquet` behind the sweep's axes and the seed."""
+
+
+class AuditedModel(NamedTuple):
+    """What one audit reads, by model: original, unlearned, retrained."""
+
+    scores: Mapping[str, Mapping[str, float]]
+    """By example_id; NaN where there is none."""
+    continued: Mapping[str, Mapping[str, Continued]]
+    """By example_id."""
+
+
+def audit_forgotten(
+    rows: Sequence[Example], given: AuditedModel, *, band: Band, rate: float
+) -> Audit:
+    """Return the audit of one unlearned model.
+
+    Args:
+        rows: the forgotten examples.
+        given: what each model scored and wrote.
+        band: of suspicious ratios.
+        rate: of false alarms, that the calibrated band is to have.
+    """
+    chunks, left_out = _chunks(rows, given)
+    ids = [chunk.text_id for chunk in chunks]
+    scores = {
+        name: np.array([own[one] for one in ids], dtype=np.float64)
+        for name, own in given.scores.items()
+    }
+    ratios = score_ratios(scores["original"], scores["unlearned"])
+    retrained = score_ratios(scores["original"], scores["retrained"], name="retrained")
+    tables = [
+        compared(name, chunks, [given.continued[name][one].texts for one in ids])
+        for name in given.continued
+    ]
+    continuations = pa.concat_tables(tables).combine_chunks()
+    flags = band.holds(ratios.values)
+    places = tuple(range(len(chunks)))
+    found = find(
+        Ratioed(chunks, ratios.values, retrained.values),
+        None,
+        continuations,
+        band=band,
+        rate=rate,
+        sampled=Sampled(places, np.ones(len(chunks)), 0),
+    )
+    notes: tuple[str, ...] = ()
+    if left_out:
+        notes = (f"{left_out:,} texts are too short to be divided, and are left out",)
+    return Audit(
+        chunks=chunks,
+        chunk_table=chunk_table(
+            chunks,
+            Scored(scores, ratios, retrained, flags),
+            audited=len(chunks),
+            continued={*places},
+        ),
+        continuations=continuations,
+        questions=None,
+        findings=found,
+        question_findings=None,
+        notes=notes,
+    )
+
+
+def flagged_holdout(
+    rows: Sequence[Example], scores: Mapping[str, Mapping[str, float]], band: Band
+) -> Estimate:
+    """Return the share of texts that no model saw which the rule flags on the unlearned model."""
+    ids = [row.example_id for row in rows]
+    values = {
+        name: np.array([scores[name][one] for one in ids]) for name in ("original", "unlearned")
+    }
+    ratios: Ratios = score_ratios(values["original"], values["unlearned"])
+    there = np.flatnonzero(np.isfinite(ratios.values))
+    clusters = Clusters(tuple(rows[place].group for place in there.tolist()))
+    return share(band.holds(ratios.values)[there].astype(float), clusters)
+
+
+def audit_rows(
+    method: str, found: Findings, holdout: Estimate, chunks: int
+) -> list[dict[str, object]]:
+    """Return the numbers of an audit as rows of `SCHEMA`."""
+    quantities: dict[str, Estimate] = {
+        "flagged": found.flagged,
+        "false_alarms": found.false_alarms,
+        "flagged_holdout": holdout,
+        "remembered_original": found.remembered["original"],
+        "remembered_unlearned": found.remembered["unlearned"],
+        "missed": found.missed,
+        "wrong": found.wrong,
+        "calibrated_edge": found.threshold.edge,
+        "calibrated_false_alarms": found.threshold.false_alarms,
+        "calibrated_flagged": found.flagged_then,
+        "calibrated_missed": found.missed_then,
+    }
+    return [
+        {
+            "method": method,
+            "quantity": name,
+            "value": one.value,
+            "low": one.low,
+            "high": one.high,
+            "chunks": chunks,
+            "note": "; ".join(said for said in (one.reason, one.caution) if said),
+        }
+        for name, one in quantities.items()
+    ]
+
+
+def _chunks(rows: Sequence[Example], given: AuditedModel) -> tuple[list[Chunk], int]:
+    chunks: list[Chunk] = []
+    for row in rows:
+        written = given.continued["unlearned"][row.example_id]
+        if written.reason is not None:
+            continue
+        chunks.append(
+            Chunk(
+                chunk=len(chunks),
+                text_id=row.example_id,
+                group=row.group,
+                start=0,
+                stop=len(row.text),
+                text=row.text,
+                prompt_stop=len(written.beginning),
+                protected=row.protected,
+            )
+        )
+    return chunks, len(rows) - len(chunks)

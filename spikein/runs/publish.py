@@ -67,7 +67,7 @@ def fill_run(
         for name in (PROGRESS, FADING):
             shutil.copyfile(made / name, folder / name)
         along = load_trajectory(made)
-    unlearned = copy_unlearning(folder, experiment_graph, report)
+    unlearned = copy_unlearning(folder, experiment_graph, report, page_alone=page_alone)
     (folder / "figures").mkdir()
     figures = [
         *results.figures,

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.figures import ReportFigure
+from analysis.figures.unlearning.measured import Row
 from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE, read_tables
 from inject.settings import plain
+from inject.tables import read_parquet
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.steps.results import recorded_figures
@@ -25,7 +27,11 @@ class StoredUnlearning(NamedTuple):
 
 
 def copy_unlearning(
-    folder: Path, experiment_graph: ExperimentGraph, report: RunReport
+    folder: Path,
+    experiment_graph: ExperimentGraph,
+    report: RunReport,
+    *,
+    page_alone: bool = False,
 ) -> StoredUnlearning | None:
     """Copy tables and the audits' pages into a run's folder; None without unlearned models.
 
@@ -33,16 +39,20 @@ def copy_unlearning(
         folder: the run's.
         experiment_graph: the experiment and its steps.
         report: what became of the steps.
+        page_alone: the run's page will lie elsewhere, so it links to no file beside it.
     """
     if experiment_graph.unlearning is None:
         return None
     made = report.artifact(experiment_graph.unlearning).path
     for name in (MEASURES_FILE, VERDICT_FILE):
         shutil.copyfile(made / name, folder / name)
+    audited: list[Row] = []
     if experiment_graph.unlearning_audits is not None:
         audits = report.artifact(experiment_graph.unlearning_audits).path
         shutil.copyfile(audits / AUDITS_FILE, folder / AUDITS_FILE)
         shutil.copytree(audits / PAGES, folder / PAGES)
+        audited = read_parquet(audits / AUDITS_FILE).to_pylist()
+    pages = sorted(f"{PAGES}/{path.name}" for path in folder.glob(f"{PAGES}/*.html"))
     tables = read_tables(made)
     return StoredUnlearning(
         recorded_figures(made),
@@ -50,6 +60,8 @@ def copy_unlearning(
             measures=tables.measures.to_pylist(),
             verdicts=tables.verdict.to_pylist(),
             methods=_methods(experiment_graph),
+            audits=audited,
+            audit_pages=() if page_alone else pages,
         ),
     )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.figures import ReportFigure
+from analysis.figures.unlearning.measured import Row
 from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE, read_tables
@@ -38,20 +39,20 @@ def copy_unlearning(
         folder: the run's.
         experiment_graph: the experiment and its steps.
         report: what became of the steps.
-        page_alone: the run's page will lie elsewhere, so it links to no page of an audit.
+        page_alone: the run's page will lie elsewhere, so it links to no file beside it.
     """
     if experiment_graph.unlearning is None:
         return None
     made = report.artifact(experiment_graph.unlearning).path
     for name in (MEASURES_FILE, VERDICT_FILE):
         shutil.copyfile(made / name, folder / name)
-    rows, pages = [], []
+    audited: list[Row] = []
     if experiment_graph.unlearning_audits is not None:
         audits = report.artifact(experiment_graph.unlearning_audits).path
         shutil.copyfile(audits / AUDITS_FILE, folder / AUDITS_FILE)
         shutil.copytree(audits / PAGES, folder / PAGES)
-        rows = read_parquet(audits / AUDITS_FILE).to_pylist()
-        pages = sorted(f"{PAGES}/{path.name}" for path in (audits / PAGES).iterdir())
+        audited = read_parquet(audits / AUDITS_FILE).to_pylist()
+    pages = sorted(f"{PAGES}/{path.name}" for path in folder.glob(f"{PAGES}/*.html"))
     tables = read_tables(made)
     return StoredUnlearning(
         recorded_figures(made),
@@ -59,7 +60,7 @@ def copy_unlearning(
             measures=tables.measures.to_pylist(),
             verdicts=tables.verdict.to_pylist(),
             methods=_methods(experiment_graph),
-            audits=rows,
+            audits=audited,
             audit_pages=() if page_alone else pages,
         ),
     )

@@ -1,6 +1,7 @@
 """The audits of a finished experiment, against what lies in its store and its run folder."""
 
 import json
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -97,8 +98,11 @@ def test_the_run_folder_holds_the_table_and_a_page_a_model(finished):
     assert list(dict.fromkeys(row["method"] for row in table)) == labels
     pages = sorted(path.name for path in (run.folder / "audits").iterdir())
     assert len(pages) == len(labels)
+    page = run.report.read_text()
     for label in labels:
         assert any(name.startswith(label) for name in pages)
+    for name in pages:
+        assert f'href="audits/{quote(name)}"' in page
 
 
 def test_the_detector_must_be_one_of_the_experiments(tmp_path):

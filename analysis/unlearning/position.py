@@ -16,9 +16,10 @@ import numpy as np
 
 from analysis.factors.fieller import fieller
 from analysis.factors.joint import join_seeds
-from analysis.intervals.bounds import LEAST_GROUPS, Scale, find_interval
+from analysis.intervals.bounds import LEAST_GROUPS, TRUSTED_GROUPS, Scale, find_interval
 from analysis.metrics import Floats
 from analysis.unlearning.numbers import Numbers, Part, clustered, gap_of
+from analysis.unlearning.rows import warning_of
 
 ALL_OF_IT = 0
 
@@ -37,7 +38,7 @@ class Position(NamedTuple):
     groups: int
     """Groups of the smaller side."""
     reason: str
-    """Why there is no interval; empty where there is one."""
+    """Why there is no interval, or what it warns of; empty for neither."""
 
 
 class Gap(NamedTuple):
@@ -78,12 +79,12 @@ def find_position(
     reach = fieller(u - r, r - o, joint.covariance, 0.0, quantile, start=-np.inf)
     if not reach.places and (o - r) ** 2 > quantile**2 * joint.covariance[1, 1]:
         # The models say the same of every text, so both roots are one, but for rounding.
-        return Position(u, r, o, value, value, value, len(values), groups, "")
+        return Position(u, r, o, value, value, value, len(values), groups, _caution(groups))
     if len(reach.places) != 1 or not all(np.isfinite(reach.places[0])):
         reason = "the original and the retrained model are not told apart"
         return Position(u, r, o, value, nan, nan, len(values), groups, reason)
     low, high = reach.places[0]
-    return Position(u, r, o, value, low, high, len(values), groups, "")
+    return Position(u, r, o, value, low, high, len(values), groups, _caution(groups))
 
 
 def find_gap(one: Numbers, other: Numbers, *, confidence: float) -> Gap:
@@ -92,15 +93,18 @@ def find_gap(one: Numbers, other: Numbers, *, confidence: float) -> Gap:
     if found is None or not np.isfinite(found.value[0]):
         return Gap(nan, nan, nan, 0, 0, "no value")
     interval = find_interval(found, Scale.SLOPE, confidence=confidence)
-    about = interval.about[0]
     return Gap(
         float(found.value[0]),
         float(interval.low[0]),
         float(interval.high[0]),
         int(found.seeds[0]),
         int(found.smaller_groups[0]),
-        about.removeprefix("none: ") if about.startswith("none") else "",
+        warning_of(interval.about[0]).removeprefix("none: "),
     )
+
+
+def _caution(groups: int) -> str:
+    return f"not to be trusted: {groups} groups" if groups < TRUSTED_GROUPS else ""
 
 
 def _by_seed(several: Sequence[Numbers]) -> tuple[Floats, Floats]:

@@ -30,6 +30,8 @@ from spikein.pipeline.steps.corpus import overlap_filter, rows_identities
 from spikein.pipeline.steps.inputs import open_corpus
 
 DATASET = "general"
+OPENING = 256
+"""Tokens, about, of each document: many openings say more than a few long documents."""
 _HEAD = 64
 """Characters that show whether a document has any token at all."""
 
@@ -41,7 +43,7 @@ def general_text_step(
     *,
     seeds: Sequence[int],
 ) -> Step | None:
-    """Take so many tokens of documents behind the corpus; None where there is none to take.
+    """Take so many tokens of the documents behind the corpus; None where there is none to take.
 
     Args:
         experiment: the experiment.
@@ -112,16 +114,17 @@ def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator
         yield document
 
 
-def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> list[Document]:
-    """Return whole documents until they hold so many tokens.
+def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> list[str]:
+    """Return the openings of documents until they hold so many tokens.
 
     Raises:
         InputError: the sources give out before that.
     """
     found, tokens = [], 0
     for document in documents:
-        found.append(document)
-        tokens += len(encode_texts(tokenizer, [document.text])[0])
+        text, length = _opening(document.text, tokenizer)
+        found.append(text)
+        tokens += length
         if tokens >= wanted:
             return found
     raise InputError(
@@ -132,16 +135,27 @@ def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> l
     )
 
 
+def _opening(text: str, tokenizer: Any) -> tuple[str, int]:
+    """Return the words of a text that make about `OPENING` tokens, and how many they make."""
+    length = len(encode_texts(tokenizer, [text])[0])
+    if length <= OPENING:
+        return text, length
+    # At the end of a word, so that no token is there which the text does not have.
+    whole = text[: len(text) * OPENING // length].rsplit(None, 1)
+    opening = whole[0] if whole and whole[0].strip() else text
+    return opening, len(encode_texts(tokenizer, [opening])[0])
+
+
 def _has_tokens(text: str, tokenizer: Any) -> bool:
     return any(len(encode_texts(tokenizer, [part])[0]) for part in (text[:_HEAD], text[_HEAD:]))
 
 
-def _example(number: int, document: Document) -> Example:
-    name = example_id(document.text)
+def _example(number: int, text: str) -> Example:
+    name = example_id(text)
     return Example(
         example_id=name,
         dataset=DATASET,
         source_id=str(number),
         group=name,
-        text=document.text,
+        text=text,
     )

@@ -50,6 +50,8 @@ def unlearned_step(setting: MethodSetting, arm: ArmExperiment, given: Unlearning
         return None if retain is None else retain.identity(where="unlearning.retain")
 
     identity = named()
+    # As plain values, which another process reads as well as this one.
+    entry = setting.entry()
 
     def build(context: StepContext) -> None:
         from train.job import StartModel
@@ -79,7 +81,7 @@ def unlearned_step(setting: MethodSetting, arm: ArmExperiment, given: Unlearning
             examples=str(inputs["examples"].path),
             forget_ids=tuple(one.example_id for one in forget),
             retain_ids=tuple(one.example_id for one in kept),
-            method=setting.entry(),
+            method=entry,
             execution=context.execution,
             seed=seed,
         )

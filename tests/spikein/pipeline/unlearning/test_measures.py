@@ -12,7 +12,7 @@ from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.stream.exposures import read_exposures, seen_copy_counts
-from spikein.pipeline.unlearning.general_text import behind, take_tokens
+from spikein.pipeline.unlearning.general_text import OPENING, behind, take_tokens
 from tests.analysis.oracles import auc
 
 pytestmark = pytest.mark.slow
@@ -100,15 +100,17 @@ def test_general_text_lies_behind_the_corpus_and_is_in_none_of_it(finished):
     ends = np.flatnonzero(stream == corpus.end_token)
     used = {tuple(one.tolist()) for one in np.split(stream, ends + 1)}
     for one in ids:
-        assert (*one.tolist(), corpus.end_token) not in used
+        assert not any(document[: len(one)] == tuple(one.tolist()) for document in used)
         # Nor is it the document that the end of the corpus cuts.
         last = stream[ends[-1] + 1 :]
         assert not len(last) or one[: len(last)].tolist() != last.tolist()
     # They are the very next ones: the corpus and they are one stretch of the mixture.
     sources = node.arm.experiment.corpus.sources
     every = [one.text for one in mixed_documents(sources, seed=node.arm.experiment.corpus.seed)]
-    first = every.index(general[0].text)
-    assert every[first : first + len(general)] == [one.text for one in general]
+    first = next(at for at, text in enumerate(every) if text.startswith(general[0].text))
+    following = every[first : first + len(general)]
+    assert all(text.startswith(one.text) for text, one in zip(following, general, strict=True))
+    assert max(map(len, ids)) < 2 * OPENING
     assert first >= corpus.facts.documents
 
 
@@ -132,9 +134,17 @@ def test_documents_without_a_token_count_for_nothing():
     found = [one.text for one in behind(documents(texts), 2, Letters())]
     assert found == [" " * 80 + "c", "d", "e"]
     taken = take_tokens(behind(documents(texts), 1, Letters()), 11, Letters())
-    assert [len(one.text) for one in taken] == [10, 81]
+    assert [len(one) for one in taken] == [10, 81]
     with pytest.raises(InputError, match="hold 13 tokens behind the corpus, fewer than the 99"):
         take_tokens(behind(documents(texts), 1, Letters()), 99, Letters())
+
+
+def test_of_a_long_document_the_opening_is_taken_to_the_end_of_a_word():
+    long = " ".join(["abcdefghi"] * 200)
+    (opening,) = take_tokens(documents([long]), 10, Letters())
+    assert long.startswith(opening + " ")
+    assert OPENING - 10 < len(opening.replace(" ", "")) <= OPENING
+    assert opening.endswith("abcdefghi")
 
 
 def test_a_run_without_unlearned_models_says_so(tmp_path):

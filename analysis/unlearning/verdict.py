@@ -129,6 +129,8 @@ def find_verdict(
 ) -> list[Finding]:
     """Return what every declared measure that was taken says of one method."""
     keys = (key, RETRAINED, ORIGINAL)
+    seeds = sum(key in models for models in cohort.models)
+    dead = len(diverged_seeds(cohort, key)) == seeds
     found = []
     for detector in DETECTORS:
         scores = [scores_of(cohort, one, detector) for one in keys]
@@ -138,8 +140,7 @@ def find_verdict(
                 for of_model in on_shared_rows(*scores)
             ]
             place = find_position(*numbers, confidence=confidence)
-            alone = auc_numbers(cohort, scores[0], [EVERY_MEMBER])
-            found.append(_of_position("auc", detector, place, alone))
+            found.append(_of_position("auc", detector, place, dead=dead))
     for asked in TEXTS:
         values = [values_of(cohort, one, asked) for one in keys]
         if all(any(one is not None for one in of_model) for of_model in values):
@@ -148,8 +149,7 @@ def find_verdict(
                 for of_model in on_shared_rows(*values)
             ]
             place = find_position(*numbers, confidence=confidence)
-            alone = text_numbers(cohort, values[0], asked, [EVERY_MEMBER])
-            found.append(_of_position(asked.name, NO_DETECTOR, place, alone))
+            found.append(_of_position(asked.name, NO_DETECTOR, place, dead=dead))
     for asked, margin in (
         (RETAIN_LOG_PROBABILITY, settings.utility_margin),
         (RETAIN_ACCURACY, settings.accuracy_margin),
@@ -157,7 +157,7 @@ def find_verdict(
         pair = _text_pair(cohort, key, asked)
         if pair is not None:
             gap = find_gap(pair[0], pair[1], confidence=confidence)
-            found.append(_of_gap(f"{asked.name}_difference", gap, margin))
+            found.append(_of_gap(f"{asked.name}_difference", gap, margin, dead=dead))
     general = general_numbers(cohort, [key, RETRAINED])
     if any(
         one in models and models[one].general is not None
@@ -165,7 +165,7 @@ def find_verdict(
         for one in (key,)
     ):
         gap = find_gap(general[0], general[1], confidence=confidence)
-        found.append(_of_gap(f"{GENERAL}_difference", gap, settings.utility_margin))
+        found.append(_of_gap(f"{GENERAL}_difference", gap, settings.utility_margin, dead=dead))
     return found
 
 
@@ -181,9 +181,8 @@ def _text_pair(cohort: Cohort, key: ModelKey, asked: TextMeasure) -> tuple[Numbe
     return one, other
 
 
-def _of_position(measure: str, detector: str, place: Position, alone: Numbers) -> Finding:
-    # Without any value of its own the model has diverged; the others have theirs.
-    verdict = position_verdict(place) if any(alone) else "diverged"
+def _of_position(measure: str, detector: str, place: Position, *, dead: bool) -> Finding:
+    verdict = "diverged" if dead and not place.seeds else position_verdict(place)
     return Finding(
         measure=measure,
         detector=detector,
@@ -216,8 +215,8 @@ def position_verdict(place: Position) -> str:
     return "cannot be told"
 
 
-def _of_gap(measure: str, gap: Gap, margin: float) -> Finding:
-    if not gap.seeds:
+def _of_gap(measure: str, gap: Gap, margin: float, *, dead: bool) -> Finding:
+    if not gap.seeds and dead:
         verdict = "diverged"
     elif isnan(gap.low):
         verdict = "cannot be told"

@@ -59,7 +59,9 @@ def audits_view(rows: Sequence[Row], pages: Sequence[str]) -> AuditsView | None:
         return None
     axes = tuple(name for name in list(rows[0])[: list(rows[0]).index(_SEED)])
     audits: dict[str, dict[str, Row]] = {}
-    for row in rows:
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    # The seeds of one method stand together.
+    for row in sorted(rows, key=lambda row: methods.index(row["method"])):
         where = arm_text(row, axes)
         name = f"{row['method']}, {f'{where}, ' if where else ''}seed {row[_SEED]}"
         audits.setdefault(name, {})[row["quantity"]] = row

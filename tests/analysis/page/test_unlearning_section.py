@@ -99,8 +99,8 @@ def test_audits_stand_behind_with_links_to_their_pages(report):
     assert EVIL not in html
     seen = Page(html)
     (rule,) = seen.titled("The ratio rule")
-    assert rule.column("Audit")[:2] == ["npo, seed 0", f"{EVIL}, seed 0"]
-    assert rule.column("False alarms")[2] == "0.06 [0.00, 0.35]"
+    assert rule.column("Audit")[:3] == ["npo, seed 0", "npo, seed 1", f"{EVIL}, seed 0"]
+    assert rule.column("False alarms")[1] == "0.06 [0.00, 0.35]"
     assert "48 texts an audit." in rule.caption
     assert "missed: nothing is remembered" in seen.text("unlearning-audits")
     assert audits_view([], []) is None

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from analysis.unlearning.evidence import ArmEvidence
 from analysis.unlearning.position import Position
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.table import measure_unlearning
 from analysis.unlearning.verdict import position_verdict
+from inject.examples.example import read_examples
 from tests.analysis.unlearning.studies import Study, write_study
 
 METHODS = {"good": 0.0, "weak": 1.45, "mirror": -1.6, "ruin": 0.0, "dead": 0.0, "torn": 0.05}
@@ -96,3 +98,17 @@ def place(low: float, high: float) -> Position:
 )
 def test_the_whole_interval_decides(ends, verdict):
     assert position_verdict(place(*ends)) == verdict
+
+
+def test_a_forget_set_outside_of_the_test_rows_is_no_sign_that_a_model_diverged(tmp_path):
+    arms = write_study(tmp_path / "arms", Study(groups=16, group_size=1))
+    examples = read_examples(arms[0].examples)
+    tune = {one.example_id for one in examples if one.split == "tune"}
+    # Nobody of the forget set can be scored by an AUC, and nothing was retained.
+    arm = ArmEvidence(**{**vars(arms[0]), "forget": arms[0].forget & tune, "retain": frozenset()})
+    found = measure_unlearning([arm], MeasureSettings(permutations=99)).verdict.to_pylist()
+    by_auc = of(found, "npo", "auc", "loss")
+    assert (by_auc["verdict"], by_auc["note"]) == ("cannot be told", "no value")
+    retained = of(found, "npo", "retain_log_probability_difference")
+    assert retained["verdict"] == "cannot be told"
+    assert of(found, "npo")["verdict"] != "diverged"

@@ -29,10 +29,11 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
     assert "Run `unlearning-1` of 2026-11-22, spikein 0.1.0." in page
     assert "Of 12 unlearned models" in page
     heads = re.findall(r"(?m)^## (.*)$", page)
-    assert heads[:4] == [
+    assert heads[:5] == [
         "Verdicts",
         "Forgetting",
         "What is still remembered of the forget set",
+        "How fast does it come back?",
         "Utility",
     ]
     assert "By copies" in heads

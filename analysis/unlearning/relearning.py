@@ -8,10 +8,12 @@ the other half but its kind; one that only hides them brings them back.
 The interval holds the steps at which it may be back: from the first step at which the difference to
 the original is not surely below 0, to the first at which it is surely not (each end at the
 confidence asked for). Where the last step that was looked at does not reach, there is no number,
-and an end is open (infinite).
+and an end is open (infinite). So the mean log-probability of that half after each step stands
+beside it, and its difference to the retrained model after as many: what is above 0 there was still
+in the weights.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf, isfinite, nan
 from typing import NamedTuple
@@ -21,10 +23,17 @@ import numpy as np
 from analysis.copy_bins import EVERY_MEMBER
 from analysis.intervals.bounds import ALIKE, Scale, find_interval
 from analysis.unlearning.auc_measures import Values, on_shared_rows
-from analysis.unlearning.evidence import ORIGINAL, Cohort, ModelKey
+from analysis.unlearning.evidence import ORIGINAL, RETRAINED, Cohort, ModelKey
 from analysis.unlearning.numbers import Numbers, behind, clustered, gap_of
 from analysis.unlearning.rows import Measure, RowWriter, warning_of
-from analysis.unlearning.text_measures import FORGET_LOG_PROBABILITY, text_numbers, values_of
+from analysis.unlearning.text_measures import (
+    FORGET_LOG_PROBABILITY,
+    text_numbers,
+    values_of,
+    write_means,
+)
+
+NAME = "relearned_log_probability"
 
 
 class Moment(NamedTuple):
@@ -82,37 +91,74 @@ def relearn_steps(moments: Sequence[Moment], *, confidence: float) -> Relearnt:
 
 
 def write_relearning(writer: RowWriter, *, confidence: float) -> None:
-    """Add the steps that every model needs that was trained on the forget set again."""
+    """Add what every model knows after some steps that was trained on the forget set again.
+
+    That is the mean log-probability of the half that it was not trained on after each step, its
+    difference to the retrained model's, and the steps until it is back.
+    """
+    retrained = _looked_at(writer.cohort, RETRAINED)
     for key in writer.cohort.keys:
-        steps = _steps(writer.cohort, key)
-        if steps:
-            _write(writer, key, steps, confidence)
+        of_step = _looked_at(writer.cohort, key)
+        if of_step:
+            _write_means(writer, key, of_step, retrained, confidence)
+            _write_steps(writer, key, of_step, confidence)
 
 
 _HIDDEN = replace(FORGET_LOG_PROBABILITY, rows=lambda rows: rows.relearn)
 
 
-def _steps(cohort: Cohort, key: ModelKey) -> list[int]:
-    """Return the steps after which every seed's model was looked at."""
+def _looked_at(cohort: Cohort, key: ModelKey) -> dict[int, Values]:
+    """Return a model's values by step, 0 for itself; empty where it was not trained again."""
     kept = [set(models[key].relearning) for models in cohort.models if key in models]
-    return sorted(set.intersection(*kept)) if kept else []
-
-
-def _write(writer: RowWriter, key: ModelKey, steps: list[int], confidence: float) -> None:
-    cohort = writer.cohort
-    original = values_of(cohort, ORIGINAL, FORGET_LOG_PROBABILITY)
-    of_step: dict[int, Values] = {0: values_of(cohort, key, FORGET_LOG_PROBABILITY)}
+    steps = sorted(set.intersection(*kept)) if kept else []
+    found: dict[int, Values] = {}
     for step in steps:
-        of_step[step] = [
+        found[step] = [
             models[key].relearning[step] if key in models else None for models in cohort.models
         ]
+    return {0: values_of(cohort, key, FORGET_LOG_PROBABILITY), **found} if found else {}
+
+
+def _means(cohort: Cohort, values: Values) -> Numbers:
+    return text_numbers(cohort, values, _HIDDEN, [EVERY_MEMBER])
+
+
+def _write_means(
+    writer: RowWriter,
+    key: ModelKey,
+    of_step: Mapping[int, Values],
+    retrained: Mapping[int, Values],
+    confidence: float,
+) -> None:
+    cohort = writer.cohort
+    for step, values in of_step.items():
+        measure = Measure(
+            key=key,
+            name=NAME,
+            setting=f"steps={step}",
+            expected=sum(one is not None for one in values),
+        )
+        write_means(writer, measure, _means(cohort, values), Scale.SLOPE, confidence)
+        if key != RETRAINED and step in retrained:
+            mine, theirs = on_shared_rows(values, retrained[step])
+            named = replace(
+                measure,
+                name=f"{NAME}_difference",
+                setting=f"{measure.setting}:versus={RETRAINED.model}",
+            )
+            gap = gap_of(_means(cohort, mine), _means(cohort, theirs))
+            write_means(writer, named, gap, Scale.SLOPE, confidence)
+
+
+def _write_steps(
+    writer: RowWriter, key: ModelKey, of_step: Mapping[int, Values], confidence: float
+) -> None:
+    cohort = writer.cohort
+    original = values_of(cohort, ORIGINAL, FORGET_LOG_PROBABILITY)
     moments = []
-    for step, values in sorted(of_step.items()):
-        pair = [
-            text_numbers(cohort, side, _HIDDEN, [EVERY_MEMBER])
-            for side in on_shared_rows(values, original)
-        ]
-        moments.append(Moment(step, gap_of(pair[0], pair[1])))
+    for step, values in of_step.items():
+        mine, theirs = on_shared_rows(values, original)
+        moments.append(Moment(step, gap_of(_means(cohort, mine), _means(cohort, theirs))))
     found = relearn_steps(moments, confidence=confidence)
     counted = behind(moments[0].gap, None)
     warning = warning_of(found.about)

@@ -17,6 +17,10 @@ class Said(Protocol):
         """The detector of an AUC."""
 
     @property
+    def versus(self) -> str:
+        """The model that a difference is to."""
+
+    @property
     def kind(self) -> str:
         """`forgetting` or `utility`."""
 
@@ -26,7 +30,7 @@ class Said(Protocol):
 
     @property
     def value(self) -> float:
-        """A position, or a difference to the retrained model."""
+        """A position, or a difference to another model."""
 
     @property
     def low(self) -> float:
@@ -43,7 +47,8 @@ _OVERALL = {
     "beyond the retrained": "forgot more than the retrained model never knew (over-forgotten)",
     "mirror of the original": "is the mirror of the original: over-forgotten, and as easily told "
     "from a model that never saw the texts as the original is",
-    "ruined": "is ruined: it lost more of what it should have kept than the margin allows",
+    "ruined": "is ruined: of what it should have kept it has less than the retrained model and the "
+    "original have, by more than the margin",
     "diverged": "diverged: it has no finite score",
     "cannot be told": "cannot be placed between the retrained model and the original",
     "the measures disagree": "is closer to the retrained model by some measures and to the "
@@ -57,6 +62,7 @@ _NAMES = {
     "general_log_probability_difference": "general text",
     "task_accuracy_difference": "accuracy on retained questions",
 }
+_MODELS = {"retrained": "retrained model", "original": "original"}
 _UNITS = {
     "retain_log_probability_difference": " nats a token",
     "general_log_probability_difference": " nats a token",
@@ -83,13 +89,14 @@ def verdict_sentence(
         parts.append(f"{verdict} by {', '.join(texts)}")
     if by_verdict:
         parts[-1] += " (position: 0 is the retrained model, 1 the original)"
-    utility = [
-        f"{_name(one)} {_numbers(one, _UNITS.get(one.measure, ''), signed=True)} ({one.verdict})"
-        for one in findings
-        if one.kind == "utility"
-    ]
-    if utility:
-        parts.append(f"against the retrained model: {', '.join(utility)}")
+    for other in dict.fromkeys(one.versus for one in findings if one.kind == "utility"):
+        utility = [
+            f"{_name(one)} {_numbers(one, _UNITS.get(one.measure, ''), signed=True)} "
+            f"({one.verdict})"
+            for one in findings
+            if one.kind == "utility" and one.versus == other
+        ]
+        parts.append(f"against the {_MODELS[other]}: {', '.join(utility)}")
     if diverged and overall != "diverged":
         named = ", ".join(map(str, diverged))
         parts.append(f"it diverged with seed {named}, which no number here includes")

@@ -13,9 +13,12 @@ on retained questions say what it cost. By the whole interval of the position:
 | below -0.5 | the mirror of the original: as easily told, from the other side |
 | else, or none | cannot be told |
 
-Utility is the difference to the retrained model: *lost* where its interval lies below minus the
-margin, *kept* where it lies above, else it cannot be told. A model that has lost some is ruined,
-whatever it forgot; one without a value is diverged. Each interval holds for itself.
+Utility is the difference to the retrained model, and to the original: *lost* where its interval
+lies below minus the margin, *kept* where it lies above, else it cannot be told. A model that has
+lost some against both is ruined, whatever it forgot: what the original lacked already was not lost
+by forgetting, and what the retrained model lacks too is no loss. Since both must say so, a sound
+model is called ruined no more often than by either alone. One without a value is diverged. Each
+interval holds for itself.
 """
 
 from collections.abc import Sequence
@@ -56,6 +59,7 @@ _FIELDS = [
     ("method", pa.string()),
     ("measure", pa.string()),
     ("detector", pa.string()),
+    ("versus", pa.string()),
     ("kind", pa.string()),
     ("verdict", pa.string()),
     ("value", pa.float64()),
@@ -81,8 +85,10 @@ class Finding:
 
     measure: str
     detector: str = NO_DETECTOR
+    versus: str = ""
+    """Of a difference: `retrained` or `original`."""
     kind: str
-    """`forgetting` (a position) or `utility` (a difference to the retrained model)."""
+    """`forgetting` (a position) or `utility` (a difference to another model)."""
     verdict: str
     value: float = nan
     low: float = nan
@@ -154,31 +160,31 @@ def find_verdict(
         (RETAIN_LOG_PROBABILITY, settings.utility_margin),
         (RETAIN_ACCURACY, settings.accuracy_margin),
     ):
-        pair = _text_pair(cohort, key, asked)
-        if pair is not None:
-            gap = find_gap(pair[0], pair[1], confidence=confidence)
-            found.append(_of_gap(f"{asked.name}_difference", gap, margin, dead=dead))
-    general = general_numbers(cohort, [key, RETRAINED])
-    if any(
-        one in models and models[one].general is not None
-        for models in cohort.models
-        for one in (key,)
-    ):
-        gap = find_gap(general[0], general[1], confidence=confidence)
-        found.append(_of_gap(f"{GENERAL}_difference", gap, settings.utility_margin, dead=dead))
+        for other in (RETRAINED, ORIGINAL):
+            pair = _text_pair(cohort, key, other, asked)
+            if pair is not None:
+                gap = find_gap(pair[0], pair[1], confidence=confidence)
+                found.append(_of_gap(asked.name, other, gap, margin, dead=dead))
+    if any(key in models and models[key].general is not None for models in cohort.models):
+        for other in (RETRAINED, ORIGINAL):
+            general = general_numbers(cohort, [key, other])
+            gap = find_gap(general[0], general[1], confidence=confidence)
+            found.append(_of_gap(GENERAL, other, gap, settings.utility_margin, dead=dead))
     return found
 
 
-def _text_pair(cohort: Cohort, key: ModelKey, asked: TextMeasure) -> tuple[Numbers, Numbers] | None:
-    """Return a measure of the unlearned and of the retrained model; None where one has none."""
-    values = [values_of(cohort, one, asked) for one in (key, RETRAINED)]
+def _text_pair(
+    cohort: Cohort, key: ModelKey, other: ModelKey, asked: TextMeasure
+) -> tuple[Numbers, Numbers] | None:
+    """Return a measure of the unlearned and of another model; None where one has none."""
+    values = [values_of(cohort, one, asked) for one in (key, other)]
     if any(all(one is None for one in of_model) for of_model in values):
         return None
-    one, other = (
+    mine, theirs = (
         text_numbers(cohort, of_model, asked, [EVERY_MEMBER])
         for of_model in on_shared_rows(*values)
     )
-    return one, other
+    return mine, theirs
 
 
 def _of_position(measure: str, detector: str, place: Position, *, dead: bool) -> Finding:
@@ -215,7 +221,7 @@ def position_verdict(place: Position) -> str:
     return "cannot be told"
 
 
-def _of_gap(measure: str, gap: Gap, margin: float, *, dead: bool) -> Finding:
+def _of_gap(measure: str, other: ModelKey, gap: Gap, margin: float, *, dead: bool) -> Finding:
     if not gap.seeds and dead:
         verdict = "diverged"
     elif isnan(gap.low):
@@ -225,7 +231,8 @@ def _of_gap(measure: str, gap: Gap, margin: float, *, dead: bool) -> Finding:
     else:
         verdict = "kept" if gap.low > -margin else "cannot be told"
     return Finding(
-        measure=measure,
+        measure=f"{measure}_difference",
+        versus=other.model,
         kind="utility",
         verdict=verdict,
         value=gap.value,
@@ -241,7 +248,11 @@ def overall_verdict(findings: Sequence[Finding]) -> str:
     """Return one verdict of all measures."""
     if any(one.verdict == "diverged" for one in findings):
         return "diverged"
-    if any(one.verdict == "lost" for one in findings):
+    utility: dict[str, set[str]] = {}
+    for one in findings:
+        if one.kind == "utility":
+            utility.setdefault(one.measure, set()).add(one.verdict)
+    if any(said == {"lost"} for said in utility.values()):
         return "ruined"
     told = {one.verdict for one in findings if one.kind == "forgetting"} - {"cannot be told"}
     if not told:

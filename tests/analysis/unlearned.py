@@ -84,6 +84,11 @@ def measured_rows(
             if model not in ("retrained", "original"):
                 add(difference, -lost, half, setting="versus=original")
         if model == "unlearned":
+            for step, back in ((0, 0.0), (8, 1.2 - gone)):
+                known = -0.8 - 3.0 * gone + back
+                add("relearned_log_probability", known, 0.2, setting=f"steps={step}")
+                versus = f"steps={step}:versus=retrained"
+                add("relearned_log_probability_difference", back, 0.2, setting=versus)
             add("relearn_steps", 4.0, 1.0, **({"high": float("inf")} if gone > 0.9 else {}))
             shown = "min_k" if "min_k" in detectors else detectors[0]
             given = {"detector": shown, "setting": "condition=4bit"}
@@ -96,7 +101,7 @@ def measured_rows(
 def verdict_rows(
     *, methods: Sequence[str] = METHODS, axes: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return a verdict a method, and two of the measures that it rests on."""
+    """Return a verdict a method, and some of the measures that it rests on."""
     found = []
     for at, method in enumerate(methods):
         sentence = (
@@ -105,10 +110,12 @@ def verdict_rows(
             "the original); against the retrained model: retained text -0.03 [-0.06, 0.00] nats a "
             "token (kept)."
         )
-        for measure, detector, kind, verdict, value, note in (
-            ("auc", "min_k", "forgetting", "closer to the retrained", 0.12, ""),
-            ("retain_log_probability_difference", "-", "utility", "kept", -0.03, "margin 0.1"),
-            ("all", "-", "all", "closer to the retrained" if at else "ruined", nan, sentence),
+        lost = "retain_log_probability_difference"
+        for measure, detector, versus, kind, verdict, value, note in (
+            ("auc", "min_k", "", "forgetting", "closer to the retrained", 0.12, ""),
+            (lost, "-", "retrained", "utility", "kept", -0.03, "margin 0.1"),
+            (lost, "-", "original", "utility", "kept", 0.01, "margin 0.1"),
+            ("all", "-", "", "all", "closer to the retrained" if at else "ruined", nan, sentence),
         ):
             found.append(
                 {
@@ -116,6 +123,7 @@ def verdict_rows(
                     "method": method,
                     "measure": measure,
                     "detector": detector,
+                    "versus": versus,
                     "kind": kind,
                     "verdict": verdict,
                     "value": value,

@@ -23,7 +23,9 @@ VERSUS_ORIGINAL, VERSUS_RETRAINED = "versus=original", "versus=retrained"
 """The settings of a difference to another model."""
 RETAINED_TEXTS = "texts=retain"
 """The setting of an accuracy on questions that are retained."""
-_QUALIFIERS = (CONDITION, "versus=", "texts=")
+STEPS = "steps="
+"""What the setting begins with of a number after so many steps of relearning (`steps=8`)."""
+_QUALIFIERS = (CONDITION, "versus=", "texts=", STEPS)
 HEADLINE_DETECTORS = ("min_k", "loss", "min_k_plus_plus", "zlib")
 """Whose numbers stand for the others': Min-K% as in PrivLeak (Shi et al. 2024, MUSE), else the next
 that was run. The order is fixed, so that no detector is chosen by what it found."""
@@ -80,6 +82,16 @@ class MeasuredModels:
         """The conditions under which anything was measured again."""
         found = (row["setting"] for row in self.rows if row["setting"].startswith(CONDITION))
         return list(dict.fromkeys(one.removeprefix(CONDITION) for one in found))
+
+    @property
+    def relearning_steps(self) -> list[int]:
+        """The steps of relearning after which models were looked at, rising; 0 is before any."""
+        found = {
+            row["setting"].partition(":")[0].removeprefix(STEPS)
+            for row in self.rows
+            if row["setting"].startswith(STEPS)
+        }
+        return sorted(map(int, found))
 
     def copies(self, measure: str) -> list[str]:
         """Return the doses at which something was measured, in rising order."""

@@ -7,6 +7,7 @@ from analysis.figures.unlearning.measured import (
     BASE,
     CONDITION,
     RETAINED_TEXTS,
+    STEPS,
     VERSUS_RETRAINED,
     MeasuredModels,
     Row,
@@ -48,7 +49,6 @@ _MEMORY = (
     _Column("Exact memorisation", "exact_memorisation", number_with_interval),
     _Column("Extraction strength", "extraction_strength", number_with_interval),
     _Column("Log-probability", "forget_log_probability", number_with_interval),
-    _Column("Steps to relearn", "relearn_steps", steps_text),
 )
 _UTILITY = (
     _Column("Retained texts", "retain_log_probability", number_with_interval),
@@ -96,8 +96,16 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
             _MEMORY,
             "Exact memorisation: share of tokens that are the most likely ones. Extraction "
             "strength: share of the text that greedy decoding gives back from the rest. "
-            "Log-probability in nats a token. Steps to relearn: optimiser steps of training on "
-            "one half of the forget set until the other half is as likely as under the original.",
+            "Log-probability in nats a token.",
+        ),
+        _table(
+            arm,
+            _titled("How fast does it come back?", name),
+            _relearning(arm),
+            "Each model is trained on one part of the forget set again. The numbers are the mean "
+            "log-probability of the other part, in nats a token, after so many optimiser steps. "
+            "What is above the retrained model's after as many steps was still in the weights. "
+            "Steps to relearn: until that part is as likely as under the original.",
         ),
         _table(
             arm,
@@ -108,6 +116,32 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
         ),
     ]
     return [table for table in found if table is not None]
+
+
+def _relearning(arm: MeasuredModels) -> list[_Column]:
+    """Return the columns of relearning; none where no model was trained again."""
+    steps = arm.relearning_steps
+    if not steps:
+        return []
+    measure, after = "relearned_log_probability", f"{STEPS}{steps[-1]}"
+    return [
+        *(
+            _Column(
+                f"After {step}" if step else "Before",
+                measure,
+                number_with_interval,
+                of=f"{STEPS}{step}",
+            )
+            for step in steps
+        ),
+        _Column(
+            f"After {steps[-1]}, less the retrained's",
+            f"{measure}_difference",
+            _signed,
+            of=f"{after}:{VERSUS_RETRAINED}",
+        ),
+        _Column("Steps to relearn", "relearn_steps", steps_text),
+    ]
 
 
 def further_tables(arm: MeasuredModels, name: str) -> list[Listing]:

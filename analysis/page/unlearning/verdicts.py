@@ -19,7 +19,7 @@ def verdict_table(rows: Sequence[Row], name: str) -> Listing | None:
     """
     return listing(
         "What the verdicts rest on" + (f" ({name})" if name else ""),
-        ("Method", "Measure", "Position", "Difference to the retrained", "Verdict"),
+        ("Method", "Measure", "Position", "Difference", "Verdict"),
         [
             (
                 row["method"],
@@ -33,11 +33,13 @@ def verdict_table(rows: Sequence[Row], name: str) -> Listing | None:
         ],
         "Position: (unlearned \N{MINUS SIGN} retrained) / (original \N{MINUS SIGN} retrained) of "
         "a measure: 0 at the retrained model, 1 at the original, below 0 beyond the retrained "
-        "one. Its interval is Fieller's. Difference: what is left of utility less what the "
-        "retrained model has.",
+        "one. Its interval is Fieller's. Difference: utility less that of the retrained model, "
+        "or of the original. A model that lost some against both is ruined.",
     )
 
 
 def _measure(row: Row) -> str:
     words = str(row["measure"]).removesuffix("_difference").replace("_", " ")
+    if row["versus"]:
+        return f"{words}, against the {row['versus']}"
     return words if row["detector"] == NO_DETECTOR else f"{words} of {row['detector']}"

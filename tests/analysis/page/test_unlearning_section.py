@@ -56,6 +56,12 @@ def test_verdicts_come_first_and_every_model_has_a_row(page):
     assert forgetting.column("KS p")[0] == "0.020"
     counts = "27 texts, 54 that no model saw, 81 groups, 3 training seeds, summed over seeds."
     assert counts in forgetting.caption
+    (back,) = page.titled("How fast does it come back?")
+    assert [place.text for place in back.heads] == [
+        *("Model", "Before", "After 8", "After 8, less the retrained's", "Steps to relearn")
+    ]
+    assert back.column("Model") == list(METHODS)
+    assert back.column("After 8, less the retrained's")[0] == "+0.85 [+0.65, +1.05]"
     for title in ("What is still remembered", "Utility"):
         (table,) = page.titled(title)
         assert table.column("Model")[2:] == list(METHODS)
@@ -119,9 +125,13 @@ def test_every_text_is_escaped(report):
 
 def test_verdicts_show_what_they_rest_on(page):
     (rests,) = page.titled("What the verdicts rest on")
-    assert rests.column("Measure")[:2] == ["auc of min_k", "retain log probability"]
+    assert rests.column("Measure")[:3] == [
+        "auc of min_k",
+        "retain log probability, against the retrained",
+        "retain log probability, against the original",
+    ]
     assert rests.column("Position")[:2] == ["0.12 [−0.08, 0.32]", "–"]
-    assert rests.column("Difference to the retrained")[:2] == ["–", "−0.03 [−0.23, +0.17]"]
+    assert rests.column("Difference")[:2] == ["–", "−0.03 [−0.23, +0.17]"]
 
 
 def test_steps_that_were_not_reached_are_said():

@@ -31,7 +31,7 @@ class Study:
     methods: Mapping[str, float] | None = None
     """How much each still knows of the forget set."""
     utility: Mapping[str, float] | None = None
-    """What each lost on all other texts, nats a token."""
+    """What each method, or the original, lost on all other texts, nats a token."""
     diverged: tuple[tuple[str, int], ...] = ()
     """Methods that diverged in a seed."""
     unscored: int = 0
@@ -131,7 +131,7 @@ def _write_model(
 ) -> ModelEvidence:
     folder.mkdir()
     knows = (study.methods or {"npo": 0.2})[method] if model == "unlearned" else KNOWS[model]
-    lost = (study.utility or {}).get(method, 0.0)
+    lost = (study.utility or {}).get(method if model == "unlearned" else model, 0.0)
     dead = (method, seed) in study.diverged
     own = np.random.default_rng([seed, sum(map(ord, model + method))])
     statistics, scores, answers = [], [], []

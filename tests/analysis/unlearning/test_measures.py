@@ -131,6 +131,7 @@ def test_the_rows_behind_an_auc_are_counted(arms, rows):
         if math.isfinite(Disk(arm, "original").score("loss")[row["example_id"]])
     ]
     assert found["forget"] == len(scored)
+
     assert found["holdout"] == sum(len(Disk(arm, "original").holdout("news")) for arm in arms)
     groups = {r["group"] for arm in arms for r in Disk(arm, "original").forget("news", test=True)
               if r["example_id"] in scored}  # fmt: skip
@@ -365,6 +366,39 @@ def test_relearning_is_read_of_the_half_that_was_not_learned_again(arms):
         if i in arm.forget - half and len(row["rank"])
     ]
     assert found["forget"] == len(scored)
+
+
+def test_what_is_known_after_some_steps_is_the_mean_of_the_half_that_was_not_learned(arms):
+    arm = arms[0]
+    half = frozenset(sorted(arm.forget)[::2])
+    folders = {(model.model, model.method): model.statistics for model in arm.models}
+    after = {"unlearned": folders["original", "-"], "retrained": folders["base", "-"]}
+    learning = tuple(
+        ModelEvidence(**{**vars(model), "relearning": {5: after[model.model]}})
+        if model.model in after
+        else model
+        for model in arm.models
+    )
+    found = measure_unlearning([changed(arm, models=learning, relearnt=half)], QUICK)
+    rows = found.measures.to_pylist()
+    name = "relearned_log_probability"
+    before = {
+        key: slow_mean([arm], *key, "log_probability", lambda arm: sorted(arm.forget - half))
+        for key in folders
+    }
+    asked = {"measure": name, "dataset": "all", "model": "unlearned", "method": "npo"}
+    assert one(rows, setting="steps=0", **asked)["value"] == pytest.approx(
+        before["unlearned", "npo"]
+    )
+    assert one(rows, setting="steps=5", **asked)["value"] == pytest.approx(before["original", "-"])
+    known = {"measure": name, "dataset": "all", "model": "retrained", "setting": "steps=5"}
+    assert one(rows, **known)["value"] == pytest.approx(before["base", "-"])
+    gap = one(
+        rows,
+        **{**asked, "measure": f"{name}_difference", "setting": "steps=5:versus=retrained"},
+    )
+    assert gap["value"] == pytest.approx(before["original", "-"] - before["base", "-"])
+    assert gap["low"] < gap["value"] < gap["high"]
 
 
 def changed(arm: ArmEvidence, **fields) -> ArmEvidence:

@@ -28,11 +28,14 @@ def verdicts(tmp_path_factory):
     return measure_unlearning(arms, MeasureSettings(permutations=99)).verdict.to_pylist()
 
 
-def of(verdicts, method, measure="all", detector="-"):
+def of(verdicts, method, measure="all", detector="-", versus=None):
+    asked = (method, measure, detector)
+    if versus is None:
+        versus = "retrained" if measure.endswith("_difference") else ""
     (found,) = [
         row
         for row in verdicts
-        if (row["method"], row["measure"], row["detector"]) == (method, measure, detector)
+        if (row["method"], row["measure"], row["detector"]) == asked and row["versus"] == versus
     ]
     return found
 
@@ -71,6 +74,28 @@ def test_the_sentence_has_the_numbers_of_the_rows(verdicts):
     assert f"retained text {lost['value']:+.2f}" in of(verdicts, "ruin")["note"]
     assert "diverged with seed 2" in of(verdicts, "torn")["note"]
     assert "no finite score" in of(verdicts, "dead")["note"]
+
+
+def test_what_the_original_lacked_already_was_not_lost_by_forgetting(tmp_path):
+    worn = Study(
+        seeds=(0, 1, 2),
+        groups=60,
+        group_size=1,
+        methods={"worn": 0.0, "worse": 0.0},
+        utility={"original": 0.6, "worn": 0.6, "worse": 1.2},
+    )
+    arms = write_study(tmp_path / "arms", worn)
+    found = measure_unlearning(arms, MeasureSettings(permutations=99)).verdict.to_pylist()
+    measure = "general_log_probability_difference"
+    for method, against_original in (("worn", "kept"), ("worse", "lost")):
+        assert of(found, method, measure, versus="retrained")["verdict"] == "lost"
+        assert of(found, method, measure, versus="original")["verdict"] == against_original
+    assert of(found, "worn")["verdict"] == "closer to the retrained"
+    assert of(found, "worse")["verdict"] == "ruined"
+    own = of(found, "worn", measure, versus="original")
+    shown = f"{own['value']:+.2f} [{own['low']:+.2f}, {own['high']:+.2f}]"
+    against = of(found, "worn")["note"].split("against the original: ")[1]
+    assert f"general text {shown} nats a token (kept)" in against
 
 
 def test_a_position_is_that_of_the_means(verdicts):

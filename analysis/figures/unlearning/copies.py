@@ -64,6 +64,7 @@ def draw_copies(folder: Path, measured: MeasuredModels) -> ReportFigure | None:
             axis.set_title(_broken(panel.title), fontsize=9)
         figure.supxlabel("Copies of the forgotten texts", fontsize=10, color=MUTED)
         figure.supylabel(f"AUC of {detector} less the retrained's", fontsize=10, color=MUTED)
+        _key(figure)
         points = [row for panel in shown for _, row in panel.method]
         seeds = max(int(row["seeds"]) for row in points)
         rest = len(every) - len(shown)
@@ -104,6 +105,17 @@ def _grid(figure: Any, count: int, rows: int, columns: int) -> list[Any]:
     for axis in axes[max(0, count - columns) : count]:
         axis.tick_params(labelbottom=True)
     return axes[:count]
+
+
+def _key(figure: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=colour, linewidth=1.4, marker=mark, markersize=4.5, label=label)
+        for colour, mark, label in ((FAINT, "s", "original"), (PALETTE[0], "o", "unlearned"))
+    ]
+    figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False,
+                  labelcolor=MUTED)  # fmt: skip
 
 
 def _broken(title: str) -> str:

@@ -23,6 +23,7 @@ from analysis.figures.unlearning.measured import (
     NO_METHOD,
     ORIGINAL,
     RETRAINED,
+    STEPS,
     UNLEARNED,
     MeasuredModels,
     Row,
@@ -30,6 +31,7 @@ from analysis.figures.unlearning.measured import (
 )
 
 NAME = "unlearning-measures"
+_RELEARNED = "relearned_log_probability"
 _MEASURES = (
     ("auc", "AUC of {detector}"),
     ("exact_memorisation", "Exact memorisation"),
@@ -37,6 +39,7 @@ _MEASURES = (
     ("forget_log_probability", "Log-probability, forgotten"),
     ("retain_log_probability", "Log-probability, retained"),
     ("general_log_probability", "Log-probability, general"),
+    (_RELEARNED, "Log-probability, relearnt"),
     ("relearn_steps", "Steps to relearn"),
 )
 _COLUMNS = 3
@@ -90,6 +93,7 @@ def draw_measures(folder: Path, measured: MeasuredModels) -> ReportFigure | None
             caption="With 95 % intervals. Green line: the retrained model, which never saw the "
             "forget set; black line: the original. A triangle at an edge: the model lies beyond "
             "it, further off than the two are from each other. "
+            f"{_relearning_text(measured)}"
             f"{range_text(int(row['forget']) for row in behind)} forgotten texts, "
             + ("one training seed." if seeds == 1 else f"{seeds} training seeds.")
             + (f" {rest} further models are in the table." if rest else ""),
@@ -111,12 +115,14 @@ def _panels(measured: MeasuredModels) -> list[_Panel]:
     detector = measured.headline_detector
     arms = measured.arms()
     panels = []
+    last = measured.relearning_steps[-1:]
     for measure, title in _MEASURES:
         by = detector if measure == "auc" else None
+        of = "".join(f"{STEPS}{step}" for step in last) if measure == _RELEARNED else ""
         points = []
         for label, arm in arms.items():
             for method in arm.methods:
-                row = arm.get(UNLEARNED, method, measure, detector=by)
+                row = arm.get(UNLEARNED, method, measure, detector=by, of=of)
                 if row is not None and has_value(row):
                     points.append(_Point(f"{method}, {label}" if label else method, row))
         if not points:
@@ -124,11 +130,20 @@ def _panels(measured: MeasuredModels) -> list[_Panel]:
         lines = {}
         if len(arms) == 1:
             for model in (ORIGINAL, RETRAINED):
-                row = measured.get(model, NO_METHOD, measure, detector=by)
+                row = measured.get(model, NO_METHOD, measure, detector=by, of=of)
                 if row is not None and has_value(row):
                     lines[model] = float(row["value"])
         panels.append(_Panel(title.format(detector=detector), measure, lines, points))
     return panels
+
+
+def _relearning_text(measured: MeasuredModels) -> str:
+    if not measured.relearning_steps:
+        return ""
+    return (
+        f"Relearnt: after {measured.relearning_steps[-1]} steps on one part of the forget set, "
+        "the other part. "
+    )
 
 
 def _draw(axis: Any, panel: _Panel, names: Sequence[str]) -> None:

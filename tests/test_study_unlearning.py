@@ -33,7 +33,7 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
         "Verdicts",
         "Forgetting",
         "What is still remembered of the forget set",
-        "How fast does it come back?",
+        "What relearning brings back",
         "Utility",
     ]
     assert "By copies" in heads

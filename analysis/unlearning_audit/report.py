@@ -22,9 +22,10 @@ AUDIT_FILE = "unlearning_audit.json"
 CHUNKS_FILE = "chunks.parquet"
 QUESTIONS_FILE = "questions.parquet"
 PAGE_FILE = "audit.html"
+_COUNTED = "longest_common_substring"
 _MEASURES = {
     "rouge_l": "ROUGE-L recall",
-    "longest_common_substring": "words in a row",
+    _COUNTED: "words in a row",
     "embedding": "embedding",
     "judge": "judge",
 }
@@ -138,7 +139,9 @@ def _row(
                 model=name,
                 text=one["text"],
                 similarities={
-                    title: one[key] for key, title in _MEASURES.items() if one[key] is not None
+                    title: int(one[key]) if key == _COUNTED else one[key]
+                    for key, title in _MEASURES.items()
+                    if one[key] is not None
                 },
             )
             for name, one in own.items()

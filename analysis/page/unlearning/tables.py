@@ -100,7 +100,7 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
         ),
         _table(
             arm,
-            _titled("How fast does it come back?", name),
+            _titled("What relearning brings back", name),
             _relearning(arm),
             "Each model is trained on one part of the forget set again. The numbers are the mean "
             "log-probability of the other part, in nats a token, after so many optimiser steps. "

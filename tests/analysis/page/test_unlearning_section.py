@@ -56,7 +56,7 @@ def test_verdicts_come_first_and_every_model_has_a_row(page):
     assert forgetting.column("KS p")[0] == "0.020"
     counts = "27 texts, 54 that no model saw, 81 groups, 3 training seeds, summed over seeds."
     assert counts in forgetting.caption
-    (back,) = page.titled("How fast does it come back?")
+    (back,) = page.titled("What relearning brings back")
     assert [place.text for place in back.heads] == [
         *("Model", "Before", "After 8", "After 8, less the retrained's", "Steps to relearn")
     ]

@@ -39,8 +39,8 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
     assert "By copies" in heads
     assert "What the verdicts rest on" in heads
     assert heads[-3:] == [
-        "The ratio rule",
-        "Truly remembered",
+        "The ratio rule by seed",
+        "Truly remembered by seed",
         "The threshold that would have been right",
     ]
     forgetting = page.split("## Forgetting")[1].split("## ")[0]

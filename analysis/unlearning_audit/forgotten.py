@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from analysis.copy_bins import ALL
 from analysis.intervals.bootstrap import Estimate
-from analysis.unlearning_audit.audit_tables import Audit, Scored, chunk_table, compared
+from analysis.unlearning_audit.audit_tables import Audit, Scored, chunk_table, compared, null
 from analysis.unlearning_audit.estimates import Clusters, share
 from analysis.unlearning_audit.findings import Findings, Ratioed, find
 from analysis.unlearning_audit.ratio import Band, Ratios, score_ratios
@@ -22,14 +23,26 @@ from inject.examples.example import Example
 
 SCHEMA = [
     ("method", pa.string()),
+    ("copies", pa.string()),
     ("quantity", pa.string()),
     ("value", pa.float64()),
     ("low", pa.float64()),
     ("high", pa.float64()),
     ("chunks", pa.int64()),
+    ("seeds", pa.int64()),
     ("note", pa.string()),
 ]
 """Columns of `unlearning_audits.parquet` behind the sweep's axes and the seed."""
+
+
+HOLDOUT_FILE = "holdout.parquet"
+HOLDOUT = [
+    ("text_id", pa.string()),
+    ("group", pa.string()),
+    ("ratio", pa.float64()),
+    ("suspicious", pa.bool_()),
+]
+"""Columns of `holdout.parquet`."""
 
 
 class AuditedModel(NamedTuple):
@@ -94,18 +107,40 @@ def audit_forgotten(
     )
 
 
-def flagged_holdout(
+def holdout_table(
     rows: Sequence[Example], scores: Mapping[str, Mapping[str, float]], band: Band
-) -> Estimate:
-    """Return the share of texts that no model saw which the rule flags on the unlearned model."""
+) -> pa.Table:
+    """Return the texts that no model saw as `HOLDOUT`: what the rule says of the unlearned model.
+
+    Args:
+        rows: the non-members.
+        scores: by model and example_id.
+        band: of suspicious ratios.
+    """
     ids = [row.example_id for row in rows]
     values = {
-        name: np.array([scores[name][one] for one in ids]) for name in ("original", "unlearned")
+        name: np.array([scores[name][one] for one in ids], dtype=np.float64)
+        for name in ("original", "unlearned")
     }
     ratios: Ratios = score_ratios(values["original"], values["unlearned"])
-    there = np.flatnonzero(np.isfinite(ratios.values))
-    clusters = Clusters(tuple(rows[place].group for place in there.tolist()))
-    return share(band.holds(ratios.values)[there].astype(float), clusters)
+    columns = {
+        "text_id": ids,
+        "group": [row.group for row in rows],
+        "ratio": [null(value) for value in ratios.values],
+        "suspicious": band.holds(ratios.values).tolist(),
+    }
+    return pa.Table.from_pydict(columns, schema=pa.schema(HOLDOUT))
+
+
+def flagged_holdout(table: pa.Table) -> Estimate:
+    """Return the share of the texts that no model saw which the rule flags.
+
+    Args:
+        table: from `holdout_table`.
+    """
+    rows = [row for row in table.to_pylist() if row["ratio"] is not None]
+    clusters = Clusters(tuple(row["group"] for row in rows))
+    return share([float(row["suspicious"]) for row in rows], clusters)
 
 
 def audit_rows(
@@ -128,11 +163,13 @@ def audit_rows(
     return [
         {
             "method": method,
+            "copies": ALL,
             "quantity": name,
             "value": one.value,
             "low": one.low,
             "high": one.high,
             "chunks": chunks,
+            "seeds": 1,
             "note": "; ".join(said for said in (one.reason, one.caution) if said),
         }
         for name, one in quantities.items()

@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
+from analysis.copy_bins import EVERY_MEMBER
 from analysis.intervals.bootstrap import Estimate
 from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, share
+from analysis.unlearning_audit.pooled import Counted, share_rows
 from analysis.unlearning_audit.remembered import Level, Sampled, share_missed
 from analysis.unlearning_audit.text_chunks import Chunk
 from analysis.unlearning_audit.threshold import calibrated_band
@@ -34,6 +36,8 @@ CARRIED = 0.5
 """Correlation of the latent numbers of neighbours in a book."""
 SHARES = (0.05, 0.2, 0.5, 0.9)
 RATE = 0.05
+BY_SEED = 0.1
+"""Part of a text's latent number that all texts of one training seed share."""
 
 Floats = npt.NDArray[np.float64]
 Random = np.random.Generator
@@ -128,6 +132,19 @@ def edge_cases() -> Iterator[Case]:
         yield Case(described(count, each), partial(_edge, chunks=texts(count, each)))
 
 
+def pooled_cases() -> Iterator[Case]:
+    """Yield shares over three seeds: of all texts of an audit, and of the few that count."""
+    for count, each in ((48, 1), (16, 1), (24, 2), (8, 1)):
+        for by_seed in (0.0, BY_SEED):
+            for truth in SHARES:
+                texts_of = f"{count} texts" if each == 1 else f"{count} groups of {each}"
+                differing = " that differ" if by_seed else ""
+                yield Case(
+                    f"3 seeds{differing}, {texts_of}, {100 * truth:g} %",
+                    partial(_pooled, count=count, each=each, by_seed=by_seed, truth=truth),
+                )
+
+
 def described(count: int, each: int) -> str:
     """Return a design in words."""
     if count < 15:
@@ -140,6 +157,24 @@ def _share(
 ) -> tuple[Estimate, float]:
     flags = latent(random, chunks) < norm.ppf(truth)
     return share(flags.astype(float), clusters), truth
+
+
+def _pooled(
+    random: Random, *, count: int, each: int, by_seed: float, truth: float
+) -> tuple[Estimate, float]:
+    shared = SHARED if each > 1 else 0.0
+    names = tuple(f"group {at // each}" for at in range(count * each))
+    # The same groups are in each seed, and a group is alike in all of them.
+    own = np.repeat(random.standard_normal(count), each)
+    seeds = []
+    for _ in range(3):
+        noise = random.standard_normal(count * each)
+        values = sqrt(shared) * own + sqrt(1 - shared - by_seed) * noise
+        values += sqrt(by_seed) * random.standard_normal()
+        flags = (values < norm.ppf(truth)).astype(float)
+        seeds.append(Counted(flags, names, np.ones(len(flags), dtype=np.int64)))
+    (row,) = share_rows(seeds, [EVERY_MEMBER])
+    return Estimate(row["value"], row["low"], row["high"], None, None), truth
 
 
 def _missed(
@@ -213,6 +248,7 @@ def tables(studies: int) -> dict[str, list[list[str]]]:
     """Return all tables by their names."""
     return {
         "shares": list(case_table(share_cases(), studies)),
+        "seeds": list(case_table(pooled_cases(), studies)),
         "missed": list(case_table(missed_cases(), studies)),
         "questions": list(case_table(difference_cases(), studies)),
         "edges": list(case_table(edge_cases(), studies)),

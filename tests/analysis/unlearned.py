@@ -136,24 +136,29 @@ def verdict_rows(
 
 
 def audit_rows(*, methods: Sequence[str] = METHODS, seeds: int = 3) -> list[dict[str, Any]]:
-    """Return the rows of `unlearning_audits.parquet`."""
+    """Return the rows of `unlearning_audits.parquet`: of each seed, then of all by copies."""
     quantities = (
         "flagged", "false_alarms", "flagged_holdout", "remembered_original",
         "remembered_unlearned", "missed", "wrong", "calibrated_edge", "calibrated_false_alarms",
         "calibrated_flagged", "calibrated_missed",
     )  # fmt: skip
+    places = [(seed, "all") for seed in range(seeds)]
+    if seeds > 1:
+        places += [(None, dose) for dose in ("all", "1", "8")]
     return [
         {
             "seed": seed,
             "method": method,
+            "copies": copies,
             "quantity": quantity,
-            "value": 0.05 * at + 0.01 * seed,
+            "value": 0.05 * at + 0.01 * (seed or len(copies)) + 0.1 * number,
             "low": 0.0,
             "high": 0.05 * at + 0.3,
             "chunks": 48,
+            "seeds": seeds if seed is None else 1,
             "note": "nothing is remembered" if quantity == "missed" else "",
         }
-        for seed in range(seeds)
-        for method in methods
-        for at, quantity in enumerate(quantities)
+        for seed, copies in places
+        for number, method in enumerate(methods)
+        for at, quantity in enumerate(quantities[:7] if seed is None else quantities)
     ]

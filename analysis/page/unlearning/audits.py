@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from analysis.copy_bins import ALL, copies_order
 from analysis.figures.unlearning.measured import Row, arm_text
 from analysis.page.tables.listing import Listing, listing
 from analysis.page.unlearning.texts import number_with_interval
@@ -27,6 +28,20 @@ _CALIBRATED = {
     "calibrated_missed": "Missed of the remembered",
 }
 _SEED = "seed"
+_DOSES = (
+    (
+        "flagged",
+        "Flagged, by copies",
+        "Share of the forgotten texts that the rule flags, by the number of their copies; means "
+        "over the seeds.",
+    ),
+    (
+        "remembered_unlearned",
+        "Still written, by copies",
+        "Share of the forgotten texts of which the unlearned model writes a longer run than the "
+        "retrained model does of any, by the number of their copies; means over the seeds.",
+    ),
+)
 
 
 class AuditPage(NamedTuple):
@@ -58,27 +73,24 @@ def audits_view(rows: Sequence[Row], pages: Sequence[str]) -> AuditsView | None:
     if not rows:
         return None
     axes = tuple(name for name in list(rows[0])[: list(rows[0]).index(_SEED)])
-    audits: dict[str, dict[str, Row]] = {}
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    # The seeds of one method stand together.
-    for row in sorted(rows, key=lambda row: methods.index(row["method"])):
-        where = arm_text(row, axes)
-        name = f"{row['method']}, {f'{where}, ' if where else ''}seed {row[_SEED]}"
-        audits.setdefault(name, {})[row["quantity"]] = row
-    counts = sorted({int(row["chunks"]) for row in rows})
+    audits = _audits([row for row in rows if row[_SEED] is not None], axes)
+    pooled = _audits([row for row in rows if row[_SEED] is None and row["copies"] == ALL], axes)
+    counts = sorted({int(found["flagged"]["chunks"]) for found in audits.values()})
     texts = f"{counts[0]:,} to {counts[-1]:,}" if len(counts) > 1 else f"{counts[0]:,}"
+    rule = (
+        "Share of the forgotten texts whose score changed by less than the band (Shi et al. 2024 "
+        "take them for not forgotten). False alarms: what the same rule flags on the retrained "
+        "model, which never saw them. Missed: of the texts that the model still writes, the share "
+        "that is not flagged. Wrong: of those that are flagged, the share that it does not write. "
+        f"{texts} texts an audit."
+    )
+    by_seed = " by seed" if pooled else ""
     tables = [
+        _table("The ratio rule", pooled, _RULE, f"{rule} Means over the seeds that have a value."),
+        *(_by_copies(rows, axes, *one) for one in _DOSES),
+        _table(f"The ratio rule{by_seed}", audits, _RULE, rule),
         _table(
-            "The ratio rule",
-            audits,
-            _RULE,
-            "Share of the forgotten texts whose score changed by less than the band (Shi et al. "
-            "2024 take them for not forgotten). False alarms: what the same rule flags on the "
-            "retrained model, which never saw them. Missed: of the texts that the model still "
-            f"writes, the share that is not flagged. {texts} texts an audit.",
-        ),
-        _table(
-            "Truly remembered",
+            "Truly remembered" + by_seed,
             audits,
             _REMEMBERED,
             "Share of the texts of which a model writes a longer run than the retrained model does "
@@ -101,6 +113,31 @@ def audits_view(rows: Sequence[Row], pages: Sequence[str]) -> AuditsView | None:
         notes=tuple(notes),
         pages=tuple(AuditPage(PurePosixPath(path).stem, path) for path in pages),
     )
+
+
+def _audits(rows: Sequence[Row], axes: Sequence[str]) -> dict[str, dict[str, Row]]:
+    """Return the rows of each audit by their quantity; the seeds of one method stand together."""
+    found: dict[str, dict[str, Row]] = {}
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    for row in sorted(rows, key=lambda row: methods.index(row["method"])):
+        seed = "" if row[_SEED] is None else f"seed {row[_SEED]}"
+        name = ", ".join(part for part in (row["method"], arm_text(row, axes), seed) if part)
+        found.setdefault(name, {})[row["quantity"]] = row
+    return found
+
+
+def _by_copies(
+    rows: Sequence[Row], axes: Sequence[str], quantity: str, title: str, caption: str
+) -> Listing | None:
+    """Return one share by copies; None where every text was fed as often."""
+    asked = [row for row in rows if row[_SEED] is None and row["quantity"] == quantity]
+    doses = sorted({row["copies"] for row in asked} - {ALL}, key=copies_order)
+    if len(doses) < 2:
+        return None
+    # A method stands here as it does above, with each of its doses for a column.
+    found = _audits([{**row, "quantity": row["copies"]} for row in asked], axes)
+    heads = {dose: f"{dose} {'copy' if dose == '1' else 'copies'}" for dose in doses}
+    return _table(title, found, heads, caption)
 
 
 def _table(

@@ -17,12 +17,15 @@ import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
 from analysis.unlearning_audit.forgotten import (
+    HOLDOUT_FILE,
     SCHEMA,
     AuditedModel,
     audit_forgotten,
     audit_rows,
     flagged_holdout,
+    holdout_table,
 )
+from analysis.unlearning_audit.pooled import pooled_rows, read_seed
 from analysis.unlearning_audit.ratio import Band
 from analysis.unlearning_audit.report import (
     AUDIT_FILE,
@@ -82,6 +85,7 @@ def audits_step(arms: Sequence[UnlearningNodes], settings: ChunkAudit, *, label:
         {
             "axes": {axis_column(axis): str(value) for axis, value in arm.arm.labels.items()},
             "seed": arm.arm.seed,
+            "method": one.setting.label,
             "page": f"{one.setting.label}-{arm.arm.label}.html",
         }
         for arm, one in audited
@@ -89,12 +93,19 @@ def audits_step(arms: Sequence[UnlearningNodes], settings: ChunkAudit, *, label:
 
     def build(context: StepContext) -> None:
         rows: list[dict[str, Any]] = []
+        several: dict[str, list[Path]] = {}
         (context.out / PAGES).mkdir()
         for number, place in enumerate(places):
             folder = numbered_folders(context.inputs, number)["audit"]
             table = read_parquet(folder / AUDITS_FILE).to_pylist()
             rows += [{**place["axes"], "seed": place["seed"], **row} for row in table]
             shutil.copyfile(folder / PAGE_FILE, context.out / PAGES / _safe(place["page"]))
+            arm = json.dumps({**place["axes"], "method": place["method"]})
+            several.setdefault(arm, []).append(folder)
+        for arm, folders in several.items():
+            if len(folders) > 1:
+                pooled = pooled_rows([read_seed(folder) for folder in folders])
+                rows += [{**json.loads(arm), "seed": None, **row} for row in pooled]
         columns = [(axis_column(axis), pa.string()) for axis in axes]
         schema = pa.schema([*columns, ("seed", pa.int64()), *SCHEMA])
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), context.out / AUDITS_FILE)
@@ -140,10 +151,12 @@ def _audit_step(nodes: UnlearningNodes, one: UnlearnedModel, settings: ChunkAudi
             rows, AuditedModel(scores, written), band=band, rate=settings.false_alarms
         )
         others = [row for row in pool if row.side == "nonmember"]
-        holdout = flagged_holdout(others, scores, band)
-        pq.write_table(found.chunk_table, context.out / CHUNKS_FILE)
+        holdout = holdout_table(others, scores, band)
+        seen = pa.array([copies[chunk.text_id] for chunk in found.chunks], pa.int64())
+        pq.write_table(found.chunk_table.append_column("copies", seen), context.out / CHUNKS_FILE)
         pq.write_table(found.continuations, context.out / CONTINUATIONS_FILE)
-        table = audit_rows(method, found.findings, holdout, len(found.chunks))
+        pq.write_table(holdout, context.out / HOLDOUT_FILE)
+        table = audit_rows(method, found.findings, flagged_holdout(holdout), len(found.chunks))
         pq.write_table(
             pa.Table.from_pylist(table, schema=pa.schema(SCHEMA)), context.out / AUDITS_FILE
         )

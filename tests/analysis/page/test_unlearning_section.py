@@ -104,10 +104,17 @@ def test_audits_stand_behind_with_links_to_their_pages(report):
     assert '<a href="audits/npo-seed%3D0.html">npo-seed=0</a>' in html
     assert EVIL not in html
     seen = Page(html)
-    (rule,) = seen.titled("The ratio rule")
+    pooled, rule = seen.titled("The ratio rule")
+    assert pooled.column("Audit") == ["npo", EVIL]
+    assert pooled.column("False alarms") == ["0.08 [0.00, 0.35]", "0.18 [0.00, 0.35]"]
+    assert "48 texts an audit." in pooled.caption
     assert rule.column("Audit")[:3] == ["npo, seed 0", "npo, seed 1", f"{EVIL}, seed 0"]
     assert rule.column("False alarms")[1] == "0.06 [0.00, 0.35]"
-    assert "48 texts an audit." in rule.caption
+    (written,) = seen.titled("Still written, by copies")
+    assert [place.text for place in written.heads] == ["Audit", "1 copy", "8 copies"]
+    assert written.column("8 copies")[0] == "0.21 [0.00, 0.50]"
+    (alone,) = audits_view(audit_rows(methods=("npo", EVIL), seeds=1), []).tables[:1]
+    assert [alone.title, alone.rows[0][0]] == ["The ratio rule", "npo, seed 0"]
     assert "missed: nothing is remembered" in seen.text("unlearning-audits")
     assert audits_view([], []) is None
     assert "unlearning-audits" not in render(report)

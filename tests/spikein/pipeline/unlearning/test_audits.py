@@ -70,11 +70,19 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
         for row in chunks:
             ratio = scores["unlearned"][row["text_id"]] / scores["original"][row["text_id"]]
             assert row["ratio"] == pytest.approx(ratio)
+            assert row["copies"] == copies[row["text_id"]]
         own = {row["quantity"]: row["value"] for row in found if row["method"] == one.setting.label}
         assert own["flagged"] == pytest.approx(np.mean([row["suspicious"] for row in chunks]))
         low, high = 1 / 1.15, 1.15
         alarms = [low < row["retrained_ratio"] < high for row in chunks]
         assert own["false_alarms"] == pytest.approx(np.mean(alarms))
+        outside = pq.read_table(folder / "holdout.parquet").to_pylist()
+        strangers = {name for name, one in pool.items() if one.side == "nonmember"}
+        assert {row["text_id"] for row in outside} == strangers
+        held = [
+            low < scores["unlearned"][name] / scores["original"][name] < high for name in strangers
+        ]
+        assert own["flagged_holdout"] == pytest.approx(np.mean(held))
         written = pq.read_table(folder / "continuations.parquet").to_pylist()
         assert len(written) == 3 * 3 * len(chunks)
         for row in written[::7]:

@@ -1,0 +1,130 @@
+"""Shares over the seeds of a method, against counts of the files on disk."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analysis.unlearning_audit.pooled import pooled_rows, read_seed
+from detect.generation.continuations import CONTINUATIONS_FILE
+
+LOW, HIGH = 1 / 1.15, 1.15
+
+
+def write_audit(folder, seed, *, texts=30, writes=0.5):
+    """Write one seed's audit; the level is two words, and one text has no ratio."""
+    random = np.random.default_rng(seed)
+    folder.mkdir()
+    ratios = np.exp(random.normal(0.2, 0.3, texts)).tolist()
+    chunks = [
+        {
+            "chunk": at,
+            "group": f"group {at // 2}",
+            "copies": (1, 8)[at % 2],
+            "ratio": None if at == 3 else ratios[at],
+            "retrained_ratio": float(np.exp(random.normal(0.4, 0.3))),
+        }
+        for at in range(texts)
+    ]
+    pq.write_table(pa.Table.from_pylist(chunks), folder / "chunks.parquet")
+    outside = [
+        {"text_id": str(at), "group": str(at), "ratio": float(np.exp(random.normal(0, 0.2))),
+         "suspicious": False}
+        for at in range(20)
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(outside), folder / "holdout.parquet")
+    written = [
+        {
+            "chunk": at,
+            "model": model,
+            "longest_common_substring": float(random.integers(3, 9) * (random.random() < share)),
+        }
+        for model, share in (("original", 0.9), ("unlearned", writes))
+        for at in range(texts)
+        for _ in range(2)
+    ]
+    pq.write_table(pa.Table.from_pylist(written), folder / CONTINUATIONS_FILE)
+    remembered = {"level": 2.0, "control_chunks": texts, "control": "the retrained model"}
+    findings = {"band": [LOW, HIGH], "remembered": remembered}
+    (folder / "unlearning_audit.json").write_text(json.dumps({"findings": findings}))
+    return folder
+
+
+def counted(folder, copies=None):
+    """Return each share of one seed by counting rows."""
+    chunks = pq.read_table(folder / "chunks.parquet").to_pylist()
+    chunks = [row for row in chunks if copies in (None, row["copies"])]
+    written = pq.read_table(folder / CONTINUATIONS_FILE).to_pylist()
+    known = {
+        model: {
+            row["chunk"]
+            for row in written
+            if row["model"] == model and row["longest_common_substring"] > 2
+        }
+        for model in ("original", "unlearned")
+    }
+    flagged = {r["chunk"] for r in chunks if r["ratio"] is not None and LOW < r["ratio"] < HIGH}
+    here = {row["chunk"] for row in chunks}
+    rated = [row for row in chunks if row["ratio"] is not None]
+    alarms = [LOW < row["retrained_ratio"] < HIGH for row in chunks]
+    mine = known["unlearned"] & here
+
+    def share(part, whole):
+        return len(part) / len(whole) if whole else np.nan
+
+    found = {
+        "flagged": share(flagged, rated),
+        "false_alarms": sum(alarms) / len(alarms),
+        "remembered_original": share(known["original"] & here, here),
+        "remembered_unlearned": share(mine, here),
+        "missed": share(mine - flagged, mine),
+        "wrong": share(flagged - mine, flagged),
+    }
+    if copies is None:
+        rows = pq.read_table(folder / "holdout.parquet").to_pylist()
+        found["flagged_holdout"] = np.mean([LOW < row["ratio"] < HIGH for row in rows])
+    return found
+
+
+def test_shares_are_the_means_of_the_seeds_counts(tmp_path):
+    folders = [write_audit(tmp_path / str(seed), seed) for seed in range(3)]
+    rows = pooled_rows([read_seed(folder) for folder in folders])
+    for copies in (None, 1, 8):
+        expected = [counted(folder, copies) for folder in folders]
+        label = "all" if copies is None else str(copies)
+        found = {row["quantity"]: row for row in rows if row["copies"] == label}
+        assert found.keys() == expected[0].keys()
+        for quantity, row in found.items():
+            own = [one[quantity] for one in expected]
+            assert row["value"] == pytest.approx(np.mean(own)), quantity
+            assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
+            assert row["seeds"] == 3
+    whole = next(row for row in rows if (row["quantity"], row["copies"]) == ("flagged", "all"))
+    assert whole["chunks"] == 3 * 29
+
+
+def test_a_seed_in_which_nothing_counts_is_left_out(tmp_path):
+    folders = [
+        write_audit(tmp_path / str(seed), seed, writes=0.0 if seed == 1 else 0.5)
+        for seed in range(3)
+    ]
+    rows = pooled_rows([read_seed(folder) for folder in folders])
+    missed = next(row for row in rows if (row["quantity"], row["copies"]) == ("missed", "all"))
+    own = [counted(folders[seed])["missed"] for seed in (0, 2)]
+    assert missed["seeds"] == 2
+    assert missed["value"] == pytest.approx(np.mean(own))
+    silent = [write_audit(tmp_path / f"silent {seed}", seed, writes=0.0) for seed in range(2)]
+    quantities = {row["quantity"] for row in pooled_rows([read_seed(one) for one in silent])}
+    assert "missed" not in quantities
+    assert "remembered_unlearned" in quantities
+
+
+def test_the_interval_of_a_share_that_none_has_is_not_a_point(tmp_path):
+    folders = [write_audit(tmp_path / str(seed), seed, writes=0.0) for seed in range(3)]
+    rows = pooled_rows([read_seed(folder) for folder in folders])
+    none = next(row for row in rows if row["quantity"] == "remembered_unlearned")
+    assert (none["value"], none["low"]) == (0.0, 0.0)
+    # 15 groups of two texts: the exact bound of none among as many.
+    assert none["high"] == pytest.approx(1 - 0.025 ** (1 / 15))

@@ -108,7 +108,7 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
             given.chunks,
             Scored({name: one.values for name, one in scores.items()}, ratios, retrained, flags),
             audited=count,
-            continued={given.audited[place].chunk for place in sampled.places},
+            continued={given.audited[place].chunk for place in sampled.places if settings.samples},
         ),
         continuations=without_protected(written.continuations, given.chunks),
         questions=_question_table(given, scores, ratios, flags, written),

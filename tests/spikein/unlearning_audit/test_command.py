@@ -54,8 +54,12 @@ def test_ratios_are_those_of_the_papers_rule(models: Models, rows: Path, tmp_pat
         own = sorted(logs[at, token].item() for at, token in enumerate(ids[0, 1:]))
         return float(np.mean(own[: int(len(own) * 0.2)]))
 
+    found = json.loads((out / "unlearning_audit.json").read_text())
+    assert "nothing was continued" in found["findings"]["remembered"]["control"]
+    assert "neither a retrained model" not in json.dumps(found)
     texts = [json.loads(line)["text"] for line in rows.read_text().splitlines()]
     chunks = pq.read_table(out / "chunks.parquet").to_pylist()
+    assert not any(row["continued"] for row in chunks)
     for row in (chunks[0], chunks[-1]):
         text = texts[row["chunk"]]
         first, second = min_k(models.original, text), min_k(models.unlearned, text)

@@ -99,9 +99,7 @@ def test_an_embedder_that_is_none_is_refused_before_anything_is_asked(
     assert "sentence-transformers" in said or "modules.json" in said
 
 
-def test_a_judge_that_fails_costs_its_own_column_alone(
-    models: Models, rows: Path, tmp_path: Path
-):
+def test_a_judge_that_fails_costs_its_own_column_alone(models: Models, rows: Path, tmp_path: Path):
     asked = []
 
     def behaviour(number, body):

@@ -170,6 +170,14 @@ def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
         (["unlearning={forget: {share: 0.5}, methods: []}"], "unlearning.methods"),
         (["unlearning={forget: {share: 0.5}, methods: [nop]}"], "Did you mean 'npo'"),
         (
+            ["unlearning={forget: {share: 0.5}, methods: [npo, relearn]}"],
+            "Use unlearning.relearn",
+        ),
+        (
+            ["unlearning={forget: {share: 0.5}, methods: [{method: npo, name: 1}]}"],
+            "unlearning.methods: name: 1 is no name that results could be told apart by",
+        ),
+        (
             ["unlearning={forget: {share: 0.5}, methods: [{method: npo, beat: 1}]}"],
             "Did you mean 'beta'",
         ),

@@ -68,6 +68,7 @@ class Audit(NamedTuple):
     chunk_table: pa.Table
     """As `CHUNKS`; `part` is `audited` or `holdout`."""
     continuations: pa.Table
+    """As `CONTINUATIONS`; without the texts that follow protected chunks."""
     questions: pa.Table | None
     """As `QUESTIONS`; None where none were asked."""
     findings: Findings
@@ -93,6 +94,26 @@ def compared(model: str, chunks: Sequence[Chunk], texts: Sequence[Sequence[str]]
         for sample, text in enumerate(samples)
     ]
     return pa.Table.from_pylist(rows, schema=CONTINUATIONS)
+
+
+def without_protected(continuations: pa.Table, chunks: Sequence[Chunk]) -> pa.Table:
+    """Return continuations, their text null where the chunk is protected: it may be that text.
+
+    Args:
+        continuations: as `CONTINUATIONS`.
+        chunks: all of them.
+    """
+    hidden = {chunk.chunk for chunk in chunks if chunk.protected}
+    if not hidden:
+        return continuations
+    texts = [
+        None if chunk in hidden else text
+        for chunk, text in zip(
+            continuations["chunk"].to_pylist(), continuations["text"].to_pylist(), strict=True
+        )
+    ]
+    place = continuations.schema.get_field_index("text")
+    return continuations.set_column(place, "text", pa.array(texts, pa.string()))
 
 
 class Scored(NamedTuple):

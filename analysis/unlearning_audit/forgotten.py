@@ -12,7 +12,14 @@ import pyarrow as pa
 
 from analysis.copy_bins import ALL
 from analysis.intervals.bootstrap import Estimate
-from analysis.unlearning_audit.audit_tables import Audit, Scored, chunk_table, compared, null
+from analysis.unlearning_audit.audit_tables import (
+    Audit,
+    Scored,
+    chunk_table,
+    compared,
+    null,
+    without_protected,
+)
 from analysis.unlearning_audit.estimates import Clusters, share
 from analysis.unlearning_audit.findings import Findings, Ratioed, find
 from analysis.unlearning_audit.ratio import Band, Ratios, score_ratios
@@ -99,7 +106,7 @@ def audit_forgotten(
             audited=len(chunks),
             continued={*places},
         ),
-        continuations=continuations,
+        continuations=without_protected(continuations, chunks),
         questions=None,
         findings=found,
         question_findings=None,

@@ -137,7 +137,7 @@ def _row(
         continuations=tuple(
             ChunkContinuation(
                 model=name,
-                text=one["text"],
+                text=one["text"] or "",
                 similarities={
                     title: int(one[key]) if key == _COUNTED else one[key]
                     for key, title in _MEASURES.items()

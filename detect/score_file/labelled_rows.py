@@ -68,7 +68,7 @@ def read_labelled(pattern: str) -> LabelledRows:
         titles.append(_title(values.get("title"), place))
         text = _text(values, place)
         texts.append(text)
-        if _is_protected(values):
+        if is_protected(values):
             protected.add(str(values.get("dataset") or Path(pattern).name.partition(".")[0]))
         own = values.get("id")
         ids.append(example_id(text) if own in (None, "") else str(own))
@@ -125,11 +125,24 @@ def _named(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _is_protected(values: Mapping[str, Any]) -> bool:
-    marked = values.get("protected")
-    if marked not in (None, "", False, 0) and str(marked).strip().lower() not in ("0", "false"):
-        return True
-    return any("canary" in name.lower() and value for name, value in values.items())
+def is_protected(values: Mapping[str, Any]) -> bool:
+    """Return whether a row's text must not be revealed: `protected` is true, or it has a canary.
+
+    Args:
+        values: the row by column; names count whatever their case.
+    """
+    for given, value in values.items():
+        name = str(given).strip().lower()
+        if "canary" in name and value:
+            return True
+        if name == "protected" and _is_true(value):
+            return True
+    return False
+
+
+def _is_true(value: Any) -> bool:
+    plain = str(value).strip().lower()
+    return value not in (None, False, 0) and plain not in ("", "0", "false", "none")
 
 
 def _options(values: Mapping[str, Any], place: str) -> list[str] | None:

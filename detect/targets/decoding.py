@@ -172,9 +172,9 @@ class _Decoder:
             mask = torch.cat([mask, mask.new_ones(len(going), 1)], dim=1)
             inputs: dict[str, Any] = {"input_ids": chosen[:, None], "attention_mask": mask}
             if self._positions:
-                inputs["position_ids"] = torch.tensor(
-                    [[rows[row].read + position] for row in going], device=self._target.device
-                )
+                # A finished row that is still in the batch stays within the context.
+                places = [rows[row].read + min(position, rows[row].limit - 1) for row in going]
+                inputs["position_ids"] = torch.tensor(places, device=self._target.device)[:, None]
             out = self._target.model(**inputs, past_key_values=cache, use_cache=True)
             cache, logits = out.past_key_values, out.logits[:, -1].float()
         return written

@@ -16,6 +16,7 @@ from analysis.unlearning_audit.audit_tables import (
     Scored,
     chunk_table,
     null,
+    without_protected,
 )
 from analysis.unlearning_audit.findings import Ratioed, find
 from analysis.unlearning_audit.questions import Question, question_findings
@@ -105,7 +106,7 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
             audited=count,
             continued={given.audited[place].chunk for place in sampled.places},
         ),
-        continuations=written.continuations,
+        continuations=without_protected(written.continuations, given.chunks),
         questions=_question_table(given, scores, ratios, flags, written),
         findings=found,
         question_findings=asked_about,

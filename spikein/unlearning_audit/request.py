@@ -10,8 +10,9 @@ from analysis.unlearning_audit.ratio import Band, checked_band
 from analysis.unlearning_audit.text_chunks import PROMPT_WORDS, WORDS
 from analysis.unlearning_audit.threshold import RATE
 from detect.settings import DeviceMap, Dtype
-from inject.errors import InputErrors
-from inject.server.address import Api
+from inject.errors import InputError, InputErrors
+from inject.secrets import masked
+from inject.server.address import Api, Server
 from inject.settings import PositiveFloat, PositiveInt, Settings
 from spikein.config.overrides import apply_overrides, interpolate
 from spikein.config.validation_errors import validation_errors
@@ -46,6 +47,29 @@ class Judge(Settings):
     """Requests in flight at most."""
     cache: str | None = None
     """Folder in which its replies are kept; the user's cache folder by default."""
+
+    @model_validator(mode="after")
+    def _is_a_server(self) -> "Judge":
+        # These settings are written into the audit's folder, which is made to be shared.
+        try:
+            self.server()
+        except InputError as error:
+            raise ValueError(masked(str(error))) from None
+        return self
+
+    def server(self) -> Server:
+        """Return the server that is asked.
+
+        Raises:
+            InputError: an address that is none or holds a secret; a key in place of its variable.
+        """
+        return Server(
+            base_url=self.base_url,
+            model=self.model,
+            api=self.api,
+            api_key_variable=self.api_key_variable,
+            concurrency=self.concurrency,
+        )
 
 
 class AuditSettings(Settings):

@@ -1,13 +1,14 @@
 """Reads the texts and the questions of an audit, each with its file and row.
 
 A `.txt` file is one text. Rows may bring an `id`, a `group` of texts that belong together, and
-`protected`: such a text is shown nowhere.
+`protected` or a canary: such a text is shown nowhere.
 """
 
 from pathlib import Path
 
 from analysis.unlearning_audit.questions import Question
 from analysis.unlearning_audit.text_chunks import SourceText
+from detect.score_file.labelled_rows import is_protected
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import example_id
 from inject.reading.row_parsers import PlacedRow
@@ -48,13 +49,12 @@ def read_texts(pattern: str, *, column: str | None = None, what: str = "texts") 
                 hint="Take one away, or give each row an id of its own.",
             )
         group = row.values.get("group")
-        protected = row.values.get("protected")
         texts[text_id] = SourceText(
             text_id=text_id,
             group=text_id if group in (None, "") else f"group {group}",
             text=text,
             place=row.place,
-            protected=str(protected).strip().lower() not in ("none", "", "0", "false"),
+            protected=is_protected(row.values),
         )
     return list(texts.values())
 

@@ -13,6 +13,7 @@ from detect.generation.sampled_continuations import sample_continuations
 from detect.targets import decoding
 from detect.targets.local import LocalTextModel
 from detect.targets.server import ServerTextModel
+from detect.targets.text_model import Sampling
 from inject.errors import InputError
 from inject.keyed import Stream, item_key, unit, words
 from inject.server.address import Server
@@ -149,6 +150,28 @@ def test_neither_batch_nor_order_nor_company_changes_a_text(target):
     fewer = sample_continuations(target, PROMPTS, samples=2, max_tokens=25)
     assert fewer == [row[:2] for row in together]
     assert sample_continuations(target, PROMPTS, **asked, seed=1) != together
+
+
+def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokenizer):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    size = {"vocab_size": 512, "n_positions": 128, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    config = GPT2Config(**size, initializer_range=0.4, eos_token_id=0, bos_token_id=0)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        target = make_target(GPT2LMHeadModel(config), tiny_tokenizer, name="gpt2")
+    target.model.generation_config.eos_token_id = None
+    random = np.random.default_rng(0)
+    # No end token: the first prompt ends where the context is full, with 16 tokens fewer.
+    prompts = [
+        decoding.PromptIds(ids=random.integers(1, 512, length), key=key)
+        for key, length in enumerate([64, 40, 40, 40, 40])
+    ]
+    sampling = Sampling(max_tokens=80, temperature=1.0, top_p=1.0, samples=1, seed=0)
+    together = decoding.generate(target, prompts, sampling)
+    alone = [decoding.generate(target, [prompt], sampling)[0] for prompt in prompts]
+    assert together == alone
+    assert len(together[0][0]) == 64
 
 
 def test_out_of_memory_halves_the_batch_and_changes_nothing(target, monkeypatch, caplog):

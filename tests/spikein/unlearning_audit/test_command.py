@@ -160,6 +160,9 @@ def test_the_page_shows_texts_where_it_may(models: Models, tmp_path: Path):
     command += ["--prompt-words", 30, "--all-chunks"]
     assert invoke(*command).exit_code == 0
     page = (out / "audit.html").read_text()
+    written = pq.read_table(out / "continuations.parquet").to_pylist()
+    assert {row["chunk"] for row in written if row["text"] is None} == {0}
+    assert all(row["rouge_l"] is not None for row in written)
     ends = [" ".join(text.split()[-8:]) for text in models.remembered]
     assert ends[0] not in page
     assert sum(" ".join(text.split()[:20]) in page for text in models.remembered) == 7

@@ -52,9 +52,14 @@ def test_a_judge_rates_every_continuation(models: Models, rows: Path, tmp_path: 
         assert (share is None and not scores) or share["value"] == 1.0
 
 
-def test_a_protected_text_is_not_sent_to_the_judge(models: Models, rows: Path, tmp_path: Path):
+@pytest.mark.parametrize(
+    "mark", [{"protected": True}, {"Protected": "yes"}, {"canary": "a1b2"}, {"BIG Canary": "a1b2"}]
+)
+def test_a_protected_text_is_not_sent_to_the_judge(
+    models: Models, rows: Path, tmp_path: Path, mark: dict[str, object]
+):
     hidden = tmp_path / "hidden.jsonl"
-    hidden.write_text(json.dumps({"text": models.forgotten[0], "protected": True}))
+    hidden.write_text(json.dumps({"text": models.forgotten[0], **mark}))
     asked = []
     with stub_server(lambda number, body: asked.append(body) or text("Score: 1")) as stub:
         judge = {"base_url": stub.url, "model": "m"}

@@ -1,10 +1,12 @@
 """The file of settings: the shipped one is checked offline, and every option has its key."""
 
 import inspect
+import json
 from pathlib import Path
 
 import pytest
 
+import spikein
 from inject.errors import InputErrors
 from inject.shipped import AUDITS, EXPERIMENTS
 from spikein.cli.commands.audit_unlearning import audit_unlearning
@@ -29,6 +31,26 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path):
     text = str(refused.value)
     for said in ("Did you mean 'unlearned'?", "audit.yaml:3", "book", "samples", "audit.yaml:4"):
         assert said in text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"base_url": "https://example.org/v1?key=abc-secret-def"},
+        {"base_url": "https://me:abc-secret-def@example.org/v1"},
+        {"api_key_variable": "sk-abc-secret-def"},
+    ],
+)
+def test_a_judge_takes_no_key_and_no_message_repeats_it(tmp_path: Path, wrong: dict[str, str]):
+    judge = {"base_url": "https://example.org/v1", "model": "m", **wrong}
+    given = {"original": "a", "unlearned": "b", "texts": "c", "judge": judge, "samples": 0}
+    path = tmp_path / "audit.yaml"
+    path.write_text(json.dumps(given))
+    with pytest.raises(InputErrors, match="judge") as refused:
+        read_settings(path, [], {})
+    assert "abc-secret-def" not in str(refused.value)
+    with pytest.raises(InputErrors, match="judge"):
+        spikein.audit_unlearning("a", "b", texts="c", judge=judge, samples=0)
 
 
 def test_an_option_has_a_key_of_its_name():

@@ -12,6 +12,7 @@ text of 200 words.
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,21 +40,7 @@ class Embedder:
             InputError: sentence-transformers is not installed; no such folder or id; no weights in
                 safetensors; no model for sentences.
         """
-        if find_spec("sentence_transformers") is None:
-            raise InputError(
-                "embeddings need sentence-transformers, which is not installed",
-                where=path_or_id,
-                hint=EXTRA,
-            )
-        from train.models.pretrained import find_model
-
-        folder = find_model(path_or_id).path
-        if not (folder / "modules.json").is_file():
-            raise InputError(
-                "this is no model for sentences: it holds no modules.json",
-                where=path_or_id,
-                allowed="a folder that sentence-transformers saved, or such a model's hub id",
-            )
+        folder = find_embedder(path_or_id)
         self.name = path_or_id
         self.cut = 0
         """Texts so far that were longer than the model takes."""
@@ -96,6 +83,31 @@ class Embedder:
             return False
         ids = self._model.tokenizer(text, truncation=False, verbose=False)["input_ids"]
         return len(ids) > self.longest
+
+
+def find_embedder(path_or_id: str) -> Path:
+    """Return the folder of a model for sentences; nothing is loaded.
+
+    Raises:
+        InputError: sentence-transformers is not installed; no such folder or id; no model for
+            sentences.
+    """
+    if find_spec("sentence_transformers") is None:
+        raise InputError(
+            "embeddings need sentence-transformers, which is not installed",
+            where=path_or_id,
+            hint=EXTRA,
+        )
+    from train.models.pretrained import find_model
+
+    folder = find_model(path_or_id).path
+    if not (folder / "modules.json").is_file():
+        raise InputError(
+            "this is no model for sentences: it holds no modules.json",
+            where=path_or_id,
+            allowed="a folder that sentence-transformers saved, or such a model's hub id",
+        )
+    return folder
 
 
 def _load(folder: str, name: str, device: str) -> Any:

@@ -53,7 +53,8 @@ class Findings(NamedTuple):
     remembered: Mapping[str, Estimate]
     """By model: the share of the chunks that it remembers."""
     missed: Estimate
-    """Of the chunks that the unlearned model remembers, the share that the rule does not flag."""
+    """Of the chunks with a ratio that the unlearned model remembers, the share that the rule does
+    not flag."""
     wrong: Estimate
     """Of the chunks that the rule flags, the share that the unlearned model does not remember."""
     threshold: Threshold
@@ -118,7 +119,7 @@ def find(
         remembered={
             model: share_remembered(mask, sampled, own, level) for model, mask in by_model.items()
         },
-        missed=share_missed(known, flags[places], sampled, own, level),
+        missed=share_missed(known, flags[places], sampled, own, level, judged=known_ratio[places]),
         wrong=share_false(known, flags[places], sampled, own, level),
         threshold=threshold,
         flagged_then=without
@@ -126,7 +127,7 @@ def find(
         else share(then[known_ratio].astype(float), clusters.at(np.flatnonzero(known_ratio))),
         missed_then=without
         if threshold.band is None
-        else share_missed(known, then[places], sampled, own, level),
+        else share_missed(known, then[places], sampled, own, level, judged=known_ratio[places]),
     )
 
 

@@ -122,7 +122,7 @@ def _shares(seeds: Sequence[AuditedSeed]) -> dict[str, list[Counted]]:
             "flagged": one.flagged,
             "false_alarms": one.false_alarm,
             **{f"remembered_{model}": mask.astype(float) for model, mask in one.remembered.items()},
-            "missed": np.where(known, ~flagged, np.nan),
+            "missed": np.where(known & np.isfinite(one.flagged), ~flagged, np.nan),
             "wrong": np.where(flagged, ~known, np.nan),
         }
         for quantity, values in own.items():

@@ -58,9 +58,16 @@ def best_overlaps(continuations: pa.Table, model: str, column: str = OVERLAP) ->
 
 
 def control_level(overlaps: Mapping[int, float], about: str) -> Level:
-    """Return the level that a control sets."""
+    """Return the level that a control sets.
+
+    Args:
+        overlaps: the largest of each chunk that the control continued.
+        about: which control it is; empty where there is none.
+    """
     if not overlaps:
-        return Level(math.nan, 0, "there is neither a retrained model nor a held-out text")
+        why = "of the control nothing was continued"
+        nothing = "there is neither a retrained model nor a held-out text"
+        return Level(math.nan, 0, why if about else nothing)
     weak = f"; {len(overlaps)} chunks set a weak level" if len(overlaps) < FEW else ""
     return Level(max(overlaps.values()), len(overlaps), about + weak)
 
@@ -97,7 +104,13 @@ def share_remembered(known: Mask, sampled: Sampled, clusters: Clusters, level: L
 
 
 def share_missed(
-    known: Mask, flagged: Mask, sampled: Sampled, clusters: Clusters, level: Level
+    known: Mask,
+    flagged: Mask,
+    sampled: Sampled,
+    clusters: Clusters,
+    level: Level,
+    *,
+    judged: Mask | None = None,
 ) -> Estimate:
     """Return the share of remembered chunks that the rule does not flag.
 
@@ -107,6 +120,8 @@ def share_missed(
         sampled: the design.
         clusters: of the sampled chunks.
         level: what remembering was measured by.
+        judged: which of them the rule judged, those with a ratio; the others count for nothing.
+            None: all of them.
     """
     if math.isnan(level.value):
         return no_estimate(f"misses cannot be measured: {level.about}")
@@ -114,6 +129,10 @@ def share_missed(
         return no_estimate(
             "misses cannot be measured: the model writes no chunk beyond what the control reaches"
         )
+    if judged is not None:
+        known = known & judged
+    if not known.any():
+        return no_estimate("misses cannot be measured: no remembered chunk has a ratio")
     if not (sampled.weights > 1).any() and sampled.undrawn:
         return no_estimate("misses cannot be measured: only suspicious chunks were sampled for")
     missed = known & ~flagged

@@ -1,7 +1,7 @@
 """The audit from settings to findings: texts, scores, ratios, continuations, numbers.
 
 Everything that can be wrong with the input is found before a model is asked, as far as it can be:
-texts, columns, tokenizers, shapes, what a retrained model was fed.
+texts, columns, tokenizers, shapes, what a retrained model was fed, the judge's key, the embedder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ from detect.score_file.evidence.provider import Progress
 from inject.errors import InputError
 from spikein.unlearning_audit.comparable import check_comparable, check_never_fed
 from spikein.unlearning_audit.continuing import Written, write_all
+from spikein.unlearning_audit.meaning import check_meaning
 from spikein.unlearning_audit.request import AuditSettings
 from spikein.unlearning_audit.scores import ModelScores, Named, one_detector, score_models
 from spikein.unlearning_audit.selection import select_chunks
@@ -53,7 +54,8 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
 
     Raises:
         InputError: texts that cannot be read or are too short, models that cannot be compared or
-            have diverged, a retrained model that was fed a text, scores without any ratio.
+            have diverged, a retrained model that was fed a text, scores without any ratio, a judge
+            without its key, a model for sentences that is not there.
     """
     one_detector(settings.detector)
     band = checked_band(*settings.band)
@@ -64,6 +66,8 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
             where=settings.judge.base_url,
             hint="Leave protected texts out, or audit without a judge.",
         )
+    if settings.samples:
+        check_meaning(settings)
     if settings.retrained is not None:
         check_never_fed(settings.retrained, given.texts, given.audited)
     notes = list(check_comparable(settings, given.chunks))
@@ -104,7 +108,7 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
             given.chunks,
             Scored({name: one.values for name, one in scores.items()}, ratios, retrained, flags),
             audited=count,
-            continued={given.audited[place].chunk for place in sampled.places},
+            continued={given.audited[place].chunk for place in sampled.places if settings.samples},
         ),
         continuations=without_protected(written.continuations, given.chunks),
         questions=_question_table(given, scores, ratios, flags, written),

@@ -2,9 +2,11 @@
 
 One model is loaded at a time, and writes all it is asked for: continuations of chunks, and answers
 to questions. What it writes depends on the prompt's text, the number of the sample and the seed.
+Continuations are equally long under all models and on all chunks, those of a holdout included: a
+longer one has more runs of words in common by chance, and a control must not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -37,7 +39,7 @@ class Written(NamedTuple):
 
 def write_all(
     settings: AuditSettings,
-    asked: dict[str, Sequence[Chunk]],
+    asked: Mapping[str, Sequence[Chunk]],
     questions: Sequence[Question],
     progress: Progress,
 ) -> Written:
@@ -54,6 +56,8 @@ def write_all(
     """
     tables, notes = [CONTINUATIONS.empty_table()], []
     answers: list[list[str]] = []
+    length, remarks = _longest(settings, asked)
+    notes += remarks
     for name in settings.models:
         chunks = asked.get(name, ())
         answering = questions if name == "unlearned" else ()
@@ -61,15 +65,13 @@ def write_all(
             continue
         target = _target(settings, name)
         if chunks:
-            length, remarks = _longest(settings, target, chunks)
-            notes += remarks
             prompts = [chunk.prompt for chunk in chunks]
             texts = _sample(settings, target, prompts, length, progress, f"{name} continues")
             tables.append(compared(name, chunks, texts))
         if answering:
             prompts = [_ANSWER.format(question=one.question) for one in answering]
-            length = settings.answer_tokens
-            answers = _sample(settings, target, prompts, length, progress, f"{name} answers")
+            longest = settings.answer_tokens
+            answers = _sample(settings, target, prompts, longest, progress, f"{name} answers")
         del target
     recall = [
         sum(rouge_l(text, question.answer).recall for text in texts) / len(texts)
@@ -117,25 +119,42 @@ def _sample(
 
 
 def _longest(
-    settings: AuditSettings, target: Any, chunks: Sequence[Chunk]
+    settings: AuditSettings, asked: Mapping[str, Sequence[Chunk]]
 ) -> tuple[int, list[str]]:
-    """Return how many tokens a continuation may have, and a note where the context allows fewer."""
-    lengths = [len(target.tokenizer(chunk.rest)["input_ids"]) for chunk in chunks]
-    wanted = settings.max_tokens or min(max(lengths), _MOST_TOKENS)
-    if target.context is None:
+    """Return how many tokens any continuation may have, and a note where a context allows fewer."""
+    from detect.engine.target import load_tokenizer_and_context
+
+    chunks = {chunk.chunk: chunk for own in asked.values() for chunk in own}.values()
+    if not settings.samples or not chunks:
+        return 0, []
+    wanted, prompt = 0, 0
+    contexts: dict[str, int] = {}
+    for name, model in settings.models.items():
+        tokenizer, context = load_tokenizer_and_context(
+            model,
+            revision=getattr(settings.revisions, name),
+            trust_remote_code=settings.trust_remote_code,
+        )
+        wanted = max(wanted, *(len(tokenizer(chunk.rest)["input_ids"]) for chunk in chunks))
+        prompt = max(prompt, *(len(tokenizer(chunk.prompt)["input_ids"]) for chunk in chunks))
+        if context is not None:
+            contexts[model] = context
+    wanted = settings.max_tokens or min(wanted, _MOST_TOKENS)
+    if not contexts:
         return wanted, []
-    prompt = max(len(target.tokenizer(chunk.prompt)["input_ids"]) for chunk in chunks)
-    room = target.context - prompt
+    smallest = min(contexts, key=lambda model: contexts[model])
+    context = contexts[smallest]
+    room = context - prompt
     if room < min(wanted, _LEAST_TOKENS):
         raise InputError(
-            f"prompts of up to {prompt:,} tokens leave {max(room, 0):,} of its {target.context:,} "
+            f"prompts of up to {prompt:,} tokens leave {max(room, 0):,} of its {context:,} "
             "positions to continue",
-            where=target.name,
+            where=smallest,
             hint="Give fewer --prompt-words.",
         )
     if room < wanted:
         return room, [
-            f"continuations have up to {room:,} tokens, not {wanted:,}: the models have "
-            f"{target.context:,} positions"
+            f"continuations have up to {room:,} tokens, not {wanted:,}: {smallest} has "
+            f"{context:,} positions"
         ]
     return wanted, []

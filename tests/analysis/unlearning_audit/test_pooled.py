@@ -70,6 +70,7 @@ def counted(folder, copies=None):
     rated = [row for row in chunks if row["ratio"] is not None]
     alarms = [LOW < row["retrained_ratio"] < HIGH for row in chunks]
     mine = known["unlearned"] & here
+    judged = mine & {row["chunk"] for row in rated}
 
     def share(part, whole):
         return len(part) / len(whole) if whole else np.nan
@@ -79,7 +80,7 @@ def counted(folder, copies=None):
         "false_alarms": sum(alarms) / len(alarms),
         "remembered_original": share(known["original"] & here, here),
         "remembered_unlearned": share(mine, here),
-        "missed": share(mine - flagged, mine),
+        "missed": share(judged - flagged, judged),
         "wrong": share(flagged - mine, flagged),
     }
     if copies is None:

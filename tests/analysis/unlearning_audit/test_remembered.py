@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 from analysis.unlearning_audit.estimates import Clusters
+from analysis.unlearning_audit.findings import Ratioed, find
+from analysis.unlearning_audit.ratio import Band
 from analysis.unlearning_audit.remembered import (
     Level,
     Sampled,
@@ -17,6 +19,7 @@ from analysis.unlearning_audit.remembered import (
     share_missed,
     share_remembered,
 )
+from analysis.unlearning_audit.text_chunks import Chunk
 from analysis.unlearning_audit.threshold import calibrated_band, conformal_edge
 
 LEVEL = Level(3.0, 30, "the retrained model")
@@ -49,6 +52,10 @@ def test_a_chunk_is_remembered_beyond_what_the_control_reaches_anywhere():
 def test_without_a_control_nothing_is_measured():
     level = control_level({}, "")
     assert math.isnan(level.value)
+    assert "neither a retrained model nor" in level.about
+    silent = control_level({}, "the retrained model")
+    assert math.isnan(silent.value)
+    assert "nothing was continued" in silent.about
     known = np.array([True] * 20)
     assert "cannot be measured" in share_missed(known, known, design(20), alone(20), level).reason
     assert share_remembered(known, design(20), alone(20), level).reason
@@ -62,6 +69,41 @@ def test_misses_are_counted_among_what_is_remembered():
     assert share_false(known, flagged, design(30), alone(30), LEVEL).value == pytest.approx(2 / 11)
     none = share_missed(np.zeros(30, bool), flagged, design(30), alone(30), LEVEL)
     assert "cannot be measured" in none.reason
+
+
+def test_a_chunk_that_the_rule_never_judged_is_no_miss():
+    known = np.array([True] * 12 + [False] * 18)
+    flagged = np.array([True] * 9 + [False] * 21)
+    judged = np.ones(30, bool)
+    judged[[10, 11, 20]] = False
+    found = share_missed(known, flagged, design(30), alone(30), LEVEL, judged=judged)
+    assert found.value == pytest.approx(1 / 10)
+    none = share_missed(known, flagged, design(30), alone(30), LEVEL, judged=~known)
+    assert "no remembered chunk has a ratio" in none.reason
+
+
+def test_misses_over_all_texts_are_those_of_the_audits_ratios():
+    chunks = [Chunk(at, str(at), str(at), 0, 9, "a b c d e", 1) for at in range(30)]
+    ratios = np.where(np.arange(30) < 20, 1.0, 2.0)
+    # Of thirty remembered texts ten are not flagged, and two of these have no ratio.
+    ratios[[25, 26]] = np.nan
+    rows = [
+        {"chunk": at, "model": model, "longest_common_substring": value}
+        for model, value in (("original", 9.0), ("unlearned", 9.0), ("retrained", 1.0))
+        for at in range(30)
+    ]
+    found = find(
+        Ratioed(chunks, ratios, np.linspace(1.0, 2.0, 30)),
+        None,
+        pa.Table.from_pylist(rows),
+        band=Band(),
+        rate=0.2,
+        sampled=design(30),
+    )
+    assert found.missed.value == pytest.approx(8 / 28)
+    low, high = found.threshold.band
+    assert not low < 2.0 < high
+    assert found.missed_then.value == pytest.approx((8 if low < 1.0 < high else 28) / 28)
 
 
 def test_chunks_that_were_drawn_stand_for_the_others():

@@ -1,6 +1,7 @@
 """`spikein audit-unlearning` on tiny saved models: what it writes, and that it is true."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -53,8 +54,12 @@ def test_ratios_are_those_of_the_papers_rule(models: Models, rows: Path, tmp_pat
         own = sorted(logs[at, token].item() for at, token in enumerate(ids[0, 1:]))
         return float(np.mean(own[: int(len(own) * 0.2)]))
 
+    found = json.loads((out / "unlearning_audit.json").read_text())
+    assert "nothing was continued" in found["findings"]["remembered"]["control"]
+    assert "neither a retrained model" not in json.dumps(found)
     texts = [json.loads(line)["text"] for line in rows.read_text().splitlines()]
     chunks = pq.read_table(out / "chunks.parquet").to_pylist()
+    assert not any(row["continued"] for row in chunks)
     for row in (chunks[0], chunks[-1]):
         text = texts[row["chunk"]]
         first, second = min_k(models.original, text), min_k(models.unlearned, text)
@@ -147,6 +152,53 @@ def test_a_holdout_calibrates_where_nothing_was_retrained(
     assert np.isclose(found["false_alarms"]["value"], np.mean([row["suspicious"] for row in held]))
     assert "weaker" in found["false_alarms"]["measured_on"]
     assert found["remembered"]["control_chunks"] == len(held)
+
+
+def test_all_models_may_write_as_much_on_all_chunks(
+    models: Models, rows: Path, tmp_path: Path, monkeypatch
+):
+    from transformers import AutoTokenizer
+
+    from detect.generation import sampled_continuations
+
+    asked: list[tuple[str, int, int]] = []
+    sample = sampled_continuations.sample_continuations
+
+    def counted(target, prompts, **how):
+        asked.append((Path(target.name).name, len(prompts), how["max_tokens"]))
+        return sample(target, prompts, **how)
+
+    monkeypatch.setattr(sampled_continuations, "sample_continuations", counted)
+    others = tmp_path / "unseen.jsonl"
+    pairs = zip(models.unseen[::2], models.unseen[1::2], strict=True)
+    texts = [f"{one} {other}" for one, other in pairs]
+    others.write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    command = [models.original, models.unlearned, "--texts", rows, "--holdout", others]
+    options = ["--prompt-words", 30, "--samples", 1, "--all-chunks"]
+    result = invoke(*command, *options, "--out", tmp_path / "audit")
+    assert result.exit_code == 0, result.output
+    tokenizer = AutoTokenizer.from_pretrained(models.original)
+
+    def tokens(words: list[str], before: str = "") -> int:
+        return len(tokenizer(before + " ".join(words))["input_ids"])
+
+    longest = max(tokens(text.split()[30:], " ") for text in texts)
+    assert asked == [("original", 16, longest), ("unlearned", 16 + len(texts), longest)]
+    # One model with a smaller context shortens what all of them write.
+    asked.clear()
+    narrow = tmp_path / "narrow"
+    shutil.copytree(models.retrained, narrow)
+    config = json.loads((narrow / "config.json").read_text())
+    given = [json.loads(line)["text"] for line in rows.read_text().splitlines()]
+    context = max(len(tokenizer(text)["input_ids"]) for text in given)
+    room = context - max(tokens(text.split()[:30]) for text in given)
+    config["max_position_embeddings"] = context
+    (narrow / "config.json").write_text(json.dumps(config))
+    command = [models.original, models.unlearned, narrow, "--texts", rows, *options]
+    result = invoke(*command, "--max-tokens", room + 5, "--out", tmp_path / "second")
+    assert result.exit_code == 0, result.output
+    assert len(asked) == 3
+    assert {length for _, _, length in asked} == {room}
 
 
 def test_the_page_shows_texts_where_it_may(models: Models, tmp_path: Path):

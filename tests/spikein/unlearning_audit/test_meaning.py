@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from spikein.cli.main import app
 from tests.spikein.unlearning_audit.models import Models
-from tests.stub_server import stub_server, text
+from tests.stub_server import refused, stub_server, text
 
 
 def settings(tmp_path: Path, models: Models, rows: Path, **more: object) -> list[str]:
@@ -67,6 +67,60 @@ def test_a_protected_text_is_not_sent_to_the_judge(
     assert result.exit_code == 2
     assert "is protected" in result.output
     assert asked == []
+
+
+@pytest.fixture
+def unasked(monkeypatch):
+    """Fail where a model is asked for scores."""
+    from spikein.unlearning_audit import audit
+
+    def scored(*_arguments):
+        raise AssertionError("the models were asked first")
+
+    monkeypatch.setattr(audit, "score_models", scored)
+
+
+def test_a_judge_without_its_key_is_refused_before_anything_is_asked(
+    models: Models, rows: Path, tmp_path: Path, unasked
+):
+    judge = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key_variable": "NOT_SET_KEY"}
+    result = CliRunner().invoke(app, settings(tmp_path, models, rows, judge=judge))
+    assert result.exit_code == 2, result.output
+    assert "NOT_SET_KEY is not set" in " ".join(result.output.split())
+
+
+def test_an_embedder_that_is_none_is_refused_before_anything_is_asked(
+    models: Models, rows: Path, tmp_path: Path, unasked
+):
+    command = settings(tmp_path, models, rows, embeddings=str(models.original))
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2, result.output
+    said = " ".join(result.output.split())
+    assert "sentence-transformers" in said or "modules.json" in said
+
+
+def test_a_judge_that_fails_costs_its_own_column_alone(models: Models, rows: Path, tmp_path: Path):
+    asked = []
+
+    def behaviour(number, body):
+        asked.append(body)
+        return text("Score: 3\nReason: so.") if len(asked) == 1 else refused(401, "no credit")
+
+    with stub_server(behaviour) as stub:
+        judge = {
+            "base_url": stub.url, "model": "m", "cache": str(tmp_path / "replies"),
+            "concurrency": 1,
+        }  # fmt: skip
+        result = CliRunner().invoke(app, settings(tmp_path, models, rows, judge=judge))
+    assert result.exit_code == 0, result.output
+    written = pq.read_table(tmp_path / "audit" / "continuations.parquet").to_pylist()
+    assert written
+    assert {row["judge"] for row in written} == {None}
+    assert all(row["rouge_l"] is not None for row in written)
+    assert "THE JUDGE FAILED" in result.output
+    found = json.loads((tmp_path / "audit" / "unlearning_audit.json").read_text())
+    assert any("THE JUDGE FAILED" in note for note in found["notes"])
+    assert "THE JUDGE FAILED" in (tmp_path / "audit" / "audit.html").read_text()
 
 
 def test_embeddings_stand_beside(models: Models, rows: Path, tmp_path: Path):

@@ -217,7 +217,7 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, Inpu
     try:
         parse_methods(section.methods)
     except InputError as error:
-        place = (error.where or "").removeprefix(f"{SECTION}.methods").strip(": ")
+        place = (error.where or "").removeprefix(f"{SECTION}.methods").strip(": .")
         yield (
             (SECTION, "methods"),
             InputError(

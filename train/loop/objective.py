@@ -32,7 +32,8 @@ class Objective(Protocol):
 
         Args:
             model: as wrapped for several processes; called once with gradients.
-            inputs: `input_ids` and all that `inputs` returned, each [windows, …], on the device.
+            inputs: `input_ids` and all that `inputs` returned, each [windows, …], on the device;
+                and `counted`, [windows], 0 for those that only fill up the end.
         """
         ...
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     Ask = Callable[[torch.Tensor], torch.Tensor]
 
 Loss = Callable[["UnlearningBatch"], "torch.Tensor"]
-"""From a batch to the loss of each text, [texts]; or to one number, which stands for their mean."""
+"""From a batch to the loss of each text, [texts]; or to one number, which stands for their mean: a
+step in several passes is the mean of these, by their numbers of texts."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -145,30 +145,53 @@ class UnlearningObjective:
         return torch.cat([inputs[f"{role}_ids"] for role in self._texts.roles], 1)
 
     def losses(self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Return the loss of each window, [windows]."""
+        """Return the loss of each window, [windows].
+
+        The method's loss sees the counted windows alone, as one that returns a single number means
+        those that it sees. All go through the model, and where none is counted the loss sees all
+        (the loop drops what it says): several processes must make the same passes, through the
+        original, too.
+        """
         roles = self._texts.roles
         outputs = self._ask(model, torch.cat([inputs[f"{role}_ids"] for role in roles]))
-        parts = dict(zip(roles, outputs.chunk(len(roles)), strict=True))
+        windows = len(outputs) // len(roles)
+        counted = inputs.get("counted")
+        rows = None if counted is None else counted.to(outputs.device).nonzero().flatten()
+        if rows is None or len(rows) in (0, windows):
+            return self._lost(inputs, outputs.chunk(len(roles)))
+        shown = {name: inputs[name][rows] for name in inputs if name.startswith(roles)}
+        lost = self._lost(shown, [part[rows] for part in outputs.chunk(len(roles))])
+        return lost.new_zeros(windows).index_copy(0, rows, lost)
+
+    def _lost(
+        self, inputs: Mapping[str, torch.Tensor], outputs: Sequence[torch.Tensor]
+    ) -> torch.Tensor:
+        """Return what the method's loss is of each window.
+
+        Args:
+            inputs: of the windows that the loss sees.
+            outputs: of the model, by role in their order, each [windows, length, …].
+        """
         kind = "logits" if self._hidden_layer is None else "hidden"
         fed = {
             role: FedTexts(
                 ids=inputs[f"{role}_ids"],
                 labels=inputs[f"{role}_labels"],
                 original_log_probability=inputs.get(f"{role}_original"),
-                **{kind: parts[role]},
+                **{kind: part},
             )
-            for role in roles
+            for role, part in zip(self._texts.roles, outputs, strict=True)
         }
         batch = UnlearningBatch(
             **fed,
             settings=self._settings,
             ask_original=self._original_answers if self._asks_original else None,
             constants={
-                name: value.to(outputs.device)
+                name: value.to(outputs[0].device)
                 for name, value in (self._extras.constants or {}).items()
             },
         )
-        return _one_a_text(self._loss(batch), len(outputs) // len(roles))
+        return _one_a_text(self._loss(batch), len(outputs[0]))
 
     def _original_answers(self, ids: torch.Tensor) -> torch.Tensor:
         if self._original is not None:

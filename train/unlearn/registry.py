@@ -49,6 +49,7 @@ EXPECTED = Expected(
 _GROUP: Group = "spikein.unlearning"
 _OWN_KEYS = ("method", "name", "sweep", "plugin")
 _WHERE = "unlearning.methods"
+_IN_LABELS = r"[A-Za-z0-9._+]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,17 +140,20 @@ def find_method(text: str) -> KnownMethod:
     )
 
 
-def parse_methods(entries: Sequence[str | Mapping[str, Any]]) -> list[MethodSetting]:
+def parse_methods(
+    entries: Sequence[str | Mapping[str, Any]], *, of_job: bool = False
+) -> list[MethodSetting]:
     """Return the settings that entries stand for, those of a sweep one after the other.
 
     Args:
         entries: a name each, or `{method: NAME, name: label, sweep: {key: [values]}, **settings}`.
+        of_job: whether a job asks, which may relearn; a user's experiment says so elsewhere.
 
     Raises:
         InputError: an unknown method or setting, values that are not allowed, two entries of one
             label, or none at all.
     """
-    found = [setting for entry in entries for setting in _of_entry(entry)]
+    found = [setting for entry in entries for setting in _of_entry(entry, of_job)]
     if not found:
         raise InputError("no method is named", where=_WHERE, allowed=", ".join(method_names()))
     labels = [one.label for one in found]
@@ -163,7 +167,7 @@ def parse_methods(entries: Sequence[str | Mapping[str, Any]]) -> list[MethodSett
     return found
 
 
-def _of_entry(entry: str | Mapping[str, Any]) -> list[MethodSetting]:
+def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSetting]:
     given: dict[str, Any] = {"method": entry} if isinstance(entry, str) else dict(entry)
     reference = given.get("method")
     if not isinstance(reference, str):
@@ -172,8 +176,16 @@ def _of_entry(entry: str | Mapping[str, Any]) -> list[MethodSetting]:
             where=_WHERE,
             allowed="a name, or {method: NAME, name: label, sweep: {key: [values]}, …settings}",
         )
+    if reference.strip().lower() == RELEARNING and not of_job:
+        raise InputError(
+            f"{RELEARNING} is no unlearning method: it trains on the forgotten texts again",
+            where=_WHERE,
+            allowed=", ".join([*method_names(), *installed_plugins(_GROUP), "FILE.py:NAME"]),
+            hint="Use unlearning.relearn, which relearns every model that is made to forget.",
+        )
     known = find_method(reference)
     where = f"{_WHERE}: {given.get('name') or reference}"
+    name = _name(known.method.name if given.get("name") is None else given["name"])
     if given.get("plugin", known.digest) != known.digest:
         raise InputError(
             "the method's source was edited since this run was named",
@@ -188,7 +200,7 @@ def _of_entry(entry: str | Mapping[str, Any]) -> list[MethodSetting]:
             MethodSetting(
                 known=known,
                 settings=settings,
-                label=_label(given.get("name") or known.method.name, point),
+                label=_label(name, point),
                 reference=_whole(reference),
             )
         )
@@ -222,6 +234,21 @@ def _points(sweep: Any, where: str) -> list[tuple[_Value, ...]]:
         )
     axes = [[_Value(str(key), value) for value in values] for key, values in sweep.items()]
     return list(itertools.product(*axes))
+
+
+def _name(given: Any) -> str:
+    """Return the name of an entry, which has to leave something in a label.
+
+    Raises:
+        InputError: it is no text, or has none of the characters of labels.
+    """
+    if isinstance(given, str) and re.search(_IN_LABELS, given):
+        return given
+    raise InputError(
+        f"{given!r} is no name that results could be told apart by",
+        where=f"{_WHERE}.name",
+        allowed="a text with at least one of A-Z a-z 0-9 . _ +",
+    )
 
 
 def _label(name: str, point: Sequence[_Value]) -> str:

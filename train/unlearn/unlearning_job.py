@@ -48,7 +48,7 @@ class UnlearningJob(Settings):
         Raises:
             InputError: as `parse_methods`, and for an entry that stands for several settings.
         """
-        found = parse_methods([self.method])
+        found = parse_methods([self.method], of_job=True)
         if len(found) != 1:
             raise InputError("a job has one setting", where="method", allowed="no sweep")
         return found[0]

@@ -45,6 +45,8 @@ def unlearned_step(setting: MethodSetting, arm: ArmExperiment, given: Unlearning
         raise TypeError("an experiment without the section `unlearning`")
     retain = section.retain if setting.needs_retain else None
     counted = retain is not None and retain.copies is not None
+    # A share is drawn within each split, so another split is another retain set.
+    drawn = retain is not None and retain.share is not None
 
     def named() -> dict[str, Any] | None:
         return None if retain is None else retain.identity(where="unlearning.retain")
@@ -105,7 +107,7 @@ def unlearned_step(setting: MethodSetting, arm: ArmExperiment, given: Unlearning
         volatile=(LOG_FILE,),
         execution=experiment.execution,
         code=(root(build), *setting.code),
-        reads={"examples": UNSPLIT, "membership": UNSPLIT},
+        reads={"membership": UNSPLIT} if drawn else {"examples": UNSPLIT, "membership": UNSPLIT},
         build=build,
         cost=model_cost(experiment),
     )

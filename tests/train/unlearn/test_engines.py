@@ -7,7 +7,7 @@ import pytest
 from safetensors.torch import load_file
 
 from inject.stream.exposures import read_exposures
-from tests.train.unlearn.made import unlearn
+from tests.train.unlearn.made import forget_ids, unlearn
 from train.execution import ExecutionSettings
 from train.loop.log import read_log
 
@@ -38,6 +38,35 @@ def test_parts_of_a_step_are_the_step(world, tmp_path, entry, device_windows):
     whole = unlearn(world, tmp_path / "whole", entry)
     parts = unlearn(
         world, tmp_path / "parts", entry, execution=ExecutionSettings(device_windows=device_windows)
+    )
+    check_same(parts, whole, tolerance=1e-4)
+
+
+OWN = """
+def each(batch):
+    return batch.retain.loss - batch.forget.loss
+
+
+def mean(batch):
+    return each(batch).mean()
+"""
+
+
+@pytest.mark.parametrize("name", ["each", "mean"])
+@pytest.mark.parametrize("device_windows", [1, 2])
+def test_the_windows_that_fill_up_a_step_are_in_no_mean(world, tmp_path, name, device_windows):
+    """Five texts, four a step: in the last pass but for passes of one, a text and a filler."""
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    entry = {"method": f"{tmp_path / 'own.py'}:{name}", "epochs": 1}
+    # Fillers are copies of the first text, which this seed does not put last.
+    five = {"forget_ids": forget_ids()[:5], "seed": 0}
+    whole = unlearn(world, tmp_path / "whole", entry, **five)
+    parts = unlearn(
+        world,
+        tmp_path / "parts",
+        entry,
+        **five,
+        execution=ExecutionSettings(device_windows=device_windows),
     )
     check_same(parts, whole, tolerance=1e-4)
 

@@ -50,11 +50,26 @@ def test_the_label_is_no_part_of_the_identity():
         ([], "no method is named"),
         (["nowhere.py:mine"], "there is no such file"),
         ([{"method": "npo", "lora": {"rank": 2}}], "lora belongs to mode: lora"),
+        ([{"method": "npo", "name": 1}], r"unlearning\.methods\.name: 1 is no name.*A-Z a-z 0-9"),
+        ([{"method": "npo", "name": "方法"}], r"'方法' is no name.*A-Z a-z 0-9"),
+        ([{"method": "npo", "name": "-", "sweep": {"beta": [1]}}], "'-' is no name"),
+        (["relearn"], r"relearn is no unlearning method.*Use unlearning\.relearn"),
+        ([{"method": "Relearn", "epochs": 2}], r"Use unlearning\.relearn"),
     ],
 )
 def test_bad_entries(entries, message):
     with pytest.raises(InputError, match=message):
         parse_methods(entries)
+
+
+def test_a_job_may_relearn():
+    (one,) = parse_methods([{"method": "relearn", "kept": [1]}], of_job=True)
+    assert one.method.name == "relearn"
+
+
+def test_a_name_keeps_what_labels_may_hold():
+    (one,) = parse_methods([{"method": "npo", "name": "方法 2"}])
+    assert one.label == "2"
 
 
 def test_names_are_read_generously():

@@ -2,9 +2,14 @@
 
 import pytest
 
+from inject.digest import file_digest
 from inject.errors import InputError, InputErrors
+from inject.examples.example import EXAMPLES_FILE, Example, example_id, write_examples
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.pipeline.steps.artifact_parts import OF_EXAMPLES
+from spikein.pipeline.unlearning.unlearned_model import retained_rows
+from spikein.store.manifest import Reading
 from tests.spikein.samples import read, read_checked
 from tests.spikein.tiny import write_tiny
 from train.device import Device
@@ -86,6 +91,45 @@ def test_the_retain_set_bears_on_methods_that_look_at_it_alone(tiny):
     assert len({digests[1] for digests in found}) == 3
 
 
+def content_read(step, name: str, folder) -> str:
+    """Digest of what a step reads of an artifact of examples."""
+    facet = step.reads.get(name, Reading()).facet
+    return file_digest(folder / EXAMPLES_FILE) if facet is None else OF_EXAMPLES[facet](folder)
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_another_split_is_another_retain_set_where_a_share_is_drawn(tiny, tmp_path, share):
+    """A share is drawn within each split, so a model with the old one would be the wrong one."""
+    given = ", retain: {share: 0.5}" if share else ", retain: {datasets: [fictional]}"
+    method = "methods: [{method: npo, retain_weight: 1.0}]"
+    forget = "forget: {groups: [g0]}"
+    (node,) = graph_of(tiny, f"unlearning={{{forget}{given}, {method}}}").nodes
+    (model,) = [one.trained for one in node.unlearning.unlearned]
+    texts = [f"text {number}" for number in range(40)]
+    read, kept = set(), set()
+    for splits in (("tune", "test"), ("test", "tune")):
+        pool = [
+            Example(
+                example_id=example_id(text),
+                dataset="fictional",
+                source_id=text,
+                group=text,
+                text=text,
+                side="member",
+                split=splits[number < 13],
+            )
+            for number, text in enumerate(texts)
+        ]
+        folder = tmp_path / splits[0]
+        folder.mkdir()
+        write_examples(folder, pool)
+        read.add(content_read(model, "examples", folder))
+        retain = node.arm.experiment.unlearning.retain
+        rows = retained_rows(pool, pool[:2], retain, seed=0, copies=None)
+        kept.add(frozenset(one.example_id for one in rows))
+    assert len(read) == len(kept) == (2 if share else 1)
+
+
 def test_a_list_of_ids_counts_by_what_it_says(tiny, tmp_path):
     file = tmp_path / "ids.txt"
     digests = []
@@ -125,6 +169,14 @@ def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
         (["unlearning={forget: {shar: 0.5}, methods: [npo]}"], "Did you mean 'share'"),
         (["unlearning={forget: {share: 0.5}, methods: []}"], "unlearning.methods"),
         (["unlearning={forget: {share: 0.5}, methods: [nop]}"], "Did you mean 'npo'"),
+        (
+            ["unlearning={forget: {share: 0.5}, methods: [npo, relearn]}"],
+            "Use unlearning.relearn",
+        ),
+        (
+            ["unlearning={forget: {share: 0.5}, methods: [{method: npo, name: 1}]}"],
+            "unlearning.methods: name: 1 is no name that results could be told apart by",
+        ),
         (
             ["unlearning={forget: {share: 0.5}, methods: [{method: npo, beat: 1}]}"],
             "Did you mean 'beta'",

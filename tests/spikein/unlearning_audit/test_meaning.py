@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from inject.errors import InputError
 from spikein.cli.main import app
 from tests.spikein.unlearning_audit.models import Models
 from tests.stub_server import refused, stub_server, text
@@ -121,6 +122,24 @@ def test_a_judge_that_fails_costs_its_own_column_alone(models: Models, rows: Pat
     found = json.loads((tmp_path / "audit" / "unlearning_audit.json").read_text())
     assert any("THE JUDGE FAILED" in note for note in found["notes"])
     assert "THE JUDGE FAILED" in (tmp_path / "audit" / "audit.html").read_text()
+
+
+def test_an_embedder_that_fails_later_costs_its_own_column_alone(
+    models: Models, rows: Path, tmp_path: Path, monkeypatch
+):
+    from analysis.similarity import embeddings
+
+    def fail(*_arguments, **_options):
+        raise InputError("the model for sentences cannot be loaded", where="mine")
+
+    monkeypatch.setattr(embeddings, "find_embedder", lambda given: Path(given))
+    monkeypatch.setattr(embeddings, "Embedder", fail)
+    result = CliRunner().invoke(app, settings(tmp_path, models, rows, embeddings=str(tmp_path)))
+    assert result.exit_code == 0, result.output
+    written = pq.read_table(tmp_path / "audit" / "continuations.parquet").to_pylist()
+    assert written
+    assert all(row["embedding"] is None and row["rouge_l"] is not None for row in written)
+    assert "THERE IS NO SIMILARITY BY EMBEDDINGS" in " ".join(result.output.split())
 
 
 def test_embeddings_stand_beside(models: Models, rows: Path, tmp_path: Path):

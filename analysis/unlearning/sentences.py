@@ -51,8 +51,7 @@ _OVERALL = {
     "original have, by more than the margin",
     "diverged": "diverged: it has no finite score",
     "cannot be told": "cannot be placed between the retrained model and the original",
-    "the measures disagree": "is closer to the retrained model by some measures and to the "
-    "original by others",
+    "the measures disagree": "is closer to the original by some measures and not by others",
 }
 _NAMES = {
     "exact_memorisation": "exact memorisation",

@@ -91,15 +91,15 @@ def run_audit(
     progress: Callable[[str, int, int], None] | None = None,
 ) -> UnlearningAudit:
     """Make an audit of checked settings; arguments and errors as for `audit_unlearning`."""
-    check_place(out, replace=replace)
+    place = check_place(out, replace=replace)
     found = audit_models(settings, progress or _silent)
     write_audit(
-        out,
+        place,
         found,
         settings,
         lambda path: write_page(path, found, settings, hide_texts=hide_texts),
     )
-    return UnlearningAudit(out, found.findings, found.question_findings, found.notes)
+    return UnlearningAudit(out.expanduser(), found.findings, found.question_findings, found.notes)
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -113,7 +113,7 @@ def publish_run(
                 announce(final, record, frozenset(referenced_artifacts(hidden, damaged=True)))
             swap(hidden, final)
             if old is not None and hidden.exists():
-                _move_rest(user_files, hidden, final)
+                move_rest(user_files, hidden, final)
         finally:
             delete_tree(hidden)
         fsync(runs_root)
@@ -180,8 +180,12 @@ def _files(folder: Path) -> Iterator[str]:
             yield path.relative_to(folder).as_posix()
 
 
-def _move_rest(user_files: UserFiles, old: Path, final: Path) -> None:
-    """Move what the user put into the old folder while the new one took its place."""
+def move_rest(user_files: UserFiles, old: Path, final: Path) -> None:
+    """Move what the user put into the old folder while the new one took its place.
+
+    Raises:
+        InputError: something cannot be moved; the old folder is kept, and named.
+    """
     try:
         user_files.move_rest(old, final)
     except OSError as error:

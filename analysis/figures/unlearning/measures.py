@@ -42,6 +42,7 @@ _MEASURES = (
     (_RELEARNED, "Log-probability, relearnt"),
     ("relearn_steps", "Steps to relearn"),
 )
+_NOT_FORGOTTEN = ("retain", "general")
 _COLUMNS = 3
 _MAX_ROWS = 24
 _ROOM = 1.0
@@ -81,7 +82,12 @@ def draw_measures(folder: Path, measured: MeasuredModels) -> ReportFigure | None
             _draw(axis, panel, shown)
         _key(figure)
         # Retained and general texts are others, and their numbers stand in the table.
-        behind = [one.row for panel in panels for one in panel.points if one.row["holdout"]]
+        behind = [
+            point.row
+            for panel in panels
+            for point in panel.points
+            if not panel.measure.startswith(_NOT_FORGOTTEN)
+        ]
         behind = behind or [point.row for point in panels[0].points]
         seeds = max(int(row["seeds"]) for row in behind)
         rest = len(names) - len(shown)
@@ -94,7 +100,7 @@ def draw_measures(folder: Path, measured: MeasuredModels) -> ReportFigure | None
             "forget set; black line: the original. A triangle at an edge: the model lies beyond "
             "it, further off than the two are from each other. "
             f"{_relearning_text(measured)}"
-            f"{range_text(int(row['forget']) for row in behind)} forgotten texts, "
+            f"{range_text(int(row['forget']) for row in behind)} forgotten texts a panel, "
             + ("one training seed." if seeds == 1 else f"{seeds} training seeds.")
             + (f" {rest} further models are in the table." if rest else ""),
             alternative="Dot plots, a panel a measure, a row a method. "

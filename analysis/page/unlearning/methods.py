@@ -40,15 +40,21 @@ def unlearning_paragraphs(methods: Sequence[UnlearningMethod]) -> tuple[str, ...
     names = list(dict.fromkeys(one.method for one in methods))
     what = "; ".join(_WORDS.get(name, f"{name} (no published source)") for name in names)
     settings = "; ".join(f"{one.label}: {_settings(one.settings)}" for one in methods)
+    several = f" in {len(methods)} settings" if len(methods) > len(names) else ""
     return (
         "Unlearning. Each trained model was made to forget a part of its members, the forget set, "
-        f"by {len(methods)} {'method' if len(methods) == 1 else 'methods'}: {what}. Settings: "
+        f"by {_counted(len(names), 'method')}{several}: {what}. Settings: "
         f"{settings}. Each unlearned model is compared with one that was trained on the same "
         "windows in the same order without the forget set (the retrained model), and with the "
         "original. PrivLeak is that of Shi et al. (2024), forget quality the Kolmogorov-Smirnov "
-        "test of Maini et al. (2024), exact memorisation that of Tirumala et al. (2022), "
-        "extraction strength after Carlini et al. (2021).",
+        "distance of mean log-probabilities, after Maini et al. (2024), its p-value by swapping "
+        "whole groups of texts between the two models; exact memorisation is that of Tirumala et "
+        "al. (2022), extraction strength after Carlini et al. (2021).",
     )
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _settings(settings: Mapping[str, Any]) -> str:

@@ -112,10 +112,16 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
             _titled("Utility", name),
             _UTILITY,
             "Mean log-probability in nats a token, higher is better; task accuracy: share of "
-            "right answers to questions that are retained.",
+            f"right answers to questions that are retained.{_general_text(arm)}",
         ),
     ]
     return [table for table in found if table is not None]
+
+
+def _general_text(arm: MeasuredModels) -> str:
+    counts = {row["groups"] for row in arm.rows if row["measure"] == "general_log_probability"}
+    documents = max(counts, default=0)
+    return f" General text: {documents:,} documents, the same in all seeds." if documents else ""
 
 
 def _relearning(arm: MeasuredModels) -> list[_Column]:
@@ -204,7 +210,8 @@ def _table(
                 of=column.of,
             )
             cells.append(column.written(row))
-            behind += [row] if row is not None and cells[-1] else []
+            # General text is counted in documents, by the caption of its table.
+            behind += [row] if row is not None and cells[-1] and row["forget"] else []
         if any(cells):
             rows.append((model_text(model, method), *cells))
     heads = (_HEAD, *(column.head for column in columns))

@@ -57,7 +57,10 @@ def model_text(model: str, method: str) -> str:
 
 
 def counts_text(rows: Iterable[Row]) -> str:
-    """Say how many texts, groups and seeds stand behind rows; empty for none."""
+    """Say how many texts, groups and seeds stand behind rows; empty for none.
+
+    Texts are summed over the seeds; groups are different ones, over all of them.
+    """
     found = [row for row in rows if row["seeds"]]
     if not found:
         return ""
@@ -72,7 +75,7 @@ def counts_text(rows: Iterable[Row]) -> str:
     if any(row["holdout"] for row in found):
         parts.append(f"{span('holdout')} that no model saw")
     if any(row["groups"] for row in found):
-        parts.append(f"{span('groups')} groups")
+        parts.append(f"{span('groups')} different groups")
     seeds = span("seeds")
     parts.append(f"{seeds} training {'seed' if seeds == '1' else 'seeds'}")
-    return f"{', '.join(parts)}, summed over seeds." if seeds != "1" else f"{', '.join(parts)}."
+    return f"{', '.join(parts)}{'' if seeds == '1' else '; texts are summed over seeds'}."

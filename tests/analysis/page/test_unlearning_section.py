@@ -54,7 +54,10 @@ def test_verdicts_come_first_and_every_model_has_a_row(page):
     assert forgetting.column("Less the retrained's")[1] == "–"
     assert forgetting.column("Less the retrained's")[0] == "+0.42 [+0.36, +0.48]"
     assert forgetting.column("KS p")[0] == "0.020"
-    counts = "27 texts, 54 that no model saw, 81 groups, 3 training seeds, summed over seeds."
+    counts = (
+        "27 texts, 54 that no model saw, 81 different groups, 3 training seeds; texts are summed "
+        "over seeds."
+    )
     assert counts in forgetting.caption
     (back,) = page.titled("What relearning brings back")
     assert [place.text for place in back.heads] == [
@@ -62,6 +65,8 @@ def test_verdicts_come_first_and_every_model_has_a_row(page):
     ]
     assert back.column("Model") == list(METHODS)
     assert back.column("After 8, less the retrained's")[0] == "+0.85 [+0.65, +1.05]"
+    (utility,) = page.titled("Utility")
+    assert "General text: 81 documents, the same in all seeds. 27 texts" in utility.caption
     for title in ("What is still remembered", "Utility"):
         (table,) = page.titled(title)
         assert table.column("Model")[2:] == list(METHODS)

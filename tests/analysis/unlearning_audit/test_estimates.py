@@ -1,5 +1,7 @@
 """Shares and differences over chunks against slow computations, and how often intervals hold."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,16 @@ def test_a_share_is_that_of_its_chunks_and_its_variance_that_of_its_clusters():
     together = share(np.repeat(flags, 4), Clusters(tuple(np.repeat(names, 4).tolist())))
     apart = share(np.repeat(flags, 4), Clusters(tuple(map(str, range(240)))))
     assert together.high - together.low > 1.5 * (apart.high - apart.low)
+
+
+def test_fewer_than_three_clusters_have_no_interval():
+    flags = [True] * 5 + [False] * 7
+    for count in (1, 2, 3):
+        found = share(flags, Clusters(tuple(f"text {at % count}" for at in range(12))))
+        assert found.value == pytest.approx(5 / 12)
+        assert np.isfinite(found.low) == (count >= 3), count
+    page = Path("docs/unlearning-audit.md").read_text(encoding="utf-8")
+    assert "Fewer than three have none." in page
 
 
 def test_a_share_of_none_has_the_exact_bound_of_its_clusters():

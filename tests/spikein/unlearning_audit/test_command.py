@@ -114,6 +114,28 @@ def test_the_same_audit_again_is_the_same(models: Models, rows: Path, tmp_path: 
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_files_of_the_user_stay_when_an_audit_is_replaced(
+    models: Models, rows: Path, tmp_path: Path
+):
+    out = tmp_path / "audit"
+    command = [models.original, models.unlearned, "--texts", rows, "--out", out]
+    options = ["--prompt-words", 30, "--samples", 0]
+    asked = tmp_path / "questions.jsonl"
+    asked.write_text(json.dumps({"question": "what is it", "answer": "this one"}))
+    assert invoke(*command, *options, "--questions", asked).exit_code == 0
+    ours = {"unlearning_audit.json", "audit.html", "chunks.parquet", "continuations.parquet"}
+    assert {path.name for path in out.iterdir()} == {*ours, "questions.parquet"}
+    (out / "thesis.txt").write_text("years of work")
+    (out / "notes" / "deep").mkdir(parents=True)
+    (out / "notes" / "deep" / "one.md").write_text("a thought")
+    result = invoke(*command, *options, "--replace")
+    assert result.exit_code == 0, result.output
+    assert (out / "thesis.txt").read_text() == "years of work"
+    assert (out / "notes" / "deep" / "one.md").read_text() == "a thought"
+    assert {path.name for path in out.iterdir()} == {*ours, "thesis.txt", "notes"}
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
 def test_questions_kept_by_the_ratio_stand_against_the_rest(
     models: Models, rows: Path, tmp_path: Path
 ):

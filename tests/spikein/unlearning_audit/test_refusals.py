@@ -169,6 +169,25 @@ def test_a_prompt_that_fills_the_context(models: Models, tmp_path: Path, audit):
     refused(shown, "of its 256 positions", "--prompt-words")
 
 
+@pytest.mark.parametrize("below", ["", "notes"])
+def test_the_folder_that_the_command_runs_in_is_not_replaced(
+    models: Models, rows: Path, tmp_path: Path, monkeypatch, below: str
+):
+    out = tmp_path / "audit"
+    (out / "notes").mkdir(parents=True)
+    (out / "unlearning_audit.json").write_text("{}")
+    monkeypatch.chdir(out / below)
+    command = ["audit-unlearning", models.original, models.unlearned, "--texts", rows, *PROMPT]
+    given = ".." if below else "."
+    result = CliRunner().invoke(app, [*map(str, command), "--out", given, "--replace"])
+    assert result.exit_code == 2, result.output
+    said = " ".join(result.output.split())
+    assert "the command runs in this folder" in said
+    assert "cd " in said
+    assert (out / "unlearning_audit.json").read_text() == "{}"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
 def test_a_folder_that_is_no_audit_is_left_alone(models: Models, rows: Path, tmp_path: Path):
     out = tmp_path / "mine"
     out.mkdir()

@@ -8,7 +8,7 @@ of `train`, which is identity and must be shared out evenly.
 import importlib.util
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -19,6 +19,14 @@ Tracker = Literal["tensorboard", "wandb", "trackio"]
 Engine = Literal["process", "torchrun", "deepspeed"]
 Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
 CONFIGS = Path(__file__).resolve().parent.parent / "configs" / "deepspeed"
+
+
+class WholeStep(NamedTuple):
+    """How a step is shared out that holds all texts of a run."""
+
+    windows: int
+    """Of the step, with those that fill it up."""
+    execution: "ExecutionSettings"
 
 
 class ExecutionSettings(Settings):
@@ -37,7 +45,8 @@ class ExecutionSettings(Settings):
     stages 2 and 3."""
     device_windows: PositiveInt | None = None
     """Windows of one forward pass on one device; null takes the largest that the step's share
-    holds. Fewer need less memory and more passes."""
+    holds. Fewer need less memory and more passes. Unlearning takes the largest number up to this
+    that divides its smaller steps."""
     kernel: Kernel = "auto"
     """What computes attention: `sdpa` (torch's own, flash attention where the GPU has it), `eager`
     (plain, slow), `flash_attention_2` (the package flash-attn); `auto` takes the model's own."""
@@ -65,6 +74,46 @@ class ExecutionSettings(Settings):
         if self.offload and (self.engine != "deepspeed" or self.zero < 2):
             raise ValueError("offload belongs to engine deepspeed with zero 2 or 3")
         return self
+
+    def for_texts(self, batch_texts: int, processes: int) -> "ExecutionSettings":
+        """Return these settings for a run in small steps: `device_windows` is the most of a pass.
+
+        One section serves all runs of an experiment, and the steps of unlearning are smaller than
+        those of training.
+
+        Args:
+            batch_texts: texts of an optimiser step.
+            processes: how many share them.
+
+        Raises:
+            InputError: they cannot be shared out evenly to the processes.
+        """
+        if batch_texts % processes:
+            raise InputError(
+                f"{batch_texts} texts of a step cannot be shared out evenly to {processes} "
+                "processes",
+                where="batch_texts",
+                allowed=f"a multiple of {processes}",
+                hint="Change batch_texts of the method, or execution.processes.",
+            )
+        if self.device_windows is None:
+            return self
+        fitting = [one for one in _divisors(batch_texts // processes) if one <= self.device_windows]
+        return self.model_copy(update={"device_windows": fitting[-1]})
+
+    def whole_step(self, texts: int, processes: int) -> WholeStep:
+        """Return how a step with all texts is shared out, filled up so that every pass is as large.
+
+        Args:
+            texts: of the step, at least 1.
+            processes: how many share them.
+        """
+        share = -(-texts // processes)
+        passes = -(-share // (self.device_windows or share))
+        windows = -(-share // passes)
+        given = None if self.device_windows is None else windows
+        execution = self.model_copy(update={"device_windows": given})
+        return WholeStep(processes * passes * windows, execution)
 
     def device_batch(self, batch_windows: int, processes: int) -> int:
         """Return the windows of one forward pass on one device.

@@ -14,9 +14,10 @@ from spikein.config.key_path import KeyPath, dotted
 from spikein.config.schema import Experiment
 from spikein.config.unlearning_section import SECTION
 from train.checkpoint_steps import checkpoint_steps
+from train.execution import ExecutionSettings
 from train.loop.schedule import step_count
 from train.settings import TokenizerTraining, check_start
-from train.unlearn.registry import parse_methods
+from train.unlearn.registry import MethodSetting, parse_methods
 
 
 def cross_checks(experiment: Experiment) -> list[tuple[KeyPath, InputError]]:
@@ -198,6 +199,23 @@ def _sent_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, str, str]]
             yield key, error.problem, error.hint or ""
 
 
+def _require_shares(setting: MethodSetting, execution: ExecutionSettings) -> None:
+    """Check that the processes divide the steps of a method, before anything is trained.
+
+    Raises:
+        InputError: as `train.execution.ExecutionSettings.for_texts`, with the method's label.
+    """
+    try:
+        execution.for_texts(setting.settings.batch_texts, execution.processes)
+    except InputError as error:
+        raise InputError(
+            error.problem,
+            where=f"{SECTION}.methods: {setting.label}.{error.where}",
+            allowed=error.allowed,
+            hint=error.hint,
+        ) from error
+
+
 def _unlearning_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, InputError]]:
     """Yield what is wrong between the section and the rest, each with the key to change."""
     section = experiment.unlearning
@@ -215,7 +233,8 @@ def _unlearning_problems(experiment: Experiment) -> Iterator[tuple[KeyPath, Inpu
             ),
         )
     try:
-        parse_methods(section.methods)
+        for setting in parse_methods(section.methods):
+            _require_shares(setting, experiment.execution)
     except InputError as error:
         place = (error.where or "").removeprefix(f"{SECTION}.methods").strip(": .")
         yield (

@@ -59,6 +59,9 @@ class UnlearningMethod:
     """From model, settings and seed to what stays the same throughout."""
     first: "FirstStage | None" = None
     """A model that is trained before, on the forget set."""
+    whole_steps: bool = False
+    """Whether every optimiser step sees each forget text once, however many there are, in place of
+    `batch_texts`."""
     labels: Callable[["Ask", "Ask", "torch.Tensor", Any], "torch.Tensor"] | None = None
     """New labels of the forget texts, [texts, length], from the original's logits, those of the
     first stage's model, the ids and the settings; computed once."""

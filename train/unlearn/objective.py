@@ -38,9 +38,19 @@ class UnlearningTexts:
     end: int
     """The token that rows are filled up with."""
     seed: int
+    fillers: int = 0
+    """Windows behind those of `forget` that fill up a step which holds all texts: they show the
+    first text again, and weigh nothing."""
+
+    @property
+    def n_windows(self) -> int:
+        """Windows of an epoch."""
+        return len(self.forget) + self.fillers
 
     def rows(self, epoch: int, window: int) -> list[FedPiece]:
-        """Return the pieces of a window's rows."""
+        """Return the pieces of a window's rows; none of one that only fills up."""
+        if window >= len(self.forget):
+            return []
         return [FedPiece(role, self._piece(role, epoch, window)) for role in self.roles]
 
     def every(self) -> list[FedPiece]:
@@ -63,12 +73,13 @@ class ForgetWindows:
 
     def __init__(self, texts: UnlearningTexts) -> None:
         self._texts = texts
-        self.n_windows = len(texts.forget)
+        self.n_windows = texts.n_windows
         self.context = texts.length
 
     def window(self, index: int) -> I64:
         """Return the ids of a forget piece, filled up, shape [length]."""
-        texts, piece = self._texts, self._texts.forget[index]
+        texts = self._texts
+        piece = texts.forget[index if index < len(texts.forget) else 0]
         return row_of(piece.ids, piece.labels, length=texts.length, end=texts.end).ids
 
 
@@ -131,6 +142,12 @@ class UnlearningObjective:
         """Return the rows of a window, and what was computed of them before."""
         texts = self._texts
         found: dict[str, npt.NDArray[Any]] = {}
+        if texts.fillers:
+            known = window < len(texts.forget)
+            # The loop's mean is over all windows, those that fill up included.
+            weight = texts.n_windows / len(texts.forget) if known else 0.0
+            found["weight"] = np.array(weight, dtype=np.float32)
+            window = window if known else 0
         for role, piece in texts.rows(epoch, window):
             row = row_of(piece.ids, piece.labels, length=texts.length, end=texts.end)
             found |= {f"{role}_ids": row.ids, f"{role}_labels": row.labels}
@@ -155,13 +172,16 @@ class UnlearningObjective:
         roles = self._texts.roles
         outputs = self._ask(model, torch.cat([inputs[f"{role}_ids"] for role in roles]))
         windows = len(outputs) // len(roles)
-        counted = inputs.get("counted")
+        weight = inputs.get("weight")
+        counted = inputs.get("counted") if weight is None else weight > 0
         rows = None if counted is None else counted.to(outputs.device).nonzero().flatten()
         if rows is None or len(rows) in (0, windows):
-            return self._lost(inputs, outputs.chunk(len(roles)))
+            lost = self._lost(inputs, outputs.chunk(len(roles)))
+            return lost if weight is None else lost * weight
         shown = {name: inputs[name][rows] for name in inputs if name.startswith(roles)}
         lost = self._lost(shown, [part[rows] for part in outputs.chunk(len(roles))])
-        return lost.new_zeros(windows).index_copy(0, rows, lost)
+        lost = lost.new_zeros(windows).index_copy(0, rows, lost)
+        return lost if weight is None else lost * weight
 
     def _lost(
         self, inputs: Mapping[str, torch.Tensor], outputs: Sequence[torch.Tensor]

@@ -7,17 +7,20 @@ set for each model that is asked.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from inject.corpus.tokenizer import end_token_id, load_tokenizer
 from inject.errors import InputError
+from train.execution import ExecutionSettings
 from train.job import load_start_model
 from train.loop.record import Progress, TrainingSummary
 from train.loop.training_loop import train
 from train.loop.training_run import TrainingData, TrainingRun
 from train.models.pretrained import load_causal_model
+from train.processes.environment import world_size
 from train.transformers_logging import plain_transformers
 from train.unlearn.alternatives import preferences
 from train.unlearn.batch import Role
@@ -63,13 +66,14 @@ def run_stage(
     if stage is not None and first is not None:
         settings: MethodSettings = first.settings(setting.settings)
         texts = unlearning_texts(job, setting, tokenizer, model, roles=("forget",))
+        execution = job.execution.for_texts(settings.batch_texts, world_size())
         objective = UnlearningObjective(first.loss, settings, texts)
         out, identity = stage_model(job, stage), f"{job.identity} {stage}"
     else:
-        settings = setting.settings
         texts = unlearning_texts(
             job, setting, tokenizer, model, roles=setting.method.roles(setting.settings)
         )
+        texts, settings, execution = _shared_out(job, setting, texts)
         objective = method_objective(job, setting, texts, model)
         out, identity = Path(job.out), job.identity
     return train(
@@ -84,13 +88,29 @@ def run_stage(
         run=TrainingRun(
             settings=settings.training(texts.length),
             seed=job.seed,
-            execution=job.execution,
+            execution=execution,
             unfinished=stage_unfinished(job, stage),
             identity=identity,
         ),
         progress=progress,
         notice=notice,
     )
+
+
+def _shared_out(
+    job: UnlearningJob, setting: MethodSetting, texts: UnlearningTexts
+) -> tuple[UnlearningTexts, MethodSettings, ExecutionSettings]:
+    """Return texts, settings and execution, so that each step fits the processes.
+
+    Raises:
+        InputError: as `train.execution.ExecutionSettings.for_texts`.
+    """
+    settings, execution = setting.settings, job.execution
+    if not setting.method.whole_steps:
+        return texts, settings, execution.for_texts(settings.batch_texts, world_size())
+    step = execution.whole_step(len(texts.forget), world_size())
+    texts = replace(texts, fillers=step.windows - len(texts.forget))
+    return texts, settings.model_copy(update={"batch_texts": step.windows}), step.execution
 
 
 def unlearning_texts(

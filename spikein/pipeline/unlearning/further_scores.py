@@ -162,7 +162,7 @@ def relearnt_step(model: Step, half: Step, relearn: Relearning, arm: ArmExperime
             original=StartModel(name=str(start)),
             examples=str(folder),
             forget_ids=tuple(one.example_id for one in again),
-            method=relearning_entry(start, again, steps=steps, lr=lr, precision=precision),
+            method=relearning_entry(steps=steps, lr=lr, precision=precision),
             execution=context.execution,
             seed=seed,
         )

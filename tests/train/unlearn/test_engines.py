@@ -32,9 +32,12 @@ def check_same(one, other, *, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize("entry", METHODS, ids=lambda entry: entry["method"])
-@pytest.mark.parametrize("device_windows", [1, 2])
+@pytest.mark.parametrize("device_windows", [1, 2, 3, 32])
 def test_parts_of_a_step_are_the_step(world, tmp_path, entry, device_windows):
-    """Seven texts an epoch, four a step: the last step has two, and two that fill it up."""
+    """Seven texts an epoch, four a step: the last step has two, and two that fill it up.
+
+    What divides no step, or is larger, is the most that a pass may hold.
+    """
     whole = unlearn(world, tmp_path / "whole", entry)
     parts = unlearn(
         world, tmp_path / "parts", entry, execution=ExecutionSettings(device_windows=device_windows)

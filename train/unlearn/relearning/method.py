@@ -7,17 +7,14 @@ models are kept after the steps that are asked for. It is a method like the othe
 and none that an experiment file would name among those that forget.
 """
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inject.corpus.tokenizer import load_tokenizer
-from inject.examples.example import Example
+from pydantic import model_validator
+
 from train.checkpoint_steps import CheckpointSettings
 from train.settings import TrainSettings
 from train.unlearn.method import UnlearningMethod
 from train.unlearn.settings import MethodSettings
-from train.unlearn.texts import text_pieces
 
 if TYPE_CHECKING:
     import torch
@@ -31,6 +28,12 @@ class RelearningSettings(MethodSettings):
     kept: tuple[int, ...] = ()
     """Optimiser steps after which a model is kept, beside the last one."""
 
+    @model_validator(mode="after")
+    def _all_texts_make_a_step(self) -> "RelearningSettings":
+        if "batch_texts" in self.model_fields_set:
+            raise ValueError("each step holds all texts, so there is no batch_texts to set")
+        return self
+
     def training(self, length: int) -> TrainSettings:
         """Return these settings as the loop's, with the models that are kept on the way."""
         settings = super().training(length)
@@ -43,35 +46,23 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     return batch.forget.loss
 
 
-METHOD = UnlearningMethod(name="relearn", loss=loss, settings=RelearningSettings)
+METHOD = UnlearningMethod(name="relearn", loss=loss, settings=RelearningSettings, whole_steps=True)
 
 
-def relearning_entry(
-    model: Path, examples: list[Example], *, steps: tuple[int, ...], lr: float, precision: str
-) -> dict[str, Any]:
-    """Return the entry of an `UnlearningJob` that trains on all of some texts in each step.
+def relearning_entry(*, steps: tuple[int, ...], lr: float, precision: str) -> dict[str, Any]:
+    """Return the entry of an `UnlearningJob` that trains on all of its texts in each step.
 
     Args:
-        model: folder of the model that learns; its tokenizer and context count.
-        examples: the texts.
         steps: optimiser steps after which a model is wanted, ascending; the last ends the run.
         lr: learning rate, constant.
         precision: arithmetic of the passes.
-
-    Raises:
-        InputError: as `text_pieces`.
     """
-    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
-    default = RelearningSettings()
-    longest = min(default.context, config.get("max_position_embeddings") or default.context)
-    pieces = text_pieces(examples, load_tokenizer(str(model)), longest=longest)
     return {
         "method": METHOD.name,
         "lr": lr,
         "schedule": "constant",
         "weight_decay": 0.0,
         "epochs": steps[-1],
-        "batch_texts": max(len(pieces), 1),
         "precision": precision,
         "kept": steps[:-1],
     }

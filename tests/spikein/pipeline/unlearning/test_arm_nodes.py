@@ -170,6 +170,14 @@ def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
         (["unlearning={forget: {share: 0.5}, methods: []}"], "unlearning.methods"),
         (["unlearning={forget: {share: 0.5}, methods: [nop]}"], "Did you mean 'npo'"),
         (
+            [
+                "unlearning={forget: {share: 0.5}, methods: [{method: npo, batch_texts: 5}]}",
+                "execution={engine: torchrun, processes: 2}",
+            ],
+            "unlearning.methods: npo.batch_texts: 5 texts of a step cannot be shared out evenly "
+            "to 2 processes. Allowed: a multiple of 2. Change batch_texts of the method",
+        ),
+        (
             ["unlearning={forget: {share: 0.5}, methods: [npo, relearn]}"],
             "Use unlearning.relearn",
         ),

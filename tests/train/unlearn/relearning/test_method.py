@@ -1,11 +1,12 @@
 """Relearning: all texts in each step, the models after the steps asked for; a plain loop."""
 
+from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from inject.corpus.tokenizer import end_token_id
 from inject.errors import InputError
@@ -14,25 +15,32 @@ from tests.train.unlearn.made import forget_ids
 from train.execution import ExecutionSettings
 from train.job import StartModel
 from train.unlearn.job import unlearn_job
-from train.unlearn.registry import find_method, method_names
+from train.unlearn.registry import find_method, method_names, parse_methods
 from train.unlearn.relearning.method import relearning_entry
 from train.unlearn.unlearning_job import UnlearningJob
 
 LR = 1e-3
 
 
-def relearn(world: Path, out: Path, steps: tuple[int, ...]) -> Path:
+def relearn(
+    world: Path,
+    out: Path,
+    steps: tuple[int, ...],
+    *,
+    execution: ExecutionSettings | None = None,
+    model: Path | None = None,
+) -> Path:
     rows = [one for one in read_examples(world / "examples") if one.example_id in forget_ids()]
     out.mkdir()
     job = UnlearningJob(
         out=str(out),
         unfinished=str(out.parent / f"{out.name}-unfinished"),
         identity="relearn",
-        original=StartModel(name=str(world / "model")),
+        original=StartModel(name=str(model or world / "model")),
         examples=str(world / "examples"),
         forget_ids=tuple(one.example_id for one in rows),
-        method=relearning_entry(world / "model", rows, steps=steps, lr=LR, precision="float32"),
-        execution=ExecutionSettings(),
+        method=relearning_entry(steps=steps, lr=LR, precision="float32"),
+        execution=execution or ExecutionSettings(),
         seed=0,
     )
     unlearn_job(job)
@@ -78,6 +86,73 @@ def test_each_text_is_fed_once_a_step(world, tmp_path):
     fed = sorted((row["example_id"], row["step"]) for row in rows if row["start"] is not None)
     assert fed == sorted((name, step) for name in forget_ids() for step in (1, 2, 3))
     assert pq.read_table(out / "log.parquet")["step"].to_pylist() == [1, 2, 3]
+
+
+SHARES = [
+    pytest.param({"device_windows": 32}, id="more-than-a-step"),
+    pytest.param({"device_windows": 3}, id="passes"),
+    pytest.param({"engine": "torchrun", "processes": 2}, id="two", marks=pytest.mark.slow),
+    pytest.param(
+        {"engine": "torchrun", "processes": 2, "device_windows": 3},
+        id="two-in-passes",
+        marks=pytest.mark.slow,
+    ),
+]
+
+
+@pytest.mark.parametrize("given", SHARES)
+def test_seven_texts_are_a_step_for_any_processes_and_passes(world, tmp_path, given):
+    whole = relearn(world, tmp_path / "whole", (1, 3))
+    shared = relearn(world, tmp_path / "shared", (1, 3), execution=ExecutionSettings(**given))
+    for name in ("step-1", ""):
+        found, expected = (
+            AutoModelForCausalLM.from_pretrained(out / name).state_dict() for out in (shared, whole)
+        )
+        for weight in found:
+            torch.testing.assert_close(found[weight], expected[weight], atol=1e-4, rtol=0)
+    losses = [
+        pq.read_table(out / "log.parquet").select(["step", "loss"]).to_pylist()
+        for out in (shared, whole)
+    ]
+    for one, other in zip(*losses, strict=True):
+        assert one["step"] == other["step"]
+        assert one["loss"] == pytest.approx(other["loss"], rel=1e-5)
+    rows = pq.read_table(shared / "exposures.parquet").to_pylist()
+    assert sorted((row["example_id"], row["step"]) for row in rows) == sorted(
+        (name, step) for name in forget_ids() for step in (1, 2, 3)
+    )
+
+
+def test_steps_are_whole_for_a_model_that_names_its_positions_otherwise(world, tmp_path):
+    """GPT-2 has `n_positions`: fewer than a text has tokens, so texts come in pieces."""
+    folder = tmp_path / "gpt2"
+    tokenizer = AutoTokenizer.from_pretrained(world / "model")
+    tokenizer.save_pretrained(folder)
+    config = GPT2Config(
+        vocab_size=512,
+        n_positions=8,
+        n_embd=16,
+        n_layer=1,
+        n_head=2,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    assert "max_position_embeddings" not in (folder / "config.json").read_text()
+    out = relearn(world, tmp_path / "again", (1, 3), model=folder)
+    assert [path.name for path in out.glob("step-*")] == ["step-1"]
+    assert pq.read_table(out / "log.parquet")["step"].to_pylist() == [1, 2, 3]
+    rows = pq.read_table(out / "exposures.parquet").to_pylist()
+    places = {(row["example_id"], row["text_start"]) for row in rows}
+    assert len(places) > len(forget_ids())
+    assert Counter((row["example_id"], row["text_start"]) for row in rows) == dict.fromkeys(
+        places, 3
+    )
+
+
+def test_texts_make_the_step_and_no_number_of_them_is_set():
+    with pytest.raises(InputError, match="no batch_texts to set"):
+        parse_methods([{"method": "relearn", "batch_texts": 4}], of_job=True)
 
 
 def test_it_is_no_method_that_an_experiment_would_find():

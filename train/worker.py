@@ -18,6 +18,7 @@ from inject.errors import SpikeinError
 from inject.helper_processes import die_with_parent
 from train.job import NOTICE, TrainingJob, progress_line, run
 from train.processes.hang_detection import PARENT
+from train.processes.leaving import leave_process_group
 
 
 def main() -> None:
@@ -35,6 +36,7 @@ def main() -> None:
     except SpikeinError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
+    leave_process_group()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from inject.errors import SpikeinError
 from inject.helper_processes import die_with_parent
 from train.job import NOTICE, progress_line
 from train.processes.hang_detection import PARENT
+from train.processes.leaving import leave_process_group
 from train.unlearn.stages import run_stage
 from train.unlearn.unlearning_job import UnlearningJob
 
@@ -33,6 +34,7 @@ def main() -> None:
     except SpikeinError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
+    leave_process_group()
 
 
 if __name__ == "__main__":

@@ -10,12 +10,18 @@ from typing import Any
 
 from analysis.chunk_page.content import ChunkContinuation, ChunkPage, ChunkRow, Fact
 from analysis.chunk_page.page import write_chunk_page
-from analysis.intervals.bootstrap import Estimate
 from analysis.unlearning_audit.audit_tables import MODELS, Audit
 from analysis.unlearning_audit.findings import Findings, as_json, findings_json
 from analysis.unlearning_audit.likeness import likeness
 from analysis.unlearning_audit.questions import questions_json
-from analysis.unlearning_audit.sentence import number, percent, question_sentence, verdict
+from analysis.unlearning_audit.sentence import (
+    FALSE_ALARMS,
+    MISSED,
+    MISSED_THEN,
+    finding_lines,
+    question_sentence,
+    verdict,
+)
 from analysis.unlearning_audit.text_chunks import Chunk
 
 AUDIT_FILE = "unlearning_audit.json"
@@ -71,37 +77,13 @@ def write_audit_page(
 
 def finding_facts(found: Findings) -> list[Fact]:
     """Return every share with its interval; what could not be measured says why once."""
-    calibrated = found.threshold
-    rows: list[tuple[str, str, Estimate]] = [
-        ("Flagged by the rule", percent(found.flagged), found.flagged),
-        (
-            f"False alarms, on {found.false_alarms_of}",
-            percent(found.false_alarms),
-            found.false_alarms,
-        ),
-        *(
-            (f"Remembered by the {model} model", percent(one), one)
-            for model, one in found.remembered.items()
-        ),
-        ("Remembered and not flagged", percent(found.missed), found.missed),
-        ("Flagged and not remembered", percent(found.wrong), found.wrong),
-        (
-            f"Upper edge for {100 * calibrated.rate:g} % false alarms",
-            number(calibrated.edge),
-            calibrated.edge,
-        ),
-        (
-            "Its false alarms, cross-fitted",
-            percent(calibrated.false_alarms),
-            calibrated.false_alarms,
-        ),
-        ("Flagged by that edge", percent(found.flagged_then), found.flagged_then),
-        ("Remembered and not flagged by it", percent(found.missed_then), found.missed_then),
-    ]
     return [
-        Fact(name, f"{shown}; {one.caution}" if one.caution else shown)
-        for name, shown, one in rows
-        if one.value == one.value or name.startswith(("False alarms", "Remembered and not flagged"))
+        Fact(
+            f"{line.name}, on {found.false_alarms_of}" if line.name == FALSE_ALARMS else line.name,
+            f"{line.shown}; {line.caution}" if line.caution else line.shown,
+        )
+        for line in finding_lines(found)
+        if line.measured or line.name in (FALSE_ALARMS, MISSED, MISSED_THEN)
     ]
 
 

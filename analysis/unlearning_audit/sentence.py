@@ -1,8 +1,50 @@
-"""The findings in a sentence each, for the command line and the page."""
+"""The findings in words, for the command line and the page."""
+
+from typing import NamedTuple
 
 from analysis.intervals.bootstrap import Estimate
 from analysis.unlearning_audit.findings import Findings
 from analysis.unlearning_audit.questions import QuestionFindings
+
+FALSE_ALARMS, MISSED = "False alarms", "Remembered and not flagged"
+MISSED_THEN = "Remembered and not flagged by it"
+
+
+class FindingLine(NamedTuple):
+    """One number of an audit in words."""
+
+    name: str
+    shown: str
+    """With its interval, or why there is none."""
+    caution: str
+    """Of what alone it speaks; empty for nothing to add."""
+    measured: bool
+
+
+def finding_lines(found: Findings) -> list[FindingLine]:
+    """Return every share with its interval, in the order of an audit."""
+    calibrated = found.threshold
+    edge = f"Upper edge for {100 * calibrated.rate:g} % false alarms"
+    numbers = {
+        "Flagged by the rule": found.flagged,
+        FALSE_ALARMS: found.false_alarms,
+        **{f"Remembered by the {model} model": one for model, one in found.remembered.items()},
+        MISSED: found.missed,
+        "Flagged and not remembered": found.wrong,
+        edge: calibrated.edge,
+        "Its false alarms, cross-fitted": calibrated.false_alarms,
+        "Flagged by that edge": found.flagged_then,
+        MISSED_THEN: found.missed_then,
+    }
+    return [
+        FindingLine(
+            name,
+            number(one) if name == edge else percent(one),
+            one.caution or "",
+            one.value == one.value,
+        )
+        for name, one in numbers.items()
+    ]
 
 
 def percent(found: Estimate) -> str:

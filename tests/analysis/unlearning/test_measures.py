@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import ks_2samp
 
-from analysis.unlearning.evidence import ArmEvidence, ModelEvidence
+from analysis.unlearning.evidence import ModelEvidence
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.table import (
     MEASURES_FILE,
@@ -18,6 +18,7 @@ from analysis.unlearning.table import (
     write_tables,
 )
 from inject.errors import InputError
+from tests.analysis.unlearning.slow import Disk, changed, one, slow_mean, slow_memory
 from tests.analysis.unlearning.studies import Study, write_study
 
 STUDY = Study(
@@ -38,49 +39,6 @@ def arms(tmp_path_factory):
 @pytest.fixture(scope="module")
 def rows(arms):
     return measure_unlearning(arms, QUICK).measures.to_pylist()
-
-
-def one(rows, **wanted):
-    wanted = {"dataset": "all", "copies": "all", "method": "-", "setting": "", **wanted}
-    found = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
-    assert len(found) == 1, (wanted, len(found))
-    return found[0]
-
-
-class Disk:
-    """One arm as it lies on disk, read without the code under test."""
-
-    def __init__(self, arm: ArmEvidence, model: str, method: str = "-"):
-        (self.model,) = [m for m in arm.models if (m.model, m.method) == (model, method)]
-        self.arm = arm
-        self.examples = pq.read_table(arm.examples / "examples.parquet").to_pylist()
-        with pa.ipc.open_file(str(self.model.statistics / "statistics.arrow")) as reader:
-            table = reader.read_all().to_pylist()
-        self.tokens = {row["example_id"]: row for row in table}
-
-    def score(self, detector: str) -> dict[str, float]:
-        return {
-            row["example_id"]: row["score"]
-            for row in pq.read_table(self.model.scores / "scores.parquet").to_pylist()
-            if (row["detector"], row["setting"]) == (detector, self.model.defaults[detector])
-        }
-
-    def forget(self, dataset=None, copies=None, *, test=False):
-        return [
-            row
-            for row in self.examples
-            if row["example_id"] in self.arm.forget
-            and dataset in (None, row["dataset"])
-            and (copies is None or self.arm.copies[row["example_id"]] == copies)
-            and (not test or row["split"] == "test")
-        ]
-
-    def holdout(self, dataset):
-        return [
-            row
-            for row in self.examples
-            if (row["side"], row["split"], row["dataset"]) == ("nonmember", "test", dataset)
-        ]
 
 
 def slow_auc(disk: Disk, detector: str, copies=None, dataset=None, among=None) -> float:
@@ -137,37 +95,6 @@ def test_the_rows_behind_an_auc_are_counted(arms, rows):
               if r["example_id"] in scored}  # fmt: skip
     assert (found["groups"], found["seeds"]) == (len(groups), 3)
     assert "blind" not in {row["detector"] for row in rows}
-
-
-def slow_memory(row: dict) -> dict[str, float]:
-    """Return what a text's statistics say, by definition."""
-    ranks, n = row["rank"], len(row["rank"])
-    if not n or any(math.isnan(x) for x in row["log_probability"]):
-        return dict.fromkeys(
-            ("log_probability", "exact_memorisation", "extraction_strength"), math.nan
-        )
-    prefix = next(k for k in range(n + 1) if all(rank == 1 for rank in ranks[k:]))
-    return {
-        "log_probability": sum(map(float, row["log_probability"])) / n,
-        "exact_memorisation": sum(rank == 1 for rank in ranks) / n,
-        "extraction_strength": 1 - prefix / n,
-    }
-
-
-def slow_mean(arms, model, method, name, ids_of, also=None) -> float:
-    """Return the mean over seeds of the mean over texts, of those that `also` has, too."""
-    of_seed = []
-    for arm in arms:
-        memory = {i: slow_memory(r)[name] for i, r in Disk(arm, model, method).tokens.items()}
-        shared = memory
-        if also is not None:
-            shared = {i: slow_memory(r)[name] for i, r in Disk(arm, *also).tokens.items()}
-        values = [
-            memory[i] for i in ids_of(arm) if math.isfinite(memory[i]) and math.isfinite(shared[i])
-        ]
-        if values:
-            of_seed.append(sum(values) / len(values))
-    return sum(of_seed) / len(of_seed)
 
 
 @pytest.mark.parametrize(
@@ -345,64 +272,6 @@ def test_a_condition_is_held_against_the_retrained_model_under_it_and_against_no
     assert one(rows, measure="auc_change", **named)["value"] == pytest.approx(change, abs=1e-12)
     gap = original - slow_auc(Disk(arm, "retrained"), "loss")
     assert one(rows, measure="auc_difference", **named)["value"] == pytest.approx(gap, abs=1e-12)
-
-
-def test_relearning_is_read_of_the_half_that_was_not_learned_again(arms):
-    arm = arms[0]
-    half = frozenset(sorted(arm.forget)[::2])
-    models = {(model.model, model.method): model for model in arm.models}
-    steps = {5: models["retrained", "-"].statistics, 20: models["original", "-"].statistics}
-    learning = tuple(
-        ModelEvidence(**{**vars(model), "relearning": steps if model.method == "npo" else {}})
-        for model in arm.models
-    )
-    rows = measure_unlearning([changed(arm, models=learning, relearnt=half)], QUICK)
-    found = one(rows.measures.to_pylist(), measure="relearn_steps", model="unlearned", method="npo")
-    # After 20 steps it is the original itself, so nothing differs and no interval is needed.
-    assert found["value"] == 20
-    scored = [
-        i
-        for i, row in Disk(arm, "original").tokens.items()
-        if i in arm.forget - half and len(row["rank"])
-    ]
-    assert found["forget"] == len(scored)
-
-
-def test_what_is_known_after_some_steps_is_the_mean_of_the_half_that_was_not_learned(arms):
-    arm = arms[0]
-    half = frozenset(sorted(arm.forget)[::2])
-    folders = {(model.model, model.method): model.statistics for model in arm.models}
-    after = {"unlearned": folders["original", "-"], "retrained": folders["base", "-"]}
-    learning = tuple(
-        ModelEvidence(**{**vars(model), "relearning": {5: after[model.model]}})
-        if model.model in after
-        else model
-        for model in arm.models
-    )
-    found = measure_unlearning([changed(arm, models=learning, relearnt=half)], QUICK)
-    rows = found.measures.to_pylist()
-    name = "relearned_log_probability"
-    before = {
-        key: slow_mean([arm], *key, "log_probability", lambda arm: sorted(arm.forget - half))
-        for key in folders
-    }
-    asked = {"measure": name, "dataset": "all", "model": "unlearned", "method": "npo"}
-    assert one(rows, setting="steps=0", **asked)["value"] == pytest.approx(
-        before["unlearned", "npo"]
-    )
-    assert one(rows, setting="steps=5", **asked)["value"] == pytest.approx(before["original", "-"])
-    known = {"measure": name, "dataset": "all", "model": "retrained", "setting": "steps=5"}
-    assert one(rows, **known)["value"] == pytest.approx(before["base", "-"])
-    gap = one(
-        rows,
-        **{**asked, "measure": f"{name}_difference", "setting": "steps=5:versus=retrained"},
-    )
-    assert gap["value"] == pytest.approx(before["original", "-"] - before["base", "-"])
-    assert gap["low"] < gap["value"] < gap["high"]
-
-
-def changed(arm: ArmEvidence, **fields) -> ArmEvidence:
-    return ArmEvidence(**{**vars(arm), **fields})
 
 
 def condition(model: ModelEvidence, scored: ModelEvidence) -> ModelEvidence:

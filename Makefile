@@ -6,20 +6,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Processes that share out the files of tests; each takes 1 to 2 GiB.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+# What running needs, and what developing needs beside it.
+RUNTIME := $(VENV)/.installed-runtime
 SETUP := $(VENV)/.installed
 
 .PHONY: quickstart test test-quick durations lint site bench clean
 
-quickstart: $(SETUP)
+quickstart: $(RUNTIME)
 	$(BIN)/spikein run configs/quickstart.yaml
 
 test: $(SETUP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# Under a minute on two cores. It leaves out the tests marked slow (training, processes), and those of
-# tests/not_quick.txt: more than 0.05 s each, a browser, or any other process.
+# About a minute on two cores, on all that there are. It leaves out the tests marked slow (training,
+# processes), and those of tests/not_quick.txt: more than 0.05 s each, a browser, or any other process.
 test-quick: $(SETUP)
-	$(BIN)/python -m pytest -m "not slow and not thorough"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not thorough"
 
 # All tests in one process, as timing asks; writes tests/not_quick.txt, and the slowest twenty into docs/benchmarks.md.
 durations: $(SETUP)
@@ -41,10 +43,14 @@ bench: $(SETUP)
 	$(BIN)/python -m scripts.bench.verifying
 	$(BIN)/python -m scripts.bench.study
 
-$(SETUP): pyproject.toml constraints.txt
+$(RUNTIME): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $(RUNTIME)
+
+$(SETUP): $(RUNTIME)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $(SETUP)
 

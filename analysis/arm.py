@@ -5,7 +5,9 @@ one column a detector's setting. Scores are joined by example_id, and examples w
 score row count as unscored. Cost: about 0.1 s for 2,400 examples and 250 settings.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +18,7 @@ import pyarrow as pa
 
 from analysis.metrics import Floats
 from detect.scoring import read_scores
-from inject.errors import InputError
+from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, read_examples
 
 MODEL_FREE = frozenset({"blind"})
@@ -74,7 +76,7 @@ class Cohort(NamedTuple):
 
     def label(self) -> str:
         """Return the values of the axes in words, without the model; empty for no axes."""
-        return ", ".join(f"{short_axis(key)} {value}" for key, value in self.axes if value)
+        return arm_label(self.axes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +181,64 @@ def axis_column(key: str) -> str:
 def short_axis(key: str) -> str:
     """Return the last part of a dotted key, as shown to readers: `train.lr` is `lr`."""
     return key.rsplit(".", 1)[-1]
+
+
+def arm_label(axes: Iterable[tuple[str, str]], seed: int | None = None) -> str:
+    """Return what an arm is called wherever one is: `lr 0.0015, copies levels=1-4-8, seed 0`.
+
+    An axis goes by the last part of its key, or by the whole where two end alike; one without a
+    value is left out.
+    """
+    pairs = list(axes)
+    ends = Counter(["seed", *(short_axis(key) for key, _ in pairs)])
+    parts = [
+        f"{short_axis(key) if ends[short_axis(key)] == 1 else key} {value}"
+        for key, value in pairs
+        if value
+    ]
+    return ", ".join([*parts, *([] if seed is None else [f"seed {seed}"])])
+
+
+def find_arm(text: str, labels: Collection[str], *, where: str) -> str:
+    """Return the label that a user's text names: its parts in any order, or an older notation.
+
+    Older ones are `train.lr=0.0015,copies=levels=1-4-8,seed=0` and `retrained-0.5-lr=…`. The seed
+    may be left out where the rest names one label.
+
+    Args:
+        text: what was given.
+        labels: of the arms, by `arm_label`.
+        where: what to name in an error.
+
+    Raises:
+        InputError: it names none, or several; lists all.
+    """
+    wanted = _label_parts(text)
+    every = {label: _label_parts(label) for label in labels}
+    found = [label for label in labels if label == text]
+    found = found or [label for label, parts in every.items() if _alike(parts, wanted)]
+    seedless = {label: [one for one in every[label] if one[:5] != "seed "] for label in labels}
+    found = found or [label for label, parts in seedless.items() if _alike(parts, wanted)]
+    if len(found) == 1:
+        return found[0]
+    problem = f"{text!r} names {len(found)} arms"
+    if not found:
+        problem = f"no arm is called {text!r}.{did_you_mean(text, labels)}"
+    raise InputError(problem, where=where, allowed=", ".join(map(repr, found or labels)))
+
+
+def _label_parts(text: str) -> list[str]:
+    """Return the parts of an arm's name, each as `AXIS VALUE`."""
+    parts = re.sub(r"^(\w+-.*?)-(?=[A-Za-z_][\w.]*=)", r"\1,", text).split(",")
+    return [re.sub("[= ]+", " ", part.strip(), count=1) for part in parts]
+
+
+def _alike(parts: Sequence[str], others: Sequence[str]) -> bool:
+    """Return whether each part stands among the others, its axis in full or by its end."""
+    return len(parts) == len(others) and all(
+        any(f".{one}".endswith(f".{other}") or f".{other}".endswith(f".{one}") for other in others)
+        for one in parts
+    )
 
 
 def load_arm(arm: Arm) -> LoadedArm:

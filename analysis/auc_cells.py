@@ -22,7 +22,7 @@ import numpy.typing as npt
 from analysis.arm import Column, LoadedArm
 from analysis.compared_rows import ComparedRows, Mask
 from analysis.copy_bins import CopiesCell
-from analysis.intervals.bootstrap import degenerate_reason
+from analysis.intervals.estimate import degenerate_reason
 from analysis.intervals.influence import accepted_shares
 from analysis.metrics import Floats, supports_rate
 from analysis.settings import AnalysisSettings

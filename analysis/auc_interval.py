@@ -6,14 +6,15 @@ and `reason` says why. Without seeds the numbers are those of `spikein detect`, 
 Cost: about 1 ms for 400 rows.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from math import nan
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.intervals.bootstrap import Estimate
-from analysis.intervals.estimate import auc_estimate
+from analysis.intervals.estimate import Estimate, auc_estimate
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
@@ -37,10 +38,12 @@ def auc_interval(
         scores: one a row; higher means 'more likely a member'. No NaN, no infinity.
         labels: one a row: 1 or True for members, 0 or False for non-members.
         groups: one a row: rows of one group (questions about one passage) count as one; a group
-            of two seeds is the same text in both. None makes each row of each seed its own.
+            of two seeds is the same text in both. None makes each row its own, and with several
+            seeds the nth row of each is the same text.
         seeds: one a row: which model, trained with which seed, gave the score. The value is the
             mean of the seeds' AUCs. From three seeds on the interval speaks of any seed; with one
-            or two, of these models alone. None means one.
+            or two, of these models alone. None means one. Without `groups`, seeds with unlike
+            numbers of rows have no interval: which rows are the same text is not known.
         settings: the confidence; the report's where None.
 
     Returns:
@@ -64,17 +67,34 @@ def auc_interval(
     how = settings or AnalysisSettings()
     values, member = _scores(scores), _labels(labels)
     _check_length("labels", len(member), len(values))
-    group = _names(groups, "group", len(values)) or [f"row {row}" for row in range(len(values))]
     seed = _names(seeds, "", len(values)) or [""] * len(values)
+    group = _names(groups, "group", len(values)) or _places(seed)
     _check_classes(member)
     found = auc_estimate(values, member, group, seed, confidence=how.confidence)
     distinct = len(set(seed))
+    if groups is None and len(set(Counter(seed).values())) > 1 and found.reason is None:
+        return Estimate(found.value, nan, nan, _UNKNOWN_ROWS)
     if distinct == 2 and found.reason is None:
         aucs = [_one_auc(values, member, seed, name) for name in dict.fromkeys(seed)]
         said = f"of these two models alone: {aucs[0]:.3f} and {aucs[1]:.3f}"
         caution = said if found.caution is None else f"{said}; {found.caution}"
         return found._replace(caution=caution)
     return found
+
+
+_UNKNOWN_ROWS = (
+    "the seeds have unlike numbers of rows: say by `groups` which rows are the same text"
+)
+
+
+def _places(seeds: Sequence[str]) -> list[str]:
+    """Return the place of each row among those of its seed."""
+    seen: Counter[str] = Counter()
+    places = []
+    for seed in seeds:
+        places.append(f"row {seen[seed]}")
+        seen[seed] += 1
+    return places
 
 
 def _one_auc(values: Floats, member: Mask, seeds: Sequence[str], seed: str) -> float:

@@ -12,8 +12,6 @@ from analysis.copy_bins import ALL
 
 TUNE_AUC = "tune_auc"
 """AUC on the `tune` rows, by which the best detector is chosen; reported is the one on `test`."""
-BAND = "auc_band"
-"""An AUC with a band that holds those of all detectors of its arm and selection at once."""
 
 
 class Key(NamedTuple):
@@ -43,6 +41,9 @@ class Cell:
     seed_high: float = nan
     interval: str = ""
     """What the interval speaks of (`any seed`, `this model`), or `none: ` and why there is none."""
+    chance_error: float = nan
+    """Standard error of an AUC where whole groups are dealt to the sides at random; NaN of cells
+    that no check looks at."""
     tune: float = nan
     """AUC of this detector's setting on the `tune` rows of the arm: what the best is chosen by."""
 

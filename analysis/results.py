@@ -125,7 +125,7 @@ def analyse(
             tune = {column: values[column.detector] for column in columns}
             # Where no detector has a better setting than its default, one comparison serves both.
             if not compared or (compared[0].columns, compared[0].tune) != (columns, tune):
-                chosen_by = work.choice_rows(columns, selection, measured, tune)
+                chosen_by = work.choice_rows(columns, selection, tune)
                 gaps = list(work.difference_rows(columns, selection, measured, tune))
                 gaps += adjusted.difference_rows(gaps)
                 choice = list(passages.beside(chosen_by, work.cells))
@@ -153,7 +153,7 @@ class _Comparison(NamedTuple):
     tune: Mapping[Column, float]
     """The AUC of each on the tune rows."""
     choice: Sequence[Row]
-    """What the best is chosen by, and bands: rows of metrics."""
+    """What the best is chosen by: rows of metrics."""
     gaps: Sequence[Row]
     """Rows of differences."""
 

@@ -13,7 +13,7 @@ class AnalysisSettings(Settings):
     """How scores become metrics. Everything here bears on the numbers."""
 
     replicates: Annotated[int, Field(ge=100, le=100_000)] = 1000
-    """Bootstrap replicates behind intervals of accuracy, fading and data sets; AUCs need none."""
+    """Bootstrap replicates behind the rank correlations of data sets (`prism`)."""
     confidence: Share = 0.95
     """Coverage asked of every interval."""
     false_positive_rates: tuple[Share, ...] = (0.001, 0.01, 0.05, 0.1)
@@ -46,4 +46,4 @@ class AnalysisSettings(Settings):
     shuffles: PositiveInt = 25
     """Of `exchangeability`: shuffles of each shard; each is a pass over the data set."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of the bootstrap, apart from the experiment's seeds."""
+    """Seed of what the analysis draws (replicates, shuffles), apart from the experiment's seeds."""

@@ -2,8 +2,8 @@
 
 A claim appears only where its interval supports it; otherwise the sentence says that it
 does not. The headline takes the best of several detectors and arms, chosen on the `tune` rows and
-reported on the others, beside a band that holds all detectors of its arm at once. Where there are
-no tune rows it is chosen on the rows that it is reported on, and says so.
+reported on the others. Where there are no tune rows it is chosen on the rows that it is reported
+on, and says so.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from analysis.arm import UPPER_BOUNDS
 from analysis.copy_bins import copies_start
-from analysis.metrics_table import BAND, Cell, CohortMetrics, contaminated_cohorts
-from analysis.selection.ranking import rank_detectors, rank_key, reported_cell
+from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
+from analysis.selection.ranking import best_first, rank_detectors, reported_cell
 from analysis.tables import TREND
 
 _MIN_HEADLINE_MEMBERS = 30
@@ -49,8 +49,8 @@ def find_headline(tables: Sequence[CohortMetrics]) -> Headline | None:
         return None
     # A few members with a lucky AUC make no headline.
     enough = [item for item in found if item.cell.n_members >= _MIN_HEADLINE_MEMBERS] or found
-    best = max(enough, key=lambda item: rank_key(item.cell))
-    return best._replace(among=len(enough))
+    best = best_first({at: item.cell for at, item in enumerate(enough)})[0]
+    return enough[best]._replace(among=len(enough))
 
 
 def summary_sentences(tables: Sequence[CohortMetrics]) -> list[str]:
@@ -71,23 +71,16 @@ def summary_sentences(tables: Sequence[CohortMetrics]) -> list[str]:
 
 
 def _choice_sentence(best: Headline, compared: int) -> str:
-    """Say which rows chose the headline, and what holds for all that it was chosen from."""
+    """Say which rows chose the headline, and among how many."""
     arms = "this arm" if best.among == 1 else f"{best.among} arms"
     if not isfinite(best.cell.tune):
         return (
             f"It has the highest lower bound of {compared} detectors in {arms}, chosen on "
             "the rows it is reported on, so read it with care."
         )
-    sentence = (
+    return (
         f"It was chosen among {compared} detectors in {arms} by its AUC on other rows, those of "
         f"the tune split: {best.cell.tune:.2f}."
-    )
-    band = best.table.get(best.detector, selection=best.selection, metric=BAND)
-    if band is None or not band.available:
-        return sentence
-    return (
-        f"{sentence} A band that holds all detectors of its arm at once is "
-        f"[{band.low:.2f}, {band.high:.2f}] there."
     )
 
 

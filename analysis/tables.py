@@ -9,17 +9,17 @@ import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
 from analysis.auc_cells import ArmRows, ColumnMetrics
+from analysis.checks.chance import column_error
 from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.metrics import tpr_name
-from analysis.metrics_table import BAND, TUNE_AUC, Cell
+from analysis.metrics_table import TUNE_AUC, Cell
 from analysis.passage_copies import COLUMN as PASSAGE_COPIES
 from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
 from analysis.uncertainty.column_intervals import (
     CellInterval,
-    auc_bands,
-    difference_bands,
+    difference_intervals,
     no_interval,
 )
 from analysis.uncertainty.samples import number_groups
@@ -40,6 +40,8 @@ _MEASURE_FIELDS = [
 ]
 _SEED_FIELDS = [("seed_low", pa.float64()), ("seed_high", pa.float64()), ("interval", pa.string())]
 """The lowest and highest value of a seed (of two seeds, both), and what the interval speaks of."""
+_CHANCE_FIELD = ("chance_error", pa.float64())
+"""Of the AUCs that a check looks at: the standard error where groups are dealt at random."""
 _BASE_FIELDS = [("base_value", pa.float64()), ("base_weight", pa.float64())]
 """Of an adjusted number: the base model's on the same rows, and its weight."""
 _SETTING_FIELDS = [
@@ -54,8 +56,7 @@ def metrics_schema(axes: Sequence[str]) -> pa.Schema:
     names = [(axis_column(axis), pa.string()) for axis in axes]
     last = (PASSAGE_COPIES, pa.float64())
     shared = [*_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS, last, *_SEED_FIELDS]
-    shared += _BASE_FIELDS
-    return pa.schema([*names, *shared])
+    return pa.schema([*names, *shared, *_BASE_FIELDS, _CHANCE_FIELD])
 
 
 def differences_schema(axes: Sequence[str]) -> pa.Schema:
@@ -164,7 +165,12 @@ class PreparedCohort:
                     value = measured.values[d, m, c]
                     measures = self._measures(found.cells[m][c], value, measured, (d, c))
                     counts = _counts(measured, (d, m, c))
-                    yield {**head, "copies": cell.label, "metric": name, **measures, **counts}
+                    row = {**head, "copies": cell.label, "metric": name, **measures, **counts}
+                    if name == AUC and cell.label in (ALL, "0") and variant == ALL:
+                        alone = None if dataset == POOLED else dataset
+                        error = column_error(self.arms, column, cell, self.settings, alone)
+                        row["chance_error"] = error
+                    yield row
             if np.isfinite(measured.trend[d]):
                 yield {
                     **head,
@@ -189,15 +195,13 @@ class PreparedCohort:
         self,
         columns: Sequence[Column],
         selection: str,
-        measured: Mapping[Column, ColumnMetrics],
         tune: Mapping[Column, float],
     ) -> Iterator[dict[str, Any]]:
-        """Yield what the best is chosen by, and the bands that hold all contestants at once.
+        """Yield what the best is chosen by.
 
         Args:
             columns: of one selection.
             selection: its name.
-            measured: of each column.
             tune: the AUC of each on the tune rows; NaN where there is none.
         """
         common = {"variant": ALL, "copies": ALL}
@@ -206,19 +210,6 @@ class PreparedCohort:
                 head = self._head(column, selection, POOLED)
                 value = no_interval(tune[column], "none: it is chosen by")
                 yield {**head, **common, "metric": TUNE_AUC, **value, **self._tune_counts()}
-        labels = [cell.label for cell in self.cells]
-        found = self._contestants(columns, POOLED)
-        if ALL not in labels or not found:
-            return
-        at = labels.index(ALL)
-        samples = [measured[column].sample for column in found]
-        level = self.settings.confidence
-        bands = auc_bands(samples, None, confidence=level, cell=at)
-        for column, band in zip(found, bands, strict=True):
-            head = self._head(column, selection, POOLED)
-            value = band.measures(float(measured[column].values[0, 0, at]))
-            counts = _counts(measured[column], (0, 0, at))
-            yield {**head, **common, "metric": BAND, **value, **counts}
 
     def _contestants(self, columns: Iterable[Column], dataset: str) -> list[Column]:
         """Return the columns that look at a model and are measured on the common rows."""
@@ -243,8 +234,6 @@ class PreparedCohort:
         tune: Mapping[Column, float],
     ) -> Iterator[dict[str, Any]]:
         """Yield the paired AUC differences to `loss` and to the best of these columns.
-
-        Those to the best are a band that holds them all at once.
 
         Args:
             columns: of one selection.
@@ -278,12 +267,11 @@ class PreparedCohort:
                     others = tuple(column for column in found if column != other)
                     key = (name, reference, other, others)
                     if key not in gaps:
-                        gaps[key] = difference_bands(
+                        gaps[key] = difference_intervals(
                             [measured[column].sample for column in others],
                             measured[other].sample,
                             name,
                             confidence=self.settings.confidence,
-                            together=reference == "best",
                             wanted=shown,
                         )
                     for column, band in zip(others, gaps[key], strict=True):

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 from detect.token_statistics import TokenStatistics
+from inject.errors import InputError
 
 _OWN_MODELS = frozenset({"reference", "shadows"})
 _TOKEN_COLUMNS = ("ids", "log_probability", "offsets", "reason")
@@ -59,6 +60,10 @@ class AccessRefusedError(Exception):
         super().__init__(f"{what} takes access to the target's {needed.label}")
         self.what = what
         self.needed = needed
+
+
+class TextWithheld(InputError):
+    """A detector asked for a text, or for what would show it, that is not here."""
 
 
 def allowed_evidence(evidence: EvidenceT, level: Access) -> EvidenceT:

@@ -82,7 +82,8 @@ class Detector:
     grid: tuple[Settings, ...] = ()
     """The settings to choose from on `tune`."""
     libraries: tuple[str, ...] = ()
-    """Distributions whose version bears on the scores, such as `scikit-learn`."""
+    """What has a version that bears on the scores: distributions such as `scikit-learn`, and of
+    Python `zlib` and `unicode` (its tables of letters, where words or capitals count)."""
     score: Callable[[Evidence, Sequence[Any]], list[Column]]
 
     def needs_with(self, parameters: Settings) -> tuple[Need, ...]:
@@ -273,6 +274,28 @@ def detector_of(
         access=Access.DISTRIBUTION,
         score=score,
     )
+
+
+def exact_number(value: Any) -> float | None:
+    """Return a number as the float that equals it; None for what is none, or has no such float.
+
+    A number of numpy and a tensor without dimensions count; a switch does not.
+    """
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if number == value or math.isnan(number) else None
+
+
+def described(value: Any) -> str:
+    """Return what a value is that should be a number: `a Tensor of shape (3,)`, `a str`."""
+    shape = getattr(value, "shape", None)
+    return f"a {type(value).__name__}" + (f" of shape {tuple(shape)}" if shape else "")
 
 
 def _need_names() -> list[str]:

@@ -8,6 +8,7 @@ switches, and numbers that are marked `OPTION`) only where they differ from the 
 that leaves nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -22,6 +23,7 @@ from inject.plugins import file_reference
 from inject.settings import Settings
 
 NO_PARAMETERS = "-"
+CONTROL = "blind"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +88,26 @@ def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
             if named or key not in settings:
                 settings[key] = setting
     return list(settings.values())
+
+
+def with_control(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
+    """Return the settings, and `blind` where it is not among them.
+
+    It looks at no model, costs next to nothing, and says whether the others' numbers mean anything.
+    """
+    there = any(one.name == CONTROL for one in settings)
+    return [*settings, *([] if there else parse_detectors(CONTROL))]
+
+
+def repeated_detectors(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return a note where a user names a detector with the same parameters again."""
+    parts = [part for part in _parts(given) if part.lower() != ALL]
+    counts = Counter((one.name, one.text) for part in parts for one in [_parse(part)])
+    return tuple(
+        f"{name} ({text}) is named {count} times, and scored once"
+        for (name, text), count in counts.items()
+        if count > 1
+    )
 
 
 def names_all(given: str | Iterable[str]) -> bool:

@@ -69,8 +69,8 @@ class ExampleEvidence:
     """How likely the target finds texts with one token exchanged."""
     prefixed: Mapping[str, TokenStatistics] = field(default_factory=dict)
     """Behind shots, by `detect.needs.Prefixed.name`."""
-    tuned: TokenStatistics | None = None
-    """Under the target tuned on held-out rows."""
+    tuned: Mapping[str, TokenStatistics] = field(default_factory=dict)
+    """Under the target tuned on held-out rows, by `detect.needs.Tuned.name`."""
     continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
     """What the target wrote after the beginning of the text, by what it was asked."""
     guesses: Mapping[GuessRequest, GuessedText] = field(default_factory=dict)
@@ -97,8 +97,8 @@ class Evidence:
     held_out: HeldOutRows | None = None
     prefixed: Mapping[str, PrefixedStatistics] = field(default_factory=dict)
     """By `detect.needs.Prefixed.name`."""
-    tuned: Sequence[TokenStatistics] | None = None
-    """Of the text under the target tuned on held-out rows."""
+    tuned: Mapping[str, Sequence[TokenStatistics]] = field(default_factory=dict)
+    """Under the target tuned on held-out rows, by `detect.needs.Tuned.name`."""
     continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
     """What the target wrote after the beginnings of the texts, by what it was asked."""
     guesses: Mapping[GuessRequest, Sequence[GuessedText]] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class Evidence:
                 frequency=self.frequency,
                 neighbours=self.neighbours[row] if self.neighbours is not None else None,
                 prefixed={name: one.statistics[row] for name, one in self.prefixed.items()},
-                tuned=self.tuned[row] if self.tuned is not None else None,
+                tuned={name: rows[row] for name, rows in self.tuned.items()},
                 continuations={asked: rows[row] for asked, rows in self.continuations.items()},
                 guesses={asked: rows[row] for asked, rows in self.guesses.items()},
                 entities=self.entities[row] if self.entities is not None else None,

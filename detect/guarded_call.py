@@ -1,31 +1,38 @@
 """Calls a detector so that it can harm neither the others nor the run.
 
 Detectors get read-only views of the evidence, which they share, and of the target only what their
-level of access allows (`detect.access`); labels go to those alone that need them. Whatever one
-raises, an exit included, and whatever it returns that is no column of scores for every setting,
-becomes an error that names the detector and its file. Ctrl-C passes. Cost: microseconds a row.
+level of access allows (`detect.access`); labels go to those alone that need them. A row on which
+one raises, exits, or returns what is no score, is a missing score with its reason; where it fails
+on all rows, its columns are empty. Ctrl-C passes. Reasons are stored and shown, and the message of
+an exception may quote what the detector was given: where that may hold a protected text, a reason
+has the exception's type, file and line alone. Cost: microseconds a row; where a detector fails, it
+is called once more for each row, to find those that it fails on.
 """
 
 import inspect
 import math
 import operator
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from detect.access import AccessRefusedError, allowed_evidence
-from detect.detector import Column, Detector, Score
+from detect.access import AccessRefusedError, TextWithheld, allowed_evidence
+from detect.detector import Column, Detector, Score, described, exact_number
 from detect.evidence import Evidence
 from detect.needs import Sides
 from inject.errors import InputError
 
 T = TypeVar("T")
 
+NO_SCORE = "NO SCORE of"
+"""Begins the note on rows that a detector failed on."""
+_MESSAGE = 200
+"""Characters of an error's message that are kept: it may hold a whole text."""
 _EXPECTED = "a list with one Column for each setting, of one Score a row"
 
 
@@ -38,51 +45,121 @@ def read_only(value: T) -> T:
     return frozen
 
 
+class _NoScores(InputError):
+    """What a detector returned is no scores; in our words, which quote nothing."""
+
+
+class GuardedScores(NamedTuple):
+    """A detector's columns, one a setting, and how often it failed."""
+
+    columns: list[Column]
+    failed: int
+    """Rows that have no score since it failed on them."""
+    failure: InputError | None
+    """What happened; names the detector and its file."""
+
+
 def score_guarded(
-    detector: Detector, evidence: Evidence, settings: Sequence[Any], *, rows: int
-) -> list[Column]:
-    """Return a detector's columns, one a setting.
+    detector: Detector,
+    evidence: Evidence,
+    settings: Sequence[Any],
+    *,
+    rows: int,
+    protected: bool = True,
+    guard: Callable[[Evidence, list[int]], Evidence] = lambda part, _: part,
+) -> GuardedScores:
+    """Return a detector's columns.
+
+    A row that it cannot be called for alone (it raises, exits, reads what its level of access does
+    not allow, or returns no score) is a missing score; the others are then scored together.
 
     Args:
         detector: which one.
         evidence: of `read_only`.
         settings: its parameters; what one of them may read, it may read for all.
-        rows: how many scores each column must have.
+        rows: how many there are.
+        protected: the evidence may hold a protected text, so no message of an exception is kept.
+        guard: puts a guard before the evidence on some rows, given with their places.
 
     Raises:
-        InputError: it raised, exited, read what its level of access does not allow, or returned
-            anything but `rows` scores a setting; names the detector and its file.
-        KeyboardInterrupt: as it came.
+        InputError: it ran out of memory, or was interrupted by what is no `Exception`: nothing that
+            scores which are kept should say of a row.
+        TextWithheld, KeyboardInterrupt: as they came.
     """
-    where = f"detector {detector.name} ({_place(detector)})"
     level = max((detector.access_with(one) for one in settings), default=detector.access)
     given = allowed_evidence(evidence, level)
     if not any(isinstance(need, Sides) for one in settings for need in detector.needs_with(one)):
         given = replace(given, members=None)
+
+    def scored(chosen: list[int]) -> list[Column] | InputError:
+        part = given if len(chosen) == rows else given.take(chosen)
+        return _called(
+            detector, guard(part, chosen), settings, rows=len(chosen), protected=protected
+        )
+
+    every = list(range(rows))
+    whole = scored(every)
+    if not isinstance(whole, InputError):
+        return GuardedScores(whole, 0, None)
+    alone = {row: result for row in every if isinstance(result := scored([row]), InputError)}
+    others = [row for row in every if row not in alone]
+    columns = scored(others) if alone and others else whole
+    if isinstance(columns, InputError):
+        alone, others, columns = dict.fromkeys(every, whole), [], [Column([])] * len(settings)
+    reasons = {row: f"{detector.name}: {error.problem}" for row, error in alone.items()}
+    gone = f"{len(alone)} of {rows} rows" if others else f"ANY of the {rows} rows"
+    note = f"{NO_SCORE} {gone}, where it failed: {whole}"
+    return GuardedScores(
+        [_with_missing(column, others, reasons, note) for column in columns], len(alone), whole
+    )
+
+
+def _with_missing(
+    column: Column, others: Sequence[int], reasons: Mapping[int, str], note: str
+) -> Column:
+    """Return the scores of all rows, from those of some and the reasons of the rest."""
+    scores = dict(zip(others, column.scores, strict=True))
+    scores |= {row: Score(math.nan, reason) for row, reason in reasons.items()}
+    return Column([scores[row] for row in sorted(scores)], (*column.notes, note))
+
+
+def _called(
+    detector: Detector,
+    evidence: Evidence,
+    settings: Sequence[Any],
+    *,
+    rows: int,
+    protected: bool,
+) -> list[Column] | InputError:
+    """Return what a detector returned, if that is `rows` scores a setting, else what is wrong.
+
+    Raises:
+        As `score_guarded`.
+    """
+    where = f"detector {detector.name} ({_place(detector)})"
     try:
-        columns = detector.score(given, settings)
-    except KeyboardInterrupt:
+        return _checked(detector.score(evidence, settings), where, len(settings), rows)
+    except (KeyboardInterrupt, TextWithheld):
         raise
     except AccessRefusedError as error:
-        raise InputError(
+        level = max((detector.access_with(one) for one in settings), default=detector.access)
+        return InputError(
             f"it reads {error.what}, which takes access to the target's {error.needed.label}; "
             f"its own level is {level.label!r}",
             where=where,
             hint=f"Declare `access=Access.{error.needed.name}`, or read something else.",
-        ) from error
+        )
+    except _NoScores as error:
+        return error
     # A plug-in's exit must not end the run in silence, so not only `Exception` is caught.
     except BaseException as error:
-        if isinstance(error, InputError):
-            raise
-        _raised(error, where)
-    _check(columns, where, settings=len(settings), rows=rows)
-    return [
-        Column(
-            [one if _is_plain(one) else Score(float(one[0]), one[1]) for one in scores],
-            tuple(notes),
-        )
-        for scores, notes in columns
-    ]
+        if isinstance(error, InputError) and not protected:
+            return error
+        failure = _raised(error, where, protected=protected)
+        if isinstance(error, MemoryError) or not isinstance(error, Exception | SystemExit):
+            # What is chained is shown with its message.
+            raise failure from (None if protected else error)
+        return failure
 
 
 def _frozen(value: Any) -> Any:
@@ -124,9 +201,7 @@ def _place(detector: Detector) -> str:
     return file or f"module {getattr(function, '__module__', 'unknown')}"
 
 
-def _raised(error: BaseException, where: str) -> NoReturn:
-    message = str(error).strip().splitlines()
-    what = f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
+def _raised(error: BaseException, where: str, *, protected: bool) -> InputError:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename in where]
     place = (own or frames)[-1]
@@ -134,16 +209,28 @@ def _raised(error: BaseException, where: str) -> NoReturn:
     hint = "Correct it, or leave it out of `detectors`."
     if isinstance(error, ValueError) and "read-only" in str(error):
         hint = "Detectors share their arrays: change a copy (`array.copy()`). " + hint
-    raise InputError(
-        f"it {action} at {Path(place.filename).name}:{place.lineno} with {what}",
+    return InputError(
+        f"it {action} at {Path(place.filename).name}:{place.lineno} with "
+        f"{in_words(error, protected=protected)}",
         where=where,
         hint=hint,
-    ) from error
+    )
 
 
-def _check(columns: Any, where: str, *, settings: int, rows: int) -> None:
-    def wrong(problem: str) -> InputError:
-        return InputError(f"it returned {problem}", where=where, allowed=_EXPECTED)
+def in_words(error: BaseException, *, protected: bool) -> str:
+    """Return an exception's type and, where no text is protected, its message's first line."""
+    name = type(error).__name__
+    if protected:
+        return f"{name} (its message is left out: it may quote a protected text)"
+    message = str(error).strip().splitlines()
+    return f"{name}: {message[0][:_MESSAGE]}" if message else name
+
+
+def _checked(columns: Any, where: str, settings: int, rows: int) -> list[Column]:
+    """Return columns as plain floats and reasons; raises `_NoScores` for what is none."""
+
+    def wrong(problem: str) -> _NoScores:
+        return _NoScores(f"it returned {problem}", where=where, allowed=_EXPECTED)
 
     if columns is None:
         raise wrong("nothing")
@@ -151,6 +238,7 @@ def _check(columns: Any, where: str, *, settings: int, rows: int) -> None:
         raise wrong(f"a {type(columns).__name__}")
     if len(columns) != settings:
         raise wrong(f"{len(columns)} columns for {settings} settings")
+    checked = []
     for number, column in enumerate(columns, start=1):
         if not isinstance(column, Column) or not isinstance(column.scores, list | tuple):
             raise wrong(f"a {type(column).__name__} as column {number}")
@@ -158,9 +246,13 @@ def _check(columns: Any, where: str, *, settings: int, rows: int) -> None:
             raise wrong(f"{len(column.scores)} scores for {rows} rows (column {number})")
         if isinstance(column.notes, str) or not all(isinstance(one, str) for one in column.notes):
             raise wrong(f"notes that are no list of texts (column {number})")
-        for row, score in enumerate(column.scores, start=1):
-            if not _is_plain(score) and (problem := _wrong_score(score)):
-                raise wrong(f"{problem} for row {row} (column {number})")
+        scores = [one if _is_plain(one) else _plain(one) for one in column.scores]
+        for row, score in enumerate(scores, start=1):
+            if isinstance(score, str):
+                # A row that is called alone is named by who called.
+                raise wrong(f"{score} for row {row} (column {number})" if rows > 1 else score)
+        checked.append(Column(cast(list[Score], scores), tuple(column.notes)))
+    return checked
 
 
 def _is_plain(score: Any) -> bool:
@@ -176,16 +268,16 @@ def _is_plain(score: Any) -> bool:
     )
 
 
-def _wrong_score(score: Any) -> str | None:
+def _plain(score: Any) -> Score | str:
+    """Return a score as a float and a reason, or what is wrong with it."""
     if not isinstance(score, Score):
         return "nothing" if score is None else f"a {type(score).__name__}"
     value, reason = score
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | np.integer | np.floating
-    ):
-        return "no value" if value is None else f"a value that is a {type(value).__name__}"
+    number = exact_number(value)
+    if number is None:
+        return "no value" if value is None else f"a value that is {described(value)}"
     if reason is not None and not isinstance(reason, str):
         return f"a reason that is a {type(reason).__name__}"
-    if math.isnan(value) and reason == "":
+    if math.isnan(number) and reason == "":
         return "NaN with an empty reason"
-    return None
+    return Score(number, reason)

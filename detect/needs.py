@@ -13,6 +13,7 @@ from detect.access import Access
 from detect.evidence import Evidence
 from detect.generation.continuations import GREEDY, ContinuationRequest
 from detect.generation.guesses import PAPER, GuessRequest
+from detect.policy import Adapters
 from detect.views import TEXT
 
 
@@ -219,6 +220,10 @@ class Prefixed(Need):
 class Tuned(Need):
     """Token statistics of the text under the target tuned on held-out rows by low-rank adapters."""
 
+    view: str = TEXT
+    """The form of the text that it reads."""
+    adapters: Adapters = "all_linear"
+    """Which layers are adapted, and by what weight decay."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.WEIGHTS
 
@@ -230,9 +235,14 @@ class Tuned(Need):
         """The tuned target reads the text once."""
         return NeedCost("tuned target (tuned for it)", 1)
 
+    @property
+    def name(self) -> str:
+        """What it is called in `Evidence.tuned` and in the names of steps."""
+        return f"{self.view}-{self.adapters}"
+
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the tuned model's statistics are there."""
-        return evidence.tuned is not None
+        return self.name in evidence.tuned
 
 
 @dataclass(frozen=True)

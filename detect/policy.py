@@ -14,6 +14,11 @@ StartToken = Literal["auto", "always", "never"]
 ScoreFirst = Literal["drop", "start_token"]
 LongText = Literal["window", "truncate", "error"]
 
+Adapters = Literal["all_linear", "peft"]
+"""How a target is tuned by low-rank adapters: on all linear layers but the head, without weight
+decay; or as Zhang et al. 2025 do, on the layers that are PEFT's default for the architecture, with
+a weight decay of 0.0005."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringPolicy:

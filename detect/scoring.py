@@ -161,6 +161,7 @@ def score_rows(
     evidence: Evidence,
     settings: Sequence[DetectorSetting],
     *,
+    protected: bool = True,
     on_scored: Callable[[str, float], None] | None = None,
 ) -> ScoreTable:
     """Score every row under every setting.
@@ -169,11 +170,12 @@ def score_rows(
         example_ids: one a row of the evidence, in its order; equal ids are separate rows.
         evidence: what the detectors are given.
         settings: in the order wanted; those of one detector are computed together.
+        protected: the evidence may hold a protected text (see `detect.guarded_call`).
         on_scored: called with each detector's name and the seconds that its scores took.
 
     Raises:
-        InputError: the evidence lacks what a detector needs, or a detector fails or returns
-            anything but a score a row (see `detect.guarded_call`).
+        InputError: the evidence lacks what a detector needs, or a detector ran out of memory. One
+            that fails otherwise has missing scores (see `detect.guarded_call`).
     """
     for setting in settings:
         lacking = [str(need) for need in setting.needs if not need.met_by(evidence)]
@@ -191,7 +193,8 @@ def score_rows(
             shared,
             [setting.parameters for setting in group],
             rows=len(example_ids),
-        )
+            protected=protected,
+        ).columns
         if on_scored is not None:
             on_scored(group[0].name, perf_counter() - started)
         for setting, column in zip(group, columns, strict=True):

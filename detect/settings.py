@@ -33,7 +33,8 @@ class DetectSettings(Settings):
 
     detectors: Literal["all"] | tuple[str, ...] = "all"
     """`all` built-in ones, or a list such as `[loss, "min_k:k=0.1", "my_detector.py:score"]`:
-    names, with parameters where need be, and `FILE.py:NAME` for your own."""
+    names, with parameters where need be, and `FILE.py:NAME` for your own. `blind`, the control of
+    the sides, runs unasked."""
     tune_share: Annotated[float, Field(ge=0, lt=1)] = 0.25
     """Share of the examples on which hyper-parameters are chosen; the rest is reported."""
     bos: StartToken = "auto"

@@ -67,7 +67,8 @@ def choose_shots(
         context: ids that a window may hold; None where nothing sets a limit.
         policy: whether texts have a start token.
     """
-    from detect.engine.prefix import join_shots, plain_ids
+    from detect.engine.prefix import join_shots
+    from inject.corpus.tokenizer import encode_texts
 
     given = [text for text in texts if text.strip()]
     ordered = [given[place] for place in shot_order(dataset, given)]
@@ -93,7 +94,7 @@ def choose_shots(
     return Shots(
         texts=tuple(chosen),
         ids=tuple(ids) if chosen else (),
-        separator=tuple(plain_ids(tokenizer, SEPARATOR)),
+        separator=tuple(encode_texts(tokenizer, [SEPARATOR])[0].tolist()),
         too_long=too_long and len(chosen) < need.shots,
     )
 

@@ -22,10 +22,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.corpus.background.document import text_of
+from inject.corpus.tokenizer import encode_texts, vocabulary_size
 from inject.digest import digest, text_digest
 from inject.errors import InputError
-from inject.files import replacing, write_text
+from inject.files import write_text
 from inject.reading.rows import files_identity, read_rows
+from inject.sealed import seal, whole
 from inject.tables import read_parquet
 
 _COUNTS = "counts.npy"
@@ -125,8 +127,7 @@ def count_files(tokenizer: Any, pattern: str, *, cache: Path | None = None) -> T
     """
     identity = {"files": files_identity(pattern), "tokenizer": tokenizer_digest(tokenizer)}
     folder = cache / frequency_key(identity["files"], tokenizer) if cache else None
-    # A table of an older version has no words, and is counted once more.
-    if folder and (folder / _FACTS).is_file() and (folder / _WORDS).is_file():
+    if folder and whole(folder):
         return load_frequency(folder)
     rows = read_rows(pattern, what="frequency")
     texts = (text for row in rows if (text := text_of(row.values, None, row.place)) is not None)
@@ -135,6 +136,7 @@ def count_files(tokenizer: Any, pattern: str, *, cache: Path | None = None) -> T
         raise InputError("holds no text to count", where=pattern)
     if folder:
         save_frequency(folder, table)
+        seal(folder, {"of": identity})
     return table
 
 
@@ -156,24 +158,17 @@ def tokenizer_digest(tokenizer: Any) -> str:
     return digest({"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab()})
 
 
-def vocabulary_size(tokenizer: Any) -> int:
-    """Return |V|: one more than the largest id of the tokenizer."""
-    return max(len(tokenizer), 1 + max(tokenizer.get_vocab().values()))
-
-
 def save_frequency(folder: Path, table: TokenFrequency) -> None:
-    """Write counts and words, then `frequency.json`, whose presence says that all is there."""
+    """Write counts, words and what was counted into a folder, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / _COUNTS) as temporary, temporary.open("wb") as file:
-        np.save(file, table.counts, allow_pickle=False)
+    np.save(folder / _COUNTS, table.counts, allow_pickle=False)
     if table.words is not None:
         ordered = sorted(table.words.counts.items())
         columns = {
             "word": pa.array([word for word, _ in ordered], pa.string()),
             "count": pa.array([count for _, count in ordered], pa.int64()),
         }
-        with replacing(folder / _WORDS) as temporary:
-            pq.write_table(pa.table(columns), temporary)
+        pq.write_table(pa.table(columns), folder / _WORDS)
     write_text(folder / _FACTS, json.dumps(table.identity, sort_keys=True))
 
 
@@ -198,7 +193,4 @@ def _load_words(path: Path) -> WordFrequency | None:
 
 def _encoded(tokenizer: Any, texts: Iterator[str]) -> Iterator[npt.NDArray[np.int64]]:
     while batch := list(islice(texts, _TEXTS_A_BATCH)):
-        encoded = tokenizer(
-            batch, add_special_tokens=False, return_attention_mask=False, verbose=False
-        )["input_ids"]
-        yield np.concatenate([np.array(ids, np.int64) for ids in encoded])
+        yield np.concatenate(encode_texts(tokenizer, batch))

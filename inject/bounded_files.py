@@ -7,6 +7,7 @@ one `stat` a file and a comparison a line.
 """
 
 import gzip
+import io
 import os
 import stat
 import zlib
@@ -74,7 +75,7 @@ def open_regular(path: Path, *, what: str = "") -> BinaryIO:
 
 
 def read_lines(path: Path, what: str) -> Iterator[bytes]:
-    """Yield the lines of a file with their ends; one named `.gz` is unpacked on the way.
+    """Yield the lines of a file with their ends; one named `.gz` or `.zst` is unpacked on the way.
 
     Raises:
         InputError: it cannot be read, is truncated or damaged, unpacks to more than its size
@@ -129,9 +130,16 @@ def check_unpacked(unpacked: int, packed: int, path: Path, what: str) -> None:
 def _opened(path: Path, what: str) -> Iterator[tuple[BinaryIO, IO[bytes]]]:
     """Yield the file as it lies and the file as it is read; the same one where not packed."""
     with open_regular(path, what=what) as raw:
-        if path.name.lower().endswith(".gz"):
+        packing = path.name.lower().rpartition(".")[2]
+        if packing == "gz":
             with gzip.GzipFile(fileobj=raw, mode="rb") as file:
                 yield raw, cast(IO[bytes], file)
+        elif packing == "zst":
+            import pyarrow as pa
+
+            # Knows several frames in a file, and that one is cut off.
+            with io.BufferedReader(pa.CompressedInputStream(raw, "zstd")) as file:
+                yield raw, file
         else:
             yield raw, raw
 
@@ -139,14 +147,15 @@ def _opened(path: Path, what: str) -> Iterator[tuple[BinaryIO, IO[bytes]]]:
 def _piece(file: IO[bytes], path: Path, number: int, what: str) -> bytes:
     try:
         return file.readline(_PIECE)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error, OSError) as error:
+        # An error of the system has a number, one of a decompressor has none.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise _unreadable(path, what, error) from error
         raise InputError(
-            f"{what}: the gzip file is truncated or damaged after line {number} ({error})",
+            f"{what}: the compressed file is truncated or damaged after line {number} ({error})",
             where=str(path),
             hint="Copy or download it again.",
         ) from error
-    except OSError as error:
-        raise _unreadable(path, what, error) from error
 
 
 def _refuse_others(mode: int, path: Path, what: str) -> None:

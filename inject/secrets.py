@@ -16,13 +16,48 @@ MASK = "***"
 _SHORTEST = 8
 _USER = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/?#'\"<>]+)@")
 _QUERY = re.compile(
-    r"(?P<name>[?&;](?:api[-_]?key|key|access[-_]?token|token|password|passwd|secret|sig(?:nature)?)"
-    r"=)(?P<value>[^&;#\s'\"<>]+)",
+    r"(?P<name>[?&;#](?:(?:api|access|secret|private)?[-_]?key|sig|passwd|"
+    r"[a-z0-9_-]*(?:auth|token|password|secret|signature))=)(?P<value>[^&;#\s'\"<>]+)",
     re.IGNORECASE,
 )
+_MIXED = "(?=[a-z0-9_.-]*[A-Z])[A-Za-z0-9_.-]"
+"""Random letters, which have capitals among them; the names of files seldom do."""
+_MAKERS = {
+    # docs.github.com: About authentication to GitHub, token formats
+    r"gh[oprsu][_-]": r"[A-Za-z0-9]{24,}",
+    r"github_pat_": r"[A-Za-z0-9_]{40,}",
+    # docs.gitlab.com: Security, token prefixes
+    r"gl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|wt|soat|ffct)-": (
+        rf"(?:{_MIXED}{{16,}}|[0-9a-f]{{20,}})"
+    ),
+    # docs.slack.dev: Token types
+    r"(?:xox[a-z]\.)?xox[a-z]-|xapp-": r"[0-9]+-[A-Za-z0-9-]{8,}",
+    # docs.npmjs.com: About access tokens
+    r"npm_": r"[A-Za-z0-9]{30,}",
+    # docs.nvidia.com: NGC, generating a personal API key
+    r"nvapi-": rf"{_MIXED}{{40,}}",
+    # huggingface.co/docs/hub/security-tokens, console.groq.com, docs.x.ai, replicate.com/docs
+    r"(?:hf|gsk|xai|r8)[_-]": r"[A-Za-z0-9]{24,}",
+    # platform.openai.com, and those who speak its protocol
+    r"sk-(?:[a-z]+[0-9]*-)*": r"[A-Za-z0-9_]{16,}",
+    # docs.aws.amazon.com: IAM identifiers
+    r"A[KS]IA": r"[A-Z0-9]{16}",
+    # cloud.google.com/docs/authentication/api-keys
+    r"AIza": r"[A-Za-z0-9_-]{30,}",
+    # RFC 7519: header and payload are JSON objects in base64url
+    r"eyJ[A-Za-z0-9_-]{8,}\.eyJ": r"[A-Za-z0-9_.-]{8,}",
+}
+"""How keys and tokens begin, and go on, by the pages of those who make them."""
+_PEM = r"(?:[A-Z0-9]+ )*PRIVATE KEY-----"
+"""RFC 7468."""
 _KEY = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk-(?:[a-z]+[0-9]*-)*[A-Za-z0-9_]{16,}|(?:hf|ghp|gho|gsk|xai|r8)[_-]"
-    r"[A-Za-z0-9]{24,}|AKIA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,})"
+    "|".join(
+        [
+            *(rf"(?<![A-Za-z0-9])(?:{start}){rest}" for start, rest in _MAKERS.items()),
+            rf"-----BEGIN {_PEM}(?:.*?-----END {_PEM}|.*)",
+        ]
+    ),
+    re.DOTALL,
 )
 # In a message, a key may be cut short, or be of a maker nobody here has heard of.
 _SHOWN = (

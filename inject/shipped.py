@@ -6,6 +6,7 @@ one's own is given by its path, `quickstart.yaml`. Only where nothing of that na
 name tried as a path. `configs/` lies beside the packages, where an editable installation finds it.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,10 @@ class Catalogue:
                 return shipped
             if _may_exist(path) and path.is_file():
                 return path
+        # A name that no file can have is no folder either, and no error.
+        if os.path.isdir(path):
+            raise InputError(f"is a folder; an {self.kind} is a file", where=str(path))
+        if is_name(text):
             raise self._no_name(str(text), path, known)
         if not _may_exist(path):
             raise self._no_file(path, known)

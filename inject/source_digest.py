@@ -42,7 +42,7 @@ UNDECIDING: Mapping[str, str] = {
     "train.cost": "how many operations a token takes; stands in the log alone",
     "train.execution": "where and how a model is trained, which changes no result by design",
     "inject.helper_processes": "ends a process whose parent is gone",
-    "train.loop.checkpoint_manifest": "tells a whole checkpoint from a damaged one",
+    "inject.sealed": "tells a whole checkpoint from a damaged one",
     "train.processes.heartbeat": "says where a process is",
     "train.processes.hang_detection": "finds a process that hangs",
     "train.processes.preemption": "ends a run early; what is taken up again is the run never ended",

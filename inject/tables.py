@@ -1,17 +1,23 @@
-"""Reading tables that steps wrote: Parquet and Arrow files whose errors name the file.
+"""Tables: Parquet and Arrow files whose errors name the file, and CSV that runs nowhere.
 
-Arrow's own messages say what is wrong with some bytes and not in which file they lie.
+Arrow's own messages say what is wrong with some bytes and not in which file they lie. A spreadsheet
+takes a cell that begins with `=`, `+`, `-` or `@` for a formula; ids and names are other people's.
 """
 
-from collections.abc import Iterator, Sequence
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.errors import InputError
 
+_FORMULA = re.compile(r"[=+\-@\t\r]")
 _HINT = "If it lies in the store, run again: what is damaged is built anew."
 
 
@@ -56,3 +62,37 @@ def read_parquet(
             schema=schema,
             read_dictionary=list(repeated) or None,
         )
+
+
+def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]], *, end: str = "\r\n") -> str:
+    """Return rows as CSV (RFC 4180), numbers as they are, never rounded; None and NaN are empty.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it, unless it is a
+    number.
+
+    Args:
+        names: of the columns.
+        rows: a value for each column.
+        end: of a line.
+    """
+    lines: list[str] = []
+    # Only with its own end of a line does the library quote every kind of line break in a cell.
+    writer = csv.writer(SimpleNamespace(write=lines.append))
+    writer.writerow([_cell(name) for name in names])
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return "".join(line.removesuffix("\r\n") + end for line in lines)
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and not isfinite(value)):
+        return ""
+    text = repr(float(value)) if isinstance(value, float) else str(value)
+    return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text == text.strip()

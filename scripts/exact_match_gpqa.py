@@ -12,15 +12,16 @@ GPQA's rows stay in memory: no word of them is printed or written. Takes some fi
 """
 
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from analysis.metrics import DecisionRates, decision_rates
 from detect.detector_settings import parse_detectors
 from detect.detectors.info_probe import DECISION
 from detect.engine.target import Target, make_target
@@ -37,10 +38,35 @@ from inject.reading.rows import read_rows
 PROBES: Mapping[str, str] = {
     "TS-slot, question": "ts_slot:prompt=plain",
     "TS-slot, wrong option": "ts_slot:prompt=plain:slot=option",
-    "information probes, prob": "info_probe:prompt=plain",
-    "information probes, rank": "info_probe:prompt=plain:select=rank",
+    "information probes, prob": "info_probe:prompt=plain:candidates=words",
+    "information probes, rank": "info_probe:prompt=plain:candidates=words:select=rank",
 }
 """What is compared, as Table 4 has it; without a knowledge filter, which follows instructions."""
+
+
+class DecisionRates(NamedTuple):
+    """How good yes-or-no decisions are."""
+
+    precision: float
+    """Share of members among the texts that were called members; NaN where none was."""
+    recall: float
+    """Share of the members that were called members; NaN where there are none."""
+    f_beta: float
+    """(1 + β²) · precision · recall / (β² · precision + recall); 0 where nothing was found."""
+
+
+def decision_rates(
+    members: Sequence[bool], decisions: Sequence[bool] | npt.NDArray[np.bool_], *, beta: float = 0.1
+) -> DecisionRates:
+    """Return precision, recall and F-beta; a β of 0.1 weighs precision a hundred times as much."""
+    truth, called = np.asarray(members, np.bool_), np.asarray(decisions, np.bool_)
+    hits = int((truth & called).sum())
+    precision = hits / int(called.sum()) if called.any() else math.nan
+    recall = hits / int(truth.sum()) if truth.any() else math.nan
+    if not hits:
+        return DecisionRates(precision, recall, 0.0 if truth.any() else math.nan)
+    both = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
+    return DecisionRates(precision, recall, both)
 
 
 @dataclass(frozen=True, kw_only=True)

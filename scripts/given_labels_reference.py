@@ -1,4 +1,4 @@
-"""Writes the tables of docs/given-labels.md from the presets and the suites themselves.
+"""Writes the tables of docs/given-labels.md from the presets themselves.
 
     python -m scripts.given_labels_reference
 
@@ -7,7 +7,6 @@ A test compares, so that the page cannot drift from the code.
 
 from pathlib import Path
 
-from detect.compat.suites import SUITES
 from detect.score_file.benchmarks import benchmark_names, get_benchmark
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "given-labels.md"
@@ -30,22 +29,6 @@ def reference() -> str:
     for name in benchmark_names():
         warnings.setdefault(get_benchmark(name).warning, []).append(f"`{name}`")
     lines += [f"- {', '.join(names)}: {warning}." for warning, names in warnings.items()]
-    lines += ["", "## Public suites", ""]
-    for suite in SUITES:
-        files = ", ".join(f"`{path}` ({commit})" for path, commit in suite.files.items())
-        lines += [
-            f"### {suite.name}",
-            "",
-            f"Read in `{suite.repository}` (GitHub): {files}.",
-            "",
-            "| of the suite | ours beside it | what the suite does otherwise |",
-            "|---|---|---|",
-        ]
-        for one in suite.detectors:
-            lines.append(f"| `{one.name}` | `{one.ours}` | {one.difference or 'nothing found'} |")
-        lines += ["", "Not reproduced:", ""]
-        lines += [f"- {sentence}." for sentence in suite.not_reproduced]
-        lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

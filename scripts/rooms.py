@@ -26,6 +26,10 @@ PASSED_ON = {
     "analysis": "metrics, figures, the page",
 }
 """The artifacts that the next package reads."""
+_ABREAST = 6
+"""Folders side by side in the picture."""
+_SHORT = 14
+"""Letters of a folder's name that fit in full size."""
 
 
 class Room(NamedTuple):
@@ -83,9 +87,14 @@ def document(existing: str, repository: Path = REPOSITORY) -> str:
 
 def picture(repository: Path = REPOSITORY) -> str:
     """Return the five packages and their folders as an SVG, each package on those that it reads."""
-    width, lane, gap, left = 920, 86, 26, 150
+    width, gap, left = 920, 26, 150
     colours = ("#66a182", "#edae49", "#d1495b", "#5c7ea8", "#7a6a9e")
-    height = len(PACKAGES) * lane + (len(PACKAGES) - 1) * gap + 20
+    inside = {
+        package: [room for room in rooms(package, repository) if room.path.endswith("/")]
+        for package in PACKAGES
+    }
+    lanes = [14 + 36 * max(-(-len(folders) // _ABREAST), 1) for folders in inside.values()]
+    height = sum(lanes) + (len(PACKAGES) - 1) * gap + 20
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         'font-family="system-ui, sans-serif" font-size="14">',
@@ -93,22 +102,27 @@ def picture(repository: Path = REPOSITORY) -> str:
         "of those before it.</title>",
         f'<rect width="{width}" height="{height}" rx="8" fill="#ffffff"/>',
     ]
-    for number, package in enumerate(PACKAGES):
-        top = 10 + number * (lane + gap)
-        colour = colours[number]
+    top = 10
+    for package, colour, lane in zip(PACKAGES, colours, lanes, strict=True):
         drawn += [
             f'<rect x="10" y="{top}" width="{width - 20}" height="{lane}" rx="8" '
             f'fill="{colour}" fill-opacity="0.16" stroke="{colour}"/>',
             _text(24, top + lane / 2 + 6, f"{package}/", size=18, weight=700),
         ]
-        folders = [room for room in rooms(package, repository) if room.path.endswith("/")]
-        for at, room in enumerate(folders):
-            across = (width - left - 24) / 6
-            x, y = left + (at % 6) * across, top + 9 + (at // 6) * 36
+        for at, room in enumerate(inside[package]):
+            across = (width - left - 24) / _ABREAST
+            x, y = left + (at % _ABREAST) * across, top + 9 + (at // _ABREAST) * 36
+            name = Path(room.path).name
             drawn += [
                 f'<rect x="{x:g}" y="{y:g}" width="{across - 8:g}" height="30" rx="5" '
                 f'fill="#ffffff" stroke="{colour}"/>',
-                _text(x + (across - 8) / 2, y + 20, Path(room.path).name, anchor="middle"),
+                _text(
+                    x + (across - 8) / 2,
+                    y + 20,
+                    name,
+                    size=14 if len(name) <= _SHORT else 12,
+                    anchor="middle",
+                ),
             ]
         if package in PASSED_ON:
             middle, bottom = left + 30, top + lane
@@ -117,6 +131,7 @@ def picture(repository: Path = REPOSITORY) -> str:
                 'stroke="#444444" stroke-width="1.5"/>',
                 _text(middle + 14, bottom + 18, PASSED_ON[package], size=13),
             ]
+        top += lane + gap
     return "\n".join([*drawn, "</svg>"]) + "\n"
 
 

@@ -167,7 +167,8 @@ def effects(factors: pd.DataFrame, axes: Sequence[str]) -> list[str]:
     if len(slopes):
         parts += [
             "## Slope of the probit of AUC by doubling",
-            "Settings chosen on `tune`; each interval for itself (95 %).",
+            "Settings chosen on `tune`; each interval for itself (95 %). That of copies is by "
+            "doubling of 1 + copies.",
             effect_table(slopes, [*axes, "factor"], slope_name(axes)),
         ]
     return parts

@@ -20,8 +20,7 @@ from analysis.figures.unlearning.measured import MeasuredModels, measured_models
 from analysis.page.tables.listing import Listing
 from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.tables import further_tables, measure_tables
-from analysis.page.unlearning.verdicts import verdict_table
-from analysis.page.unlearning.view import verdict_summaries
+from analysis.page.unlearning.view import verdict_summaries, verdict_table
 from scripts.study_results import markdown, page_with
 
 MEASURES, VERDICTS, AUDITS = "unlearning.parquet", "verdict.parquet", "unlearning_audits.parquet"

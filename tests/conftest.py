@@ -9,8 +9,6 @@ longest, begins as soon as they are done.
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -91,19 +89,9 @@ def data_folder() -> Path:
 @pytest.fixture(scope="session")
 def quickstart_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `configs/quickstart.yaml`; takes minutes, so for slow tests alone."""
-    folder = tmp_path_factory.mktemp("quickstart")
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "spikein.cli.main", "run", "configs/quickstart.yaml"),
-            *("--store", str(folder / "store"), "--runs", str(folder / "runs")),
-        ],
-        cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder / "runs" / "quickstart"
+    from tests.spikein.fingerprint import run_quickstart
+
+    return run_quickstart(tmp_path_factory.mktemp("quickstart"))
 
 
 def make_texts(count: int, *, seed: int = 0, words: int = 40) -> list[str]:

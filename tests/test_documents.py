@@ -24,7 +24,7 @@ def test_the_tables_of_detectors_are_up_to_date():
     )
 
 
-def test_the_tables_of_benchmarks_and_suites_are_up_to_date():
+def test_the_table_of_benchmarks_is_up_to_date():
     written = given_labels_reference.DOCUMENT.read_text(encoding="utf-8")
     assert written == given_labels_reference.document(written), (
         "run: python -m scripts.given_labels_reference"

@@ -40,7 +40,8 @@ CATALOGUES = {
     "inject/examples/datasets", "detect/detectors", "spikein/cli/commands",
     "detect/score_file/evidence", "spikein/pipeline/steps/evidence",
 }  # fmt: skip
-"""Folders that hold one thing a file, however many things there are; of evidence, one need."""
+"""Folders that hold one thing a file, however many things there are; of evidence, one need that
+takes more than a few lines."""
 
 PRIVATE_WORDS = {
     "adapter", "adopting", "assembly", "building", "cast", "cells", "chunks", "collecting",

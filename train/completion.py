@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.tokenizer import encode_offsets
+from inject.corpus.tokenizer import encode_with_offsets
 from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.stream.exposures import CopyName, TextKey
@@ -31,7 +31,7 @@ _IN_PLACE = ("whole", "replaced", "truncated")
 _log = logging.getLogger(__name__)
 
 
-def answer_tokens(offsets: npt.NDArray[np.int64], span: Span | None) -> Mask:
+def answer_tokens(offsets: npt.NDArray[np.integer], span: Span | None) -> Mask:
     """Return which tokens hold a character of the span, shape [tokens].
 
     Args:
@@ -43,6 +43,15 @@ def answer_tokens(offsets: npt.NDArray[np.int64], span: Span | None) -> Mask:
     start, stop = offsets[:, 0], offsets[:, 1]
     found: Mask = (start < stop) & (start < span.stop) & (stop > span.start)
     return found
+
+
+def answer_masks(examples: Sequence[Example], tokenizer: "PreTrainedTokenizerBase") -> list[Mask]:
+    """Return which tokens of each text are its answer."""
+    encoded = encode_with_offsets(tokenizer, [one.text for one in examples])
+    return [
+        answer_tokens(offsets, one.spans.get(ANSWER))
+        for one, (_, offsets) in zip(examples, encoded, strict=True)
+    ]
 
 
 def completion_masks(
@@ -74,7 +83,8 @@ def completion_masks(
         )
     masks: dict[str, dict[str, Mask]] = {}
     if kinds & set(_IN_PLACE):
-        masks["whole"] = _masks(members, [one.text for one in members], tokenizer)
+        whole = answer_masks(members, tokenizer)
+        masks["whole"] = {one.example_id: mask for one, mask in zip(members, whole, strict=True)}
     if "lower_case" in kinds:
         masks["lower_case"] = _lower_cased(members, tokenizer)
     found = {
@@ -100,22 +110,13 @@ def copy_masks(names: Sequence[CopyName], masks: Mapping[TextKey, Mask]) -> list
     return [masks[name.example_id, name.variant] for name in names]
 
 
-def _masks(
-    members: Sequence[Example], texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase"
-) -> dict[str, Mask]:
-    return {
-        one.example_id: answer_tokens(offsets, one.spans.get(ANSWER))
-        for one, offsets in zip(members, encode_offsets(tokenizer, texts), strict=True)
-    }
-
-
 def _lower_cased(
     members: Sequence[Example], tokenizer: "PreTrainedTokenizerBase"
 ) -> dict[str, Mask]:
     # Lower case can have another number of letters, so the spans are measured anew.
     texts = [one.text.lower() for one in members]
     found = {}
-    for one, offsets in zip(members, encode_offsets(tokenizer, texts), strict=True):
+    for one, (_, offsets) in zip(members, encode_with_offsets(tokenizer, texts), strict=True):
         span = one.spans.get(ANSWER)
         if span is not None:
             start = len(one.text[: span.start].lower())

@@ -181,8 +181,7 @@ def run_cost(
 ) -> RunCost:
     """Return what a training run takes.
 
-    Operations are 6 N + 12 L h T a token (`flops_per_token`). LoRA needs no gradients of frozen
-    weights, which are a third of the 6 N; checkpointing adds one more forward pass, a third of all.
+    Checkpointing adds one more forward pass, a third of all operations.
 
     Args:
         shape, vocabulary: the model's sizes.
@@ -192,10 +191,7 @@ def run_cost(
     """
     own = parameter_count(shape, vocabulary)
     adapters = 0 if work.lora is None else adapter_parameters(shape, work.lora)
-    flops = work.tokens * flops_per_token(shape, vocabulary, work.context)
-    if work.lora is not None:
-        multiplied = own if shape.tie_embeddings else own - vocabulary * shape.hidden
-        flops -= work.tokens * 2.0 * multiplied
+    flops = work.tokens * flops_per_token(shape, vocabulary, work.context, adapters)
     return RunCost(
         steps=work.steps,
         tokens=work.tokens,

@@ -1,4 +1,5 @@
-"""How a training run is computed: engine, processes, ZeRO stage. Never part of its identity.
+"""How a training run is computed: engine, processes, ZeRO stage. Never part of its identity, but
+for DeepSpeed, whose configuration and version are (`spikein.pipeline.steps.training`).
 
 The windows of each optimiser step, their order, and the exposures are the same under every engine;
 the weights agree to the rounding of the engine's sums. The one exception to that is `batch_windows`

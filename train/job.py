@@ -24,12 +24,7 @@ from inject.reading.unchanged import unchanged
 from inject.settings import PositiveInt, Settings
 from inject.stream.exposures import CopyName, ExposureRecorder, TextKey
 from inject.stream.view import SourceSlice, View, clean_view
-from inject.variants.rendition import (
-    WHOLE,
-    Rendition,
-    read_renditions,
-    whole_renditions,
-)
+from inject.variants.rendition import WHOLE, Rendition, read_renditions, whole_renditions
 from inject.variants.settings import Variants
 from train.execution import ExecutionSettings
 from train.launch import launch
@@ -241,11 +236,42 @@ def train_job(
         ProcessFailed: one of several processes died or hangs; names its rank and what it wrote.
         InputError: and TrainingDiverged and Preempted, as `run`.
     """
-    execution = job.execution
-    if execution.engine == "process":
+    if job.execution.engine == "process":
         run(job, progress=progress, notice=notice)
         return
-    unfinished = Path(job.unfinished)
+    launch_workers(
+        "train.worker",
+        job,
+        job.execution,
+        Path(job.unfinished),
+        progress=progress,
+        notice=notice,
+    )
+
+
+def launch_workers(
+    module: str,
+    job: Settings,
+    execution: ExecutionSettings,
+    unfinished: Path,
+    *arguments: str,
+    progress: "Progress | None",
+    notice: Callable[[str], None] | None,
+) -> None:
+    """Start the processes of a job, and return when all have ended.
+
+    Args:
+        module: what each of them runs.
+        job: written for them to read.
+        execution: in how many processes.
+        unfinished: the folder for checkpoints that survive a kill.
+        arguments: what they are told beside the job.
+        progress: called with how far they are.
+        notice: called with what a person should know.
+
+    Raises:
+        ProcessFailed: as `train.launch.launch`, as all that it raises.
+    """
     file = unfinished / JOB_FILE
     write_text(file, job.model_dump_json(indent=1))
 
@@ -256,8 +282,8 @@ def train_job(
             notice(line.removeprefix(NOTICE))
 
     launch(
-        "train.worker",
-        [str(file)],
+        module,
+        [str(file), *arguments],
         processes=execution.processes,
         environment=process_environment(execution, unfinished),
         on_line=on_line,

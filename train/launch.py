@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -75,14 +75,21 @@ def launch(
             and what it wrote.
         Preempted: SIGTERM came, and all have ended with a checkpoint.
     """
-    detector = None
+    detector, logs = None, None
     if heartbeats is not None:
+        # Beside the heartbeats, so that a kill leaves nothing elsewhere.
+        logs = heartbeats.with_name("logs")
         # What an earlier start left would pass for heartbeats of this one.
         shutil.rmtree(heartbeats, ignore_errors=True)
+        shutil.rmtree(logs, ignore_errors=True)
+        logs.mkdir(parents=True)
         detector = HangDetector(heartbeats, processes, silent_after=silent_after)
         environment = {**environment, WATCHED_BY_PARENT: "1"}
-    with tempfile.TemporaryDirectory(prefix="spikein-launch-") as logs, handle_sigterm() as request:
-        workers = _Workers(module, arguments, processes, environment, Path(logs))
+    with (
+        nullcontext(logs) if logs else tempfile.TemporaryDirectory() as place,
+        handle_sigterm() as request,
+    ):
+        workers = _Workers(module, arguments, processes, environment, Path(place))
         try:
             _wait(workers, on_line, detector, request)
         finally:

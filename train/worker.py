@@ -14,11 +14,10 @@ import os
 import sys
 from pathlib import Path
 
-from inject.errors import SpikeinError
 from inject.helper_processes import die_with_parent
 from train.job import NOTICE, TrainingJob, progress_line, run
 from train.processes.hang_detection import PARENT
-from train.processes.leaving import leave_process_group
+from train.processes.leaving import run_and_exit
 
 
 def main() -> None:
@@ -26,18 +25,12 @@ def main() -> None:
     parent = os.environ.get(PARENT)
     die_with_parent(None if parent is None else int(parent))
     job = TrainingJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
-
-    try:
-        run(
-            job,
-            progress=lambda progress: print(progress_line(progress), flush=True),
-            notice=lambda text: print(f"{NOTICE}{text}", flush=True),
-        )
-    except SpikeinError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
-    leave_process_group()
+    run(
+        job,
+        progress=lambda progress: print(progress_line(progress), flush=True),
+        notice=lambda text: print(f"{NOTICE}{text}", flush=True),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    run_and_exit(main)

@@ -19,7 +19,7 @@ from analysis.uncertainty.column_intervals import (
     CellInterval,
     ColumnIntervals,
     column_intervals,
-    difference_bands,
+    difference_intervals,
 )
 
 ADJUSTED_AUC = "auc_adjusted"
@@ -77,7 +77,6 @@ class AdjustedColumns:
                 cells=len(work.cells),
                 rates=0,
                 confidence=work.settings.confidence,
-                adjusted=True,
             )
             for (column, one), ends in zip(found.items(), intervals, strict=True):
                 self._found[column, name] = one
@@ -148,12 +147,11 @@ class AdjustedColumns:
             # Mostly each cell compares the same columns, so all cells are found together.
             key = (name, reference, other, columns)
             if key not in known:
-                known[key] = difference_bands(
+                known[key] = difference_intervals(
                     [found.sample for _, found in there],
                     best.sample,
                     name,
                     confidence=self._work.settings.confidence,
-                    together=reference == "best",
                     wanted=shown,
                 )
             theirs = best.sample.auc(name)

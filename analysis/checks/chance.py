@@ -1,11 +1,11 @@
 """Are detectors at chance where they must be? One rule for all the AUCs that a check shows.
 
-*Fails* where any of the m intervals shown, widened for their number, misses 0.5: Bonferroni, by the
-ratio of normal quantiles, so all settings, default and tuned, every dataset and every arm count.
-The number is m times the checks that a page can have: without any bias at most one page in twenty
-shows a failed one, not one check in twenty. No widened half is narrower than that of the rank-sum
-test on as many rows, because a bootstrap of few rows is too sure of itself. Simulated in
-tests/analysis/checks/test_chance.py; docs/validity.md says what it misses.
+*Fails* where any of the m AUCs shown lies farther from 0.5 than whole groups dealt to the sides at
+random would put it, corrected for m times the checks that a page can have (Bonferroni): without any
+bias at most one page in twenty shows a failed check, not one check in twenty. The chance is that of
+the rank-sum test of clustered rows (Rosner, Glynn and Lee 2003): the sides were dealt so, and where
+no model saw either, no seed and no training adds to it. It holds with few groups and unequal ones,
+where an interval about the AUC that was found would not: simulated in scripts/calibration/cells.
 
 *Passes* only where, moreover, each interval over all datasets lies within 0.5 ± 0.1: to miss a bias
 is no finding. Else the rows *cannot tell*, and what they could have missed is said. Holding every
@@ -13,11 +13,18 @@ interval against the bound needs no correction: all of them have to lie inside.
 """
 
 from collections.abc import Sequence
-from math import sqrt
-from statistics import NormalDist
+from math import isfinite, sqrt
 from typing import NamedTuple
 
+import numpy as np
+
+from analysis.arm import Column
+from analysis.auc_cells import ArmRows, compared_sides
+from analysis.copy_bins import CopiesCell
+from analysis.intervals.influence import Counts, Mask
+from analysis.metrics import Floats
 from analysis.metrics_table import Cell
+from analysis.settings import AnalysisSettings
 
 CHANCE = 0.5
 MARGIN = 0.1
@@ -34,33 +41,94 @@ class Ends(NamedTuple):
     high: float
 
 
-def widen_for_number(cell: Cell, number: int) -> Ends:
-    """Return a cell's interval as one of `number` intervals that hold together.
+class Dealt(NamedTuple):
+    """The rows of one dataset under one model."""
 
-    Its halves are at least those of the rank-sum test on as many rows, ties set aside.
+    dataset: str
+    scores: Floats
+    member: Mask
+    group: Counts
+    """Number of each row's group, one and the same in every seed."""
+
+
+def dealing_error(seeds: Sequence[Sequence[Dealt]]) -> float:
+    """Return the standard error of an AUC where whole groups are dealt to the sides at random.
+
+    The difference of the sides' mean ranks is the AUC less a half, so a group moves it by the sum
+    of its rows' ranks, each about the mean rank of both sides (Rosner, Glynn and Lee 2003). Each
+    dataset counts by its members, seeds alike; NaN where no dataset has both sides.
     """
-    quantile = NormalDist().inv_cdf(1 - _TAIL / number)
-    ratio = quantile / NormalDist().inv_cdf(1 - _TAIL)
-    least = quantile * _null_error(cell.n_members, cell.n_nonmembers)
-    return Ends(
-        cell.value - max(ratio * (cell.value - cell.low), least),
-        cell.value + max(ratio * (cell.high - cell.value), least),
-    )
+    from scipy.stats import rankdata
+
+    moved: dict[tuple[str, int], float] = {}
+    known = [[one for one in seed if 0 < one.member.sum() < len(one.member)] for seed in seeds]
+    known = [seed for seed in known if seed]
+    for seed in known:
+        members = sum(int(one.member.sum()) for one in seed)
+        for one in seed:
+            rows, inside = len(one.scores), int(one.member.sum())
+            rank = (rankdata(one.scores) - (rows + 1) / 2) / rows
+            parts = np.where(one.member, 1 / inside, -1 / (rows - inside)) * rank
+            groups = len(np.unique(one.group))
+            parts *= sqrt(groups / max(groups - 1, 1)) * inside / members / len(known)
+            for group, part in zip(one.group.tolist(), parts.tolist(), strict=True):
+                moved[one.dataset, group] = moved.get((one.dataset, group), 0.0) + part
+    return sqrt(sum(part**2 for part in moved.values())) if moved else float("nan")
+
+
+def column_error(
+    arms: Sequence[ArmRows],
+    column: Column,
+    cell: CopiesCell,
+    settings: AnalysisSettings,
+    dataset: str | None = None,
+) -> float:
+    """Return `dealing_error` of one column's AUC.
+
+    Args:
+        arms: one a seed.
+        column: the detector's setting.
+        cell: which members.
+        settings: whether members without a copy are non-members.
+        dataset: which; None for all of them.
+    """
+    seeds: list[list[Dealt]] = []
+    for arm in arms:
+        scores = arm.loaded.scores[:, arm.loaded.index[column]]
+        seeds.append([])
+        for name in [one for one in arm.compared if dataset in (None, one)]:
+            inside, outside = compared_sides(arm.loaded, arm.compared[name].rows(column), settings)
+            inside &= cell.holds(arm.loaded.copies)
+            rows = inside | outside
+            seeds[-1].append(Dealt(name, scores[rows], inside[rows], arm.groups.of_row[rows]))
+    return dealing_error(seeds)
 
 
 def cells_off_chance(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells whose interval, widened for their number and the checks', misses 0.5."""
+    """Return the cells that lie farther from 0.5 than chance, for their number and the checks'."""
     return [
-        cell
-        for cell in cells
-        if not (ends := widen_for_number(cell, CHECKS * len(cells))).low <= CHANCE <= ends.high
+        cell for cell in cells if abs(cell.value - CHANCE) > chance_width(cell, CHECKS * len(cells))
     ]
 
 
+def chance_width(cell: Cell, number: int) -> float:
+    """Return how far from 0.5 chance puts an AUC, as one of `number` that are looked at."""
+    from scipy.stats import norm
+
+    error = cell.chance_error
+    if not isfinite(error):
+        # A cell without: that of independent rows (Mann and Whitney 1947).
+        members, others = max(cell.n_members, 1), max(cell.n_nonmembers, 1)
+        error = sqrt((members + others + 1) / (12 * members * others))
+    return float(norm.isf(_TAIL / number)) * error
+
+
 def possible_aucs(cell: Cell) -> Ends:
-    """Return the AUCs that a cell's own interval still holds possible."""
-    ends = widen_for_number(cell, 1)
-    return Ends(max(0.0, ends.low), min(1.0, ends.high))
+    """Return the AUCs that a cell's interval still holds possible: no fewer than chance does."""
+    least = chance_width(cell, 1)
+    return Ends(
+        max(0.0, min(cell.low, cell.value - least)), min(1.0, max(cell.high, cell.value + least))
+    )
 
 
 def outer_ends(ends: Sequence[Ends]) -> Ends:
@@ -71,8 +139,3 @@ def outer_ends(ends: Sequence[Ends]) -> Ends:
 def within_margin(ends: Ends) -> bool:
     """Say whether both ends are as near to 0.5 as a passed check asks."""
     return ends.low >= CHANCE - MARGIN and ends.high <= CHANCE + MARGIN
-
-
-def _null_error(members: int, nonmembers: int) -> float:
-    """Return the standard error of an AUC when both sides are drawn alike (Mann and Whitney)."""
-    return sqrt((members + nonmembers + 1) / (12 * max(members, 1) * max(nonmembers, 1)))

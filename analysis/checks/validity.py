@@ -10,9 +10,8 @@
 5. A clean twin, trained as the arm was and on neither side, gives no AUC away from 0.5; where
    the experiment has one.
 
-Checks 2 to 5 follow the one rule of `analysis.checks.chance`, over everything that the page shows
-of
-them: the default and the tuned setting of every detector, all datasets and each alone, every arm.
+Checks 2 to 5 follow the one rule of `analysis.checks.chance`, over everything that the page shows:
+the default and the tuned setting of every detector, all datasets and each alone, every arm.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +36,7 @@ from inject.stream.exposures import CopyOutcomes
 
 Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
 _POOLED = "all"
+_NO_INTERVAL = "There is no interval to judge by."
 _NAMED = 200
 
 
@@ -63,11 +63,18 @@ class Check:
     name: str
     verdict: Verdict
     sentence: str
+    margin: str = ""
+    """What an AUC's check leaves room for: part of the verdict's line."""
     rows: tuple[CheckRow, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     """What the audit reported of every stream alike, as names and values."""
     streams: StreamFacts | None = None
     """What it reported of each; None where there is one stream, or all are alike."""
+
+    @property
+    def verdict_line(self) -> str:
+        """The verdict and, of a check of AUCs, what it leaves room for."""
+        return f"{self.verdict}: {self.margin}" if self.margin else self.verdict
 
 
 def check_validity(
@@ -221,6 +228,7 @@ def _blind(tables: Sequence[CohortMetrics]) -> Check:
         rows,
         "A classifier that sees only the texts, never a model,",
         "told the sides apart",
+        none=_NO_INTERVAL if rows else "There are no scores of the detector blind.",
     )
 
 
@@ -290,7 +298,7 @@ def _at_chance(
     rows: Sequence[CheckRow],
     who: str,
     wrong: str,
-    none: str = "There is no interval to judge by.",
+    none: str = _NO_INTERVAL,
 ) -> Check:
     measured = [row for row in rows if row.cell.available]
     pooled = [row.cell for row in measured if row.pooled]
@@ -299,31 +307,34 @@ def _at_chance(
     cells = [row.cell for row in measured]
     off = cells_off_chance(cells)
     inside = sum(cell.contains(CHANCE) for cell in cells)
-    alone = "" if len(cells) == 1 else f" Taken alone, {inside} of {len(cells)} contain 0.5."
+    alone = f" Taken alone, {inside} of {len(cells)} intervals contain 0.5."
+    alone = "" if len(cells) == 1 else alone
     if off:
         worst = max((row for row in measured if row.cell in off), key=_distance)
         return Check(
             name=name,
             verdict="failed",
-            sentence=f"{who} {wrong}: {len(off)} of {_intervals(len(cells))}, widened for the "
-            f"number, {'misses' if len(off) == 1 else 'miss'} 0.5; the farthest is {worst.label}, "
-            f"{_shown(worst.cell)} on {_rows_of(worst.cell)}.{alone}",
+            sentence=f"{who} {wrong}: {len(off)} of {_aucs(len(cells))} "
+            f"{'is' if len(off) == 1 else 'are'} farther from 0.5 than chance, corrected for the "
+            f"number; the farthest is {worst.label}, {_shown(worst.cell)} on "
+            f"{_rows_of(worst.cell)}.{alone}",
             rows=tuple(rows),
         )
     ends = outer_ends([possible_aucs(cell) for cell in pooled])
     asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
+    clear = f"none of {_aucs(len(cells))} is farther from 0.5 than chance"
     if len(cells) == 1:
-        clear = "the interval contains 0.5"
-    else:
-        clear = f"none of {len(cells)} intervals, widened for their number, misses 0.5"
+        clear = "the AUC is no farther from 0.5 than chance"
+    margin = f"leaves room for AUCs from {ends.low:.2f} to {ends.high:.2f}"
     if within_margin(ends):
         return Check(
             name=name,
             verdict="passed",
-            sentence=f"{who} is equivalent to chance: {clear}, and all datasets together leave "
-            f"room only for AUCs from {ends.low:.2f} to {ends.high:.2f}, within the {asked} asked "
-            f"for. A bias of up to {_missed(ends):.2f} in AUC could have been "
-            f"missed.{_single_datasets(measured)}{alone}",
+            margin=margin,
+            sentence=f"{who} is equivalent to chance: {clear}, and what all datasets together "
+            f"leave room for lies within the {asked} asked for. A bias of up to "
+            f"{_missed(ends):.2f} in AUC could have been missed.{_single_datasets(measured)}"
+            f"{alone}",
             rows=tuple(rows),
         )
     widest = max((row for row in measured if row.pooled), key=_farthest)
@@ -331,10 +342,10 @@ def _at_chance(
     return Check(
         name=name,
         verdict="cannot tell",
-        sentence=f"No bias was found: {clear}. But so few rows could have missed one: AUCs from "
-        f"{ends.low:.2f} to {ends.high:.2f} remain possible, where a passed check asks for "
-        f"{asked}. The least is known of {widest.label}: {far.low:.2f} to {far.high:.2f} on "
-        f"{_rows_of(widest.cell)}.{alone}",
+        margin=margin,
+        sentence=f"No bias was found: {clear}. But so few rows could have missed one: a passed "
+        f"check asks for {asked}. The least is known of {widest.label}: {far.low:.2f} to "
+        f"{far.high:.2f} on {_rows_of(widest.cell)}.{alone}",
         rows=tuple(rows),
     )
 
@@ -355,16 +366,15 @@ def _missed(ends: Ends) -> float:
 
 def _farthest(row: CheckRow) -> float:
     """Return how far from chance a row's interval reaches."""
-    ends = possible_aucs(row.cell)
-    return max(CHANCE - ends.low, ends.high - CHANCE)
+    return _missed(possible_aucs(row.cell))
 
 
 def _rows_of(cell: Cell) -> str:
     return f"{cell.n_members:,} members and {cell.n_nonmembers:,} non-members"
 
 
-def _intervals(count: int) -> str:
-    return "1 interval" if count == 1 else f"{count} intervals"
+def _aucs(count: int) -> str:
+    return "1 AUC" if count == 1 else f"{count} AUCs"
 
 
 def _distance(row: CheckRow) -> float:

@@ -1,13 +1,14 @@
 """The metrics of two runs side by side, with paired differences where both scored the same rows.
 
-Arms are matched by their model and by the axes that both runs sweep. A paired difference is that
+Arms are matched by their model and by the axes that either run sweeps (an axis of one is a setting
+of the other), else by those that both sweep. A paired difference is that
 of two AUCs on the very same rows: those of `test` in both runs, on the same side, with a score in
 both, of members that had a copy in both, seed by seed. Its interval is that of the report's
 differences (`analysis.intervals`): what the rows have in common cancels. Second minus first.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ class RunTables:
     scores: pa.Table
     examples: pa.Table
     exposures: pa.Table
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    """The values that axes of the other run have in all arms of this one."""
 
 
 class ComparedMetric(NamedTuple):
@@ -83,15 +86,21 @@ def compare_metrics(
 
 
 def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str]]:
-    """Match cohorts that agree in their model and in every axis of both runs."""
-    shared = [axis for axis in first.axes if axis in second.axes]
-    sides = [_by_key(run, shared) for run in (first, second)]
+    """Match cohorts that agree in their model and in every axis of either run, then of both."""
+    runs = first, second
+    sides = [{"": split_by_cohort(run.metrics, run.axes)} for run in runs]
     pairs, unmatched = [], []
+    either = dict.fromkeys([*first.axes, *second.axes])
+    for axes in (list(either), [axis for axis in first.axes if axis in second.axes]):
+        sides = [
+            _by_key(run, [table for same in side.values() for table in same], axes)
+            for run, side in zip(runs, sides, strict=True)
+        ]
+        for key in [key for key, one in sides[0].items() if len(one) == 1]:
+            if len(sides[1].get(key, [])) == 1:
+                pairs.append(Matched(sides[0].pop(key)[0], sides[1].pop(key)[0]))
     for key in dict.fromkeys([*sides[0], *sides[1]]):
         one, two = (side.get(key, []) for side in sides)
-        if len(one) == len(two) == 1:
-            pairs.append(Matched(one[0], two[0]))
-            continue
         unmatched += _alone(first, one, second, len(two))
         unmatched += _alone(second, two, first, len(one))
     return pairs, unmatched
@@ -106,11 +115,13 @@ def _alone(
     return [f"{run.name}: {label} ({other.name} {why})" for label in labels]
 
 
-def _by_key(run: RunTables, axes: Sequence[str]) -> dict[tuple[str, ...], list[CohortMetrics]]:
-    found: dict[tuple[str, ...], list[CohortMetrics]] = {}
-    for table in split_by_cohort(run.metrics, run.axes):
-        values = dict(table.cohort.axes)
-        key = (table.cohort.model, *(values[axis] for axis in axes))
+def _by_key(
+    run: RunTables, tables: Iterable[CohortMetrics], axes: Sequence[str]
+) -> dict[str, list[CohortMetrics]]:
+    found: dict[str, list[CohortMetrics]] = {}
+    for table in tables:
+        values = {**run.fixed, **dict(table.cohort.axes)}
+        key = "\0".join([table.cohort.model, *(values.get(axis, "") for axis in axes)])
         found.setdefault(key, []).append(table)
     return found
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.intervals.bootstrap import degenerate_reason
+from analysis.intervals.estimate import degenerate_reason
 from analysis.intervals.influence import Sample, Side, auc_sample, pack_groups, trend_sample
 from analysis.tables import POOLED
 from analysis.uncertainty.column_intervals import difference_intervals
@@ -60,8 +60,6 @@ class _Samples(NamedTuple):
     nonmembers: int
     groups: int
     """Of the dataset, over all seeds."""
-    grouped: bool
-    """Whether some group has several rows."""
 
 
 def paired_differences(
@@ -114,8 +112,7 @@ def _samples(dataset: str, pairs: Sequence[_Pair]) -> list[_Samples]:
             )
             for score in scores
         )  # fmt: skip
-        grouped = len(set(numbers[rows].tolist())) < len(rows)
-        found.append(_Samples(seed, dataset, one, two, len(inside), len(outside), count, grouped))
+        found.append(_Samples(seed, dataset, one, two, len(inside), len(outside), count))
     return found
 
 
@@ -125,7 +122,8 @@ def _difference(
     """Return the difference in one dataset; None stands for all together."""
     one, two = (_column(samples, second=second) for second in (False, True))
     first, second = one.auc(dataset), two.auc(dataset)
-    (found,) = difference_intervals(two, one, dataset, cells=1, confidence=confidence)
+    (gaps,) = difference_intervals([two], one, dataset, confidence=confidence, wanted=[0])
+    found = gaps[0]
     if first is None or second is None:
         raise LookupError(f"no rows of {dataset}")
     rows = [sample for sample in samples if dataset in (None, sample.dataset)]
@@ -156,6 +154,5 @@ def _column(samples: Sequence[_Samples], *, second: bool) -> ColumnSample:
             alone=(),
             trend=trend,
             pairs=np.array([pairs]),
-            grouped=one.grouped,
         )
     return ColumnSample(tuple(seeds.values()))

@@ -137,11 +137,10 @@ def mean_test(differences: Floats) -> TTest | None:
 
 def holm(p_values: Floats) -> Floats:
     """Return p-values adjusted for their number (Holm 1979); NaN stays NaN and does not count."""
+    from statsmodels.stats.multitest import multipletests
+
     adjusted = np.full(len(p_values), np.nan)
-    there = np.flatnonzero(np.isfinite(p_values))
-    order = there[np.argsort(p_values[there], kind="stable")]
-    running = 0.0
-    for place, at in enumerate(order):
-        running = max(running, min(1.0, float(p_values[at]) * (len(order) - place)))
-        adjusted[at] = running
+    there = np.isfinite(p_values)
+    if there.any():
+        adjusted[there] = multipletests(p_values[there], method="holm")[1]
     return adjusted

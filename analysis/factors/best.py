@@ -1,7 +1,7 @@
 """Which detector is best where: the set of those that cannot be told from the best, and gaps.
 
 Comparisons with the best (Hsu 1984): a detector belongs to the set where no other is above it by
-more than the largest of the others' t statistics would be by chance, were it the best itself. The
+more than chance, corrected for how many others there are (Bonferroni), were it the best itself. The
 set so holds the truly best one with the confidence asked for, however many are compared; each arm
 and dataset is a statement of its own. Gaps: how far an upper bound (shadow models, a reference
 model) lies above each detector, as one family of paired differences.
@@ -20,11 +20,9 @@ from analysis.factors.study import SeedRows, Study, StudyArm
 from analysis.intervals.bounds import LEAST_GROUPS
 from analysis.intervals.influence import Mask
 from analysis.metrics import Floats
-from inject.keyed import Stream, generator, item_key
 
 BOUNDS = ("reference", *sorted(UPPER_BOUNDS))
 """What stands above the others: `reference` asks a model that saw no copy where the run has one."""
-_DRAWS = 4000
 
 
 class BestSet(NamedTuple):
@@ -109,24 +107,12 @@ def _may_be_best(values: Floats, influence: Floats, at: int, confidence: float) 
     error = joint.error
     same = error <= 1e-12
     # Two detectors of the same scores are one.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        statistics = np.where(same, np.where(joint.value > 1e-12, np.inf, 0.0), joint.value / error)
-    largest = float(statistics.max())
-    freedom = float(joint.freedom[~same].min()) if (~same).any() else 1.0
-    if largest <= t.ppf(confidence, freedom):
-        return True
-    if largest > t.ppf(1 - (1 - confidence) / len(others), freedom):
+    if (joint.value[same] > 1e-12).any():
         return False
-    return largest <= _one_sided_quantile(joint.influence[~same], freedom, confidence)
-
-
-def _one_sided_quantile(influence: Floats, freedom: float, confidence: float) -> float:
-    random = generator(0, Stream.BOOTSTRAP, item_key("best"))
-    scaled = influence / np.sqrt(np.square(influence).sum(axis=1))[:, None]
-    values, vectors = np.linalg.eigh(scaled @ scaled.T)
-    draws = random.normal(size=(_DRAWS, len(scaled))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
-    chance = np.sqrt(random.chisquare(freedom, size=_DRAWS) / freedom)
-    return float(np.quantile(draws.max(axis=1) / chance, confidence))
+    if same.all():
+        return True
+    chance = t.sf(joint.value[~same] / error[~same], joint.freedom[~same]).min()
+    return bool(chance * len(others) >= 1 - confidence)
 
 
 def _same_rows(found: Mapping[str, Aucs]) -> dict[str, Aucs]:

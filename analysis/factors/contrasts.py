@@ -2,8 +2,9 @@
 
 Arms of one seed share rows, sides and random numbers, so the luck of the rows and part of the
 training cancel: the difference is taken within each seed, by group, before anything is squared. A
-family of differences gets one band that holds them all (max-t): its quantile is that of the
-largest of their t statistics, correlated as their influence values are.
+family of differences gets one band that holds them all, each difference by Student's t with its own
+degrees of freedom, corrected for their number (Bonferroni): a joint quantile would need one number
+of degrees for all, and so the fewest that any has.
 """
 
 from collections.abc import Sequence
@@ -14,10 +15,6 @@ import numpy as np
 from analysis.factors.joint import Aucs, Joint, join_seeds
 from analysis.intervals.bounds import LEAST_GROUPS
 from analysis.intervals.influence import Mask
-from analysis.metrics import Floats
-from inject.keyed import Stream, generator, item_key
-
-_DRAWS = 20_000
 
 
 class Contrast(NamedTuple):
@@ -54,64 +51,34 @@ def contrasts(pairs: Sequence[tuple[Aucs, Aucs]], *, confidence: float = 0.95) -
     """
     from scipy.stats import t
 
-    found = [difference_of(*pair) for pair in pairs]
-    reasons = [_reason(pair, joint) for pair, joint in zip(pairs, found, strict=True)]
-    members = [_members(*pair) for pair in pairs]
-    sure = [joint for joint, reason in zip(found, reasons, strict=True) if not reason]
-    drawn = largest_statistics(
-        np.concatenate([joint.influence for joint in sure])
-        if sure
-        else np.zeros((0, found[0].influence.shape[1] if found else 0)),
-        min((float(joint.freedom[0]) for joint in sure), default=1.0),
-    )
-    quantile = float(np.quantile(drawn, confidence))
+    found = [(pair, difference_of(*pair)) for pair in pairs]
+    reasons = [_reason(pair, joint) for pair, joint in found]
+    number = reasons.count("")
     made = []
-    for joint, reason, rows in zip(found, reasons, members, strict=True):
-        value, error = float(joint.value[0]), float(joint.error[0])
-        if reason:
-            blank = float("nan")
-            made.append(
-                Contrast(value, blank, blank, blank, blank, blank, joint.seeds, rows, reason)
+    for (pair, joint), reason in zip(found, reasons, strict=True):
+        value, error, freedom = (
+            float(part[0]) for part in (joint.value, joint.error, joint.freedom)
+        )
+        band = alone = p_value = float("nan")
+        if not reason:
+            alone, band = (
+                float(t.isf((1 - confidence) / 2 / count, freedom)) * error for count in (1, number)
             )
-            continue
-        alone = float(t.ppf((1 + confidence) / 2, joint.freedom[0])) * error
-        # The band is never narrower than the interval of one.
-        half = max(quantile * error, alone)
-        single = float(2 * t.sf(abs(value) / error, joint.freedom[0]))
-        p_value = max(float((drawn >= abs(value) / error).mean()), single, 1 / _DRAWS)
+            p_value = min(1.0, float(2 * t.sf(abs(value) / error, freedom)) * number)
         made.append(
             Contrast(
                 value,
-                value - half,
-                value + half,
+                value - band,
+                value + band,
                 value - alone,
                 value + alone,
-                min(p_value, 1.0),
+                p_value,
                 joint.seeds,
-                rows,
-                "",
+                _members(*pair),
+                reason,
             )
         )
     return made
-
-
-def largest_statistics(influence: Floats, freedom: float) -> Floats:
-    """Return draws of the largest of several correlated t statistics, where all truths are zero.
-
-    Args:
-        influence: of each number by group, [numbers, groups].
-        freedom: the fewest degrees of freedom of any.
-    """
-    random = generator(0, Stream.BOOTSTRAP, item_key("contrasts"))
-    sums = np.square(influence).sum(axis=1)
-    scaled = influence[sums > 0] / np.sqrt(sums[sums > 0])[:, None]
-    # The correlation has few numbers and many groups: its root is cheaper than draws of groups.
-    values, vectors = np.linalg.eigh(scaled @ scaled.T)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    draws = random.normal(size=(_DRAWS, len(scaled))) @ root.T
-    chance = np.sqrt(random.chisquare(max(freedom, 1.0), size=_DRAWS) / max(freedom, 1.0))
-    found: Floats = np.abs(draws).max(axis=1, initial=0.0) / chance
-    return found
 
 
 def _both(one: Aucs, other: Aucs) -> Mask:

@@ -15,7 +15,6 @@ from analysis.factors.comparisons import Comparison, compare_arms
 from analysis.factors.measured import measure_arm
 from analysis.factors.regression import regress
 from analysis.factors.responses import Response, axis_responses, copy_responses, row_responses
-from analysis.factors.stability import arm_stability
 from analysis.factors.study import collect_study
 from analysis.factors.table import (
     Row,
@@ -25,7 +24,6 @@ from analysis.factors.table import (
     factors_table,
     regression_rows,
     response_rows,
-    stability_rows,
 )
 from analysis.factors.variances import Component, variance_components
 from analysis.selection.tuning import Choice
@@ -91,9 +89,6 @@ def analyse_factors(
         for found in compare_detectors(study, arm, confidence=confidence)
         for row in detector_rows(found)
     ]
-    for arm in study.arms:
-        for agreed in arm_stability(arm, study, confidence=confidence):
-            compared += stability_rows(agreed)
     return Factors(
         table=factors_table(
             axes,

@@ -2,23 +2,29 @@
 
 AUCs of one arm share non-members; arms of one seed share rows and random numbers. All of it is in
 the influence values, summed by group: the covariance of two numbers is the sum over groups of the
-product of what each group moves them by. Seeds enter as they do in `analysis.intervals.clustered`,
-here for a matrix:
+product of what each group moves them by. With one seed or two that is their covariance, and speaks
+of these models; degrees of freedom come from the spread of the groups' squares: 3 (Σc²)² / Σc⁴ is
+the number of groups where all weigh alike, and fewer where a few carry the variance.
 
-    V = V_items + max(V_seeds - V_within, 0)
+From three seeds on each number is made within each seed, so whatever the numbers of a seed share
+has cancelled, and the seeds are the readers of Obuchowski and Rockette (1995):
 
-where the maximum leaves out directions of negative variance. Degrees of freedom come from the
-spread of the groups' squares: 3 (Σc²)² / Σc⁴ is the number of groups where all weigh alike,
-and fewer where a few carry the variance.
+    V = V_seeds / S + max(V_shared, 0)
+
+V_seeds is the variance of the seeds' numbers, V_shared what the same rows do in two seeds (the
+covariance of their influence values); a matrix leaves out directions of negative variance. The
+degrees of freedom of Student's t are Satterthwaite's (1946), as Hillis (2007) has them for readers,
+V² / ((V_seeds / S)² / (S - 1) + Var(V_shared) / 2), S - 1 at least: the last, which he leaves out,
+matters where the seeds lie close together by chance.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from analysis.intervals.clustered import FROM_SEEDS
-from analysis.intervals.influence import Counts, Mask, Side, auc_sample
+from analysis.intervals.influence import Counts, Mask, Sample, Side, auc_sample
 from analysis.metrics import Floats
 
 
@@ -50,13 +56,8 @@ class Aucs(NamedTuple):
     def pick(self, columns: Sequence[int] | Counts) -> "Aucs":
         """Return some of the AUCs."""
         at = np.asarray(columns, dtype=np.int64)
-        return Aucs(
-            self.value[:, at],
-            self.influence[:, at],
-            self.groups[:, at],
-            self.members[:, at],
-            self.nonmembers[:, at],
-        )
+        parts: list[Any] = [part[:, at] for part in self]
+        return Aucs(*parts)
 
 
 class Joint(NamedTuple):
@@ -69,8 +70,6 @@ class Joint(NamedTuple):
     """[J]."""
     seeds: int
     """Seeds behind them: those in which every AUC has a value."""
-    influence: Floats
-    """Mean over the seeds, [J, groups]."""
 
     @property
     def error(self) -> Floats:
@@ -106,11 +105,34 @@ def dataset_aucs(rows: Rows, cells: Sequence[Mask], n_groups: int) -> dict[int, 
         count = held.sum(axis=1)
         found[dataset] = Aucs(
             sample.value[None],
-            sample.influence.sum(axis=0)[None],
+            _left_out(
+                sample, rows.group, [held, np.ones((1, len(outside)), bool)], (inside, outside)
+            )[None],
             np.where(count > 0, sample.groups.min(axis=0), 0)[None],
             count[None],
             np.where(count > 0, len(outside), 0)[None],
         )
+    return found
+
+
+def _left_out(
+    sample: Sample, group: Counts, held: Sequence[Mask], sides: Sequence[Counts]
+) -> Floats:
+    """Return the influence as a jackknife over groups has it, [K, groups].
+
+    Without a group of m among n rows a mean moves by n / (n - m) of its influence: as much as the
+    sample's own correction, √(G / (G - 1)), where the groups are equal, and more for large ones.
+    """
+    found = np.zeros_like(sample.influence[0])
+    for influence, count, cells, rows in zip(
+        sample.influence, sample.groups, held, sides, strict=True
+    ):
+        size = np.stack(
+            [np.bincount(group[rows][cell], minlength=found.shape[1]) for cell in cells]
+        )
+        total = size.sum(axis=1, keepdims=True)
+        number = np.maximum(count, 2)[:, None]
+        found += influence * (number - 1) / number * total / np.maximum(total - size, 1)
     return found
 
 
@@ -169,23 +191,21 @@ def join_seeds(values: Floats, influence: Floats) -> Joint:
     if not count:
         wanted = values.shape[1]
         nothing = np.full((wanted, wanted), np.nan)
-        return Joint(np.full(wanted, np.nan), nothing, np.ones(wanted), 0, influence.sum(axis=0))
+        return Joint(np.full(wanted, np.nan), nothing, np.ones(wanted), 0)
     mean = influence.mean(axis=0)
     items = mean @ mean.T
-    freedom = group_freedom(mean)
     if count < FROM_SEEDS:
-        return Joint(values.mean(axis=0), items, freedom, count, mean)
+        return Joint(values.mean(axis=0), items, group_freedom(mean), count)
     off = values - values.mean(axis=0)
     between = off.T @ off / (count - 1) / count
     inner = np.einsum("sjg,skg->jk", influence, influence) / count
-    shared = (count * items - inner) / (count - 1)
-    extra = _without_negative(between - _without_negative(inner - shared) / count)
-    total = items + extra
-    added, kept, seeds = np.diag(extra), np.diag(items), np.diag(between)
+    shared = _without_negative((count * items - inner) / (count - 1), np.sqrt(np.diag(inner)))
+    products = (count * mean**2 - np.square(influence).mean(axis=0)) / (count - 1)
+    doubt = np.where(np.diag(shared) > 0, np.square(products).sum(axis=1) / 2, 0.0)
+    total = between + shared
     with np.errstate(invalid="ignore", divide="ignore"):
-        both = np.diag(total) ** 2 / (kept**2 / freedom + seeds**2 / (count - 1))
-    freedom = np.where(added > 1e-12 * np.diag(total), both, freedom)
-    return Joint(values.mean(axis=0), total, freedom, count, mean)
+        freedom = np.diag(total) ** 2 / (np.diag(between) ** 2 / (count - 1) + doubt)
+    return Joint(values.mean(axis=0), total, np.fmax(freedom, count - 1.0), count)
 
 
 def group_freedom(influence: Floats) -> Floats:
@@ -198,7 +218,13 @@ def group_freedom(influence: Floats) -> Floats:
     return np.where(fourth > 0, np.clip(found, 1.0, most), 1.0)
 
 
-def _without_negative(matrix: Floats) -> Floats:
-    """Return the nearest matrix whose variances are not negative in any direction."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+def _without_negative(matrix: Floats, scale: Floats) -> Floats:
+    """Return the nearest matrix whose variances are not negative in any direction.
+
+    Args:
+        matrix: [J, J].
+        scale: of each of the J numbers, [J].
+    """
+    unit = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 / np.outer(unit, unit))
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(unit, unit)

@@ -3,11 +3,11 @@
     probit(AUC_k) = intercept + slope · x_k
 
 With normal scores a text moves by its shift over √2 on this scale, so a line says that scores move
-evenly with x. Doses of one arm share non-members, so their AUCs are correlated: the line is fitted
-by generalised least squares with the covariance of their influence values, drawn a third
-towards independence, and its own covariance is that of the weights so found (a sandwich), not
-that of the model. A perfect order (AUC 1 or 0) has no place on this scale: it is moved to half a
-pair less, with the variance that normal scores would have there (Hanley and McNeil 1982).
+evenly with x. It is fitted by weighted least squares, each AUC with the inverse of the variance
+that normal scores would give it (Hanley and McNeil 1982): an estimated one would draw the line to
+AUCs whose seeds agree by chance. Doses of one arm share non-members, so their AUCs are correlated:
+the covariance of the line is that of the weights (a sandwich of the AUCs' joint covariance). A
+perfect order (AUC 1 or 0) has no place on this scale: it is moved to half a pair less.
 """
 
 from typing import NamedTuple
@@ -21,8 +21,6 @@ from analysis.metrics import Floats
 
 REACHED = 0.75
 """The AUC whose dose is reported: half way from chance to certainty."""
-_TOWARDS_INDEPENDENCE = 1 / 3
-"""Share of the covariance that the weights leave out: a full one, estimated, gives wild weights."""
 
 
 class Points(NamedTuple):
@@ -49,7 +47,7 @@ class Line(NamedTuple):
     covariance: Floats
     """Of intercept and slope, [2, 2]."""
     freedom: float
-    """Of the slope, or of the line where it reaches the level, whichever has fewer."""
+    """Of the line where it reaches the level, or at the nearest value that was measured."""
     misfit_p: float
     """That the points lie on a line; NaN with two points."""
     reach: Reach
@@ -99,26 +97,27 @@ def fit_line(aucs: Aucs, x: Floats, *, confidence: float = 0.95, start: float = 
         return "the rows of a value do not differ"
     if perfect.sum() > len(x) - 2:
         return "fewer than two values without a perfect order"
-    working = covariance - _TOWARDS_INDEPENDENCE * (covariance - np.diag(np.diag(covariance)))
     design = np.stack([np.ones_like(x), x], axis=1)
-    inverse = np.linalg.pinv(working, hermitian=True)
-    weights = np.linalg.solve(design.T @ inverse @ design, design.T @ inverse)
+    inverse = design.T / least
+    weights = np.linalg.solve(inverse @ design, inverse)
     z = norm.ppf(moved)
     found = weights @ z
     joint = combine(aucs, weights * scale)
     of_line = joint.covariance + weights @ added @ weights.T
-    freedom = _freedom(aucs, weights * scale, found, x, joint.freedom)
-    quantile = float(t.ppf((1 + confidence) / 2, freedom))
+    freedom = _freedom(aucs, weights * scale, found, x)
+    quantile, of_slope = (
+        float(t.ppf((1 + confidence) / 2, degrees)) for degrees in (freedom, joint.freedom[1])
+    )
     error = float(np.sqrt(of_line[1, 1]))
     if not error > 0:
         return "the rows of a value do not differ"
-    half = quantile * np.sqrt(np.diag(covariance))
+    half = t.ppf((1 + confidence) / 2, each.freedom) * np.sqrt(np.diag(covariance))
     return Line(
         intercept=float(found[0]),
         slope=float(found[1]),
-        low=float(found[1] - quantile * error),
-        high=float(found[1] + quantile * error),
-        p_value=float(2 * t.sf(abs(found[1]) / error, freedom)),
+        low=float(found[1] - of_slope * error),
+        high=float(found[1] + of_slope * error),
+        p_value=float(2 * t.sf(abs(found[1]) / error, joint.freedom[1])),
         covariance=of_line,
         freedom=freedom,
         misfit_p=_misfit(z - design @ found, design, weights, covariance, freedom),
@@ -138,13 +137,13 @@ def fit_line(aucs: Aucs, x: Floats, *, confidence: float = 0.95, start: float = 
     )
 
 
-def _freedom(aucs: Aucs, weights: Floats, line: Floats, x: Floats, of_line: Floats) -> float:
-    """Return the fewest degrees of freedom of the slope and of the line near the level."""
+def _freedom(aucs: Aucs, weights: Floats, line: Floats, x: Floats) -> float:
+    """Return the degrees of freedom of the line near the level."""
     from scipy.stats import norm
 
     place = (norm.ppf(REACHED) - line[0]) / line[1] if line[1] else x.max()
     near = np.array([[1.0, float(np.clip(place, x.min(), x.max()))]])
-    return float(min(of_line[1], combine(aucs, near @ weights).freedom[0]))
+    return float(combine(aucs, near @ weights).freedom[0])
 
 
 def _misfit(

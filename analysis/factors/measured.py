@@ -10,7 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.copy_bins import CopiesCell, copies_cells, is_dose
-from analysis.factors.joint import Aucs, dataset_aucs, no_aucs, pool_datasets, stack_seeds
+from analysis.factors.joint import (
+    Aucs,
+    dataset_aucs,
+    no_aucs,
+    pool_datasets,
+    stack_aucs,
+    stack_seeds,
+)
 from analysis.factors.study import SeedRows, Study, StudyArm
 from analysis.intervals.influence import Counts, Mask
 from analysis.metrics import Floats
@@ -30,7 +37,6 @@ class ArmAucs(NamedTuple):
     """By number of copies."""
     dose_x: Floats
     """log2(1 + copies) of each, a mean where several numbers share a bin."""
-    dose_labels: tuple[str, ...]
 
 
 def study_seeds(study: Study) -> list[int]:
@@ -64,7 +70,6 @@ def measure_arm(
         {name: one.pick([0]) for name, one in found.items()},
         {name: one.pick(at) for name, one in found.items()},
         np.array([_mean_dose(cells[k], counts) for k in at]),
-        tuple(cells[k].label for k in at),
     )
 
 
@@ -116,9 +121,7 @@ def _measured(
     made = {}
     for number in {number for part in parts for number in part}:
         columns = [part.get(number, no_aucs(1, n_groups)) for part in parts]
-        made[number] = Aucs(
-            *(np.concatenate(fields, axis=1) for fields in zip(*columns, strict=True))
-        )
+        made[number] = stack_aucs(columns)
     return made
 
 

@@ -192,10 +192,10 @@ def _power(effect: float, parts: _Parts, seeds: int, confidence: float) -> float
         return found if found == found else float(abs(moved) > limit)
     chances = (np.arange(_NODES) + 0.5) / _NODES
     between = (parts.seeds + parts.own) * chi2.ppf(chances, seeds - 1) / (seeds - 1)
-    extra = np.maximum(between - parts.own, 0.0)
-    total = parts.items + extra
-    wider = total**2 / (parts.items**2 / parts.freedom + between**2 / (seeds - 1))
-    limit = t.ppf((1 + confidence) / 2, np.where(extra > 0, wider, parts.freedom)) * np.sqrt(total)
+    # As `analysis.factors.joint`: the seeds' variance, and what their rows share.
+    total = between + max(parts.items - parts.own, 0.0)
+    freedom = (seeds - 1) * (total / between) ** 2
+    limit = t.ppf((1 + confidence) / 2, freedom) * np.sqrt(total)
     spread = sqrt(parts.items + parts.seeds)
     beyond = norm.sf((limit - effect) / spread) + norm.cdf((-limit - effect) / spread)
     return float(beyond.mean())

@@ -114,9 +114,13 @@ def fit_placements(
     mean = np.clip(norm.cdf(linear), 1e-9, 1 - 1e-9)
     slope = norm.pdf(linear)
     weight = slope / (mean * (1 - mean))
-    bread = np.linalg.inv(np.einsum("r,ri,rj->ij", weight * slope, x, x))
+    information = np.einsum("ri,rj->rij", x * (weight * slope)[:, None], x)
+    bread = np.linalg.inv(information.sum(axis=0))
     pull = (x * weight[:, None]) @ bread
-    influence = _influence(placed, pull, placed.placement - mean, n_groups)
+    of_group = np.zeros((n_groups, *bread.shape))
+    np.add.at(of_group, placed.group, information)
+    leverage = np.linalg.inv(np.eye(len(bread)) - bread @ of_group)
+    influence = _influence(placed, pull, placed.placement - mean, leverage)
     seeds = np.unique(placed.seed)
     # A coefficient of the whole is the mean of what the seeds say, each by a step from it.
     values = model.params + len(seeds) * np.stack(
@@ -125,29 +129,33 @@ def fit_placements(
             for seed in seeds
         ]
     )
-    joint = join_seeds(values, len(seeds) * influence)
-    error = joint.error
-    limit = t.ppf((1 + confidence) / 2, joint.freedom)
-    return [
-        Coefficient(
-            name,
-            float(model.params[k]),
-            float(model.params[k] - limit[k] * error[k]),
-            float(model.params[k] + limit[k] * error[k]),
-            float(2 * t.sf(abs(model.params[k]) / error[k], joint.freedom[k])),
-        )
-        for k, name in enumerate(names, start=1)
-    ], len(seeds)
+    coefficients = []
+    for k, name in enumerate(names, start=1):
+        joint = join_seeds(values[:, [k]], len(seeds) * influence[:, [k]])
+        value, error, freedom = float(model.params[k]), float(joint.error[0]), joint.freedom[0]
+        half = float(t.isf((1 - confidence) / 2, freedom)) * error
+        p_value = float(2 * t.sf(abs(value) / error, freedom))
+        coefficients.append(Coefficient(name, value, value - half, value + half, p_value))
+    return coefficients, len(seeds)
 
 
-def _influence(placed: Placed, pull: Floats, residual: Floats, n_groups: int) -> Floats:
-    """Return what each group moves each coefficient by, [seeds, coefficients, groups]."""
+def _influence(placed: Placed, pull: Floats, residual: Floats, leverage: Floats) -> Floats:
+    """Return what each group moves each coefficient by, [seeds, coefficients, groups].
+
+    Args:
+        placed: the members.
+        pull: of each, on each coefficient, [rows, coefficients].
+        residual: of each, [rows].
+        leverage: what a group's pull is multiplied by for having drawn the fit to itself,
+            [groups, coefficients, coefficients].
+    """
     seeds = np.unique(placed.seed)
-    found = np.zeros((len(seeds), pull.shape[1], n_groups))
+    found = np.zeros((len(seeds), pull.shape[1], len(leverage)))
     at = np.searchsorted(seeds, placed.seed)
     moved = pull * residual[:, None]
     for k in range(pull.shape[1]):
         np.add.at(found[:, k], (at, placed.group), moved[:, k])
+    found = np.einsum("gkj,sjg->skg", leverage, found)
     for block in placed.blocks:
         # A non-member lies under a share of the members: their mean pull is its own.
         order = np.argsort(block.scores)

@@ -8,7 +8,7 @@ training, early and late texts were learnt at different rates, and there is no s
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import isfinite, log2
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -136,16 +136,18 @@ def axis_numbers(study: Study, axis: str) -> list[float] | None:
     return found if all(isfinite(value) and value > 0 for value in found) else None
 
 
+def doubled(factor: str) -> str:
+    """Return what a slope is for each doubling of."""
+    if factor in (COPIES, SINCE):
+        return f"1 + {factor}"
+    return "the length" if factor == LENGTH else factor
+
+
 def factor_value(factor: str, x: float) -> float:
     """Return a place of a line's axis in the factor's own unit."""
     if x > 1000:
         return float("inf")
     return 2**x - 1 if factor in (COPIES, SINCE) else 2**x
-
-
-def factor_place(factor: str, value: float) -> float:
-    """Return where a value stands on a line's axis."""
-    return log2(1 + value) if factor in (COPIES, SINCE) else log2(value)
 
 
 def swept_axes(study: Study) -> list[str]:

@@ -14,7 +14,6 @@ from analysis.factors.contrasts import Contrast
 from analysis.factors.fieller import Reach, Stretch, reach_text
 from analysis.factors.regression import Regression
 from analysis.factors.responses import Response, factor_value
-from analysis.factors.stability import Stability
 from analysis.factors.variances import Component
 from analysis.tables import POOLED
 
@@ -24,7 +23,6 @@ VARIANCE = "variance"
 REGRESSION = "regression"
 BEST = "best"
 GAP = "gap"
-STABILITY = "stability"
 _TEXTS = ("kind", "factor", "dataset", "detector", "setting", "level", "versus", "term")
 _NUMBERS = ("x", "value", "low", "high", "alone_low", "alone_high", "p_value")
 Row = dict[str, Any]
@@ -224,24 +222,6 @@ def detector_rows(found: BestSet | Gap) -> Iterator[Row]:
             "n_seeds": found.seeds,
             "shown": "may be the best" if name in found.members else "",
         }
-
-
-def stability_rows(found: Stability) -> Iterator[Row]:
-    """Yield how far the seeds of an arm agree on single texts."""
-    head = {
-        **cohort_columns(found.cohort),
-        "kind": STABILITY,
-        "dataset": POOLED,
-        "detector": found.detector,
-        "n_members": found.texts,
-        "n_seeds": found.seeds,
-    }
-    if found.reason:
-        yield {**head, "term": "kappa", "reason": found.reason}
-        return
-    yield {**head, "term": "kappa", "value": found.kappa, "low": found.low, "high": found.high}
-    yield {**head, "term": "agreement", "value": found.agreement}
-    yield {**head, "term": "chance", "value": found.chance}
 
 
 def _contrast_fields(found: Contrast) -> Row:

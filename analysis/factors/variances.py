@@ -1,7 +1,7 @@
 """What a finished study says of its own variances: what `spikein plan --power --from` assumes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -130,10 +130,5 @@ def _usable(measured: ArmAucs) -> Aucs | None:
     there = np.isfinite(aucs.value[:, 0]) & (aucs.groups[:, 0] >= LEAST_GROUPS)
     if not there.any():
         return None
-    return Aucs(
-        aucs.value[there],
-        aucs.influence[there],
-        aucs.groups[there],
-        aucs.members[there],
-        aucs.nonmembers[there],
-    )
+    parts: list[Any] = [part[there] for part in aucs]
+    return Aucs(*parts)

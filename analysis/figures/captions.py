@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.metrics_table import Cell
-from analysis.selection.ranking import common_rows
+from analysis.selection.ranking import common_rows, highest_first
 
 _MAX_NAMED = 4
 
@@ -56,7 +56,7 @@ def interval_text(value: float, low: float, high: float) -> str:
 def describe_extremes(cells: Mapping[str, Cell | None]) -> str:
     """Say which points stand highest and lowest of one panel."""
     there = [(name, cell) for name, cell in cells.items() if cell is not None and cell.available]
-    there.sort(key=lambda item: -item[1].value)
+    there = [there[at] for at in highest_first([cell.value for _, cell in there])]
     if len(there) > _MAX_NAMED:
         ends = (("highest", there[:3]), ("lowest", there[-1:]))
     else:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analysis.arm import Cohort, short_axis
+from analysis.arm import Cohort, arm_label
 from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.figures.captions import interval_text, range_text
 from analysis.figures.data import cell_columns
@@ -266,9 +266,7 @@ def _dose_axis(cohort: Cohort) -> str:
 
 
 def _other_axes(cohort: Cohort) -> str:
-    return ", ".join(
-        f"{short_axis(key)} {value}" for key, value in cohort.axes if value and not _is_copies(key)
-    )
+    return arm_label(pair for pair in cohort.axes if not _is_copies(pair[0]))
 
 
 def _is_copies(key: str) -> bool:

@@ -1,13 +1,11 @@
 """The numbers behind a figure as a CSV file: one row a point, as it is drawn, never rounded."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 
 from analysis.metrics_table import Cell
 from inject.files import write_text
+from inject.tables import csv_text
 
 Row = Mapping[str, object]
 
@@ -20,12 +18,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
     if not rows:
         return
     names = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([_text(row.get(name)) for name in names])
-    write_text(path, text.getvalue())
+    write_text(path, csv_text(names, ([row.get(name) for name in names] for row in rows)))
 
 
 def cell_columns(cell: Cell) -> dict[str, object]:
@@ -38,9 +31,3 @@ def cell_columns(cell: Cell) -> dict[str, object]:
         "n_nonmembers": cell.n_nonmembers,
         "n_seeds": cell.n_seeds,
     }
-
-
-def _text(value: object) -> str:
-    if value is None or (isinstance(value, float) and not isfinite(value)):
-        return ""
-    return repr(float(value)) if isinstance(value, float) else str(value)

@@ -20,6 +20,7 @@ from analysis.figures.style import (
 )
 from analysis.metrics import SUPPORT, Floats
 from analysis.metrics_table import Cell, CohortMetrics
+from analysis.selection.ranking import highest_first
 from analysis.settings import AnalysisSettings
 
 _FLOOR = 1e-3
@@ -49,7 +50,7 @@ def draw_roc(
         cell = table.get(detector, selection=selection)
         if cell is not None and cell.available:
             ranked.append((detector, cell))
-    ranked.sort(key=lambda item: -item[1].value)
+    ranked = [ranked[at] for at in highest_first([cell.value for _, cell in ranked])]
     measured = len(ranked)
     ranked = _drawn(ranked, emphasised)
     colour = detector_colours([name for name, _ in ranked], emphasised)

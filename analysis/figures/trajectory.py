@@ -9,6 +9,7 @@ from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, is_dose, merge_bins
 from analysis.figures.lines import Line, Point, draw_lines
 from analysis.figures.style import MUTED, PALETTE, ReportFigure, dose_colours, tokens_label
+from analysis.selection.ranking import highest_first
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
 from analysis.trajectory.fading import RATE_WARNING, not_constant
@@ -63,7 +64,7 @@ def trajectory_figures(
             x="Tokens trained on since the last copy was seen",
             caption="Pairs of a member and a model that has seen it, by the number of copies seen "
             "and the time since the last, each placed among the non-members under the same model; "
-            "95 % bands draw whole groups of examples. The first point is the very step that held "
+            "95 % bands count whole groups of examples. The first point is the very step that held "
             "the copy. Long times there are only late in training, when the model has moved far "
             "from where it began; fading_slope in the table compares each example with itself. "
             + (f"{RATE_WARNING} " if not_constant(found.fading.to_pylist()) else "")
@@ -84,7 +85,9 @@ def best_detectors(progress: Sequence[Row]) -> list[str]:
     for row in progress:
         if row["copies"] == ALL and row["selection"] == "tuned" and row["value"] == row["value"]:
             quality.setdefault(row["detector"], []).append(row["value"])
-    ranked = sorted(quality, key=lambda name: -sum(quality[name]) / len(quality[name]))
+    names = list(quality)
+    means = [sum(values) / len(values) for values in quality.values()]
+    ranked = [names[at] for at in highest_first(means)]
     if "loss" in ranked[MAX_DETECTORS:]:
         return [*ranked[: MAX_DETECTORS - 1], "loss"]
     return ranked[:MAX_DETECTORS]

@@ -1,12 +1,12 @@
 """From a variance to the two ends: on the scale that keeps them inside what is possible.
 
-An AUC on the logit scale, a TPR as Wilson 1927 has it for a share, Somers' D on Fisher's scale, a
+An AUC as `_auc_ends` says, a TPR as Wilson 1927 has it for a share, Somers' D on Fisher's scale, a
 slope as it stands; all with Student's t. The difference of two AUCs has the largest and the least
-that an ellipse of their two logits holds. Where simulation (docs/statistics.md) shows that no
-interval of these covers, there is none, and a sentence says so.
+that an ellipse of both holds. Where simulation (docs/statistics.md) shows that no interval of these
+covers, there is none, and a sentence says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
@@ -15,18 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.intervals.clustered import FROM_SEEDS, Clustered
+from analysis.intervals.influence import expected_variance
 from analysis.metrics import Floats
 
 LEAST_GROUPS = 3
 """Groups a side below which there is no interval: with two it covers 83 %."""
 TRUSTED_GROUPS = 15
 """Groups of members below which an interval is shown and said not to be trusted."""
-STEEP = 0.95
-"""An AUC beyond it, of grouped rows and fewer than `TRUSTED_GROUPS` groups, has no interval."""
-STEEP_GROUPS = 50
-"""The same number for an adjusted AUC, of grouped rows or not."""
-
-
 ALIKE = "the rows do not differ"
 """Why a number without any variance has no interval."""
 
@@ -34,7 +29,7 @@ ALIKE = "the rows do not differ"
 class Scale(Enum):
     """How the two ends are found."""
 
-    AUC = "logit"
+    AUC = "score"
     TPR = "Wilson"
     TREND = "Fisher"
     SLOPE = "plain"
@@ -49,34 +44,16 @@ class Interval(NamedTuple):
     """`any seed`, `this model`, `these 2 models`; or `none: ` and why."""
 
 
-def find_interval(
-    found: Clustered,
-    scale: Scale,
-    *,
-    confidence: float,
-    grouped: npt.NDArray[np.bool_] | bool = False,
-    adjusted: bool = False,
-    quantile: Floats | float | None = None,
-) -> Interval:
+def find_interval(found: Clustered, scale: Scale, *, confidence: float) -> Interval:
     """Return the intervals of K numbers.
 
     Args:
         found: values, variances, groups.
         scale: of what kind the numbers are.
         confidence: coverage asked for.
-        grouped: whether some group has several rows, of all numbers or of each, [K].
-        adjusted: whether the numbers have the luck of the pool taken out.
-        quantile: of how many standard errors half an interval is; Student's t where None.
     """
-    from scipy.special import stdtrit
-
-    tail = (1 - confidence) / 2
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        student = stdtrit(np.maximum(found.freedom, 1.0), 1 - tail)
-        half = (student if quantile is None else quantile) * np.sqrt(found.variance)
-        low, high = _limited(found, scale, _ends(found.value, half, scale), tail)
-    least = STEEP_GROUPS if adjusted else np.where(grouped, TRUSTED_GROUPS, 0)
-    about = _abouts(found, least if scale is Scale.AUC else 0)
+    low, high = _limited_ends(found, scale, (1 - confidence) / 2)
+    about = _abouts(found)
     limit = _at_limit(found.value) & (scale in _SHARES)
     flat = np.isfinite(found.value) & (found.variance <= _NOTHING) & ~limit
     beyond = np.isfinite(found.value) & ~(np.isfinite(low) & np.isfinite(high))
@@ -88,38 +65,30 @@ def find_interval(
 
 
 def find_difference(
-    found: Clustered,
-    one: Clustered,
-    other: Clustered,
-    *,
-    confidence: float,
-    quantile: Floats | float | None = None,
+    found: Clustered, one: Clustered, other: Clustered, *, confidence: float
 ) -> Interval:
     """Return the intervals of K differences of AUC, `one` minus `other`.
 
-    The two logits lie in an ellipse about those that were found, as they are correlated; the ends
-    are the least and the largest difference of any two AUCs in it. A difference of equal scores is
-    0 and has no width. Where one AUC is 0 or 1 the two exact ends are put together.
+    The two AUCs lie in an ellipse of their logits as they are correlated, that reaches to the ends
+    of each AUC's own interval; the ends are the least and the largest difference in it. A
+    difference of equal scores is 0 and has no width. Where one AUC is 0 or 1 the two exact ends are
+    put together (Zou 2007).
 
     Args:
         found: the differences: values, variances (what both share has cancelled), groups.
         one, other: the AUCs.
         confidence: coverage asked for.
-        quantile: of how many standard errors half an interval is; Student's t where None.
     """
-    tail = (1 - confidence) / 2
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        halves, shared = _correlated(found, one, other, tail, quantile)
-        moved = _in_ellipse(one.value, other.value, halves, shared)
-        gaps = moved[0] - moved[1]
-        (left, right), (other_left, other_right) = _exact_ends((one, other), halves, tail)
-        below = np.hypot(one.value - left, other_right - other.value)
-        above = np.hypot(right - one.value, other.value - other_left)
+    first, second, ends = _in_ellipse(found, one, other, confidence)
+    gaps = first - second
+    (left, right), (other_left, other_right) = ends
+    below = np.hypot(one.value - left, other_right - other.value)
+    above = np.hypot(right - one.value, other.value - other_left)
     limit = _at_limit(one.value) | _at_limit(other.value)
     return _given(
         np.where(limit, found.value - below, gaps.min(axis=0)),
         np.where(limit, found.value + above, gaps.max(axis=0)),
-        _abouts(found, 0),
+        _abouts(found),
     )
 
 
@@ -137,60 +106,42 @@ def find_relative_change(
         one, other: the AUCs.
         confidence: coverage asked for.
     """
-    tail = (1 - confidence) / 2
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        halves, shared = _correlated(found, one, other, tail, None)
-        moved = _in_ellipse(one.value, other.value, halves, shared)
-        changes = moved[0] / moved[1] - 1
-        (left, right), (other_left, other_right) = _exact_ends((one, other), halves, tail)
-        farthest = left / other_right - 1, right / other_left - 1
+    first, second, ends = _in_ellipse(found, one, other, confidence)
+    (left, right), (other_left, other_right) = ends
     limit = _at_limit(one.value) | _at_limit(other.value)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        changes = first / second - 1
+        farthest = left / other_right - 1, right / other_left - 1
     return _given(
         np.where(limit, farthest[0], changes.min(axis=0)),
         np.where(limit, farthest[1], changes.max(axis=0)),
-        _abouts(found, 0),
+        _abouts(found),
     )
 
 
-def _correlated(
-    found: Clustered,
-    one: Clustered,
-    other: Clustered,
-    tail: float,
-    quantile: Floats | float | None,
-) -> tuple[list[Floats], Floats]:
-    """Return the half widths of two AUCs, and how they are correlated."""
-    from scipy.special import stdtrit
-
-    student = stdtrit(np.maximum(found.freedom, 1.0), 1 - tail) if quantile is None else quantile
-    halves = [student * np.sqrt(auc.variance) for auc in (one, other)]
-    product = 2 * np.sqrt(one.variance * other.variance)
-    shared = (one.variance + other.variance - found.variance) / product
-    shared = np.where(product > _NOTHING, np.clip(shared, -1.0, 1.0), 0.0)
-    return halves, np.where(found.variance > _NOTHING, shared, 1.0)
-
-
-def _exact_ends(
-    aucs: Sequence[Clustered], halves: Sequence[Floats], tail: float
-) -> list[tuple[Floats, Floats]]:
-    """Return the ends of each AUC alone, exact ones where it is 0 or 1."""
-    return [
-        _limited(auc, Scale.AUC, _ends(auc.value, half, Scale.AUC), tail)
-        for auc, half in zip(aucs, halves, strict=True)
-    ]
-
-
 def _in_ellipse(
-    one: Floats, other: Floats, halves: Sequence[Floats], shared: Floats
-) -> list[Floats]:
-    """Return pairs of AUCs whose logits lie on an ellipse, [directions, K] each."""
+    found: Clustered, one: Clustered, other: Clustered, confidence: float
+) -> tuple[Floats, Floats, list[tuple[Floats, Floats]]]:
+    """Return pairs of AUCs on the ellipse, [directions, K] each, and the ends of each AUC alone."""
+    product = 2 * np.sqrt(one.variance * other.variance)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shared = (one.variance + other.variance - found.variance) / product
+    shared = np.where(product > _NOTHING, np.clip(shared, -1.0, 1.0), 0.0)
+    shared = np.where(found.variance > _NOTHING, shared, 1.0)
     turn = np.linspace(0, 2 * np.pi, _DIRECTIONS)[:, None]
     first = np.cos(turn)
     second = shared * first + np.sqrt(1 - shared**2) * np.sin(turn)
-    return [
-        1 / (1 + np.exp(-(np.log(value / (1 - value)) + half / (value * (1 - value)) * way)))
-        for value, half, way in ((one, halves[0], first), (other, halves[1], second))
-    ]
+    ends, moved = [], []
+    for auc, way in ((one, first), (other, second)):
+        # What stands behind the difference stands behind both.
+        alone = auc._replace(freedom=found.freedom)
+        low, high = _limited_ends(alone, Scale.AUC, (1 - confidence) / 2)
+        ends.append((low, high))
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            middle, left, right = (np.log(end / (1 - end)) for end in (auc.value, low, high))
+            step = np.where(way > 0, right - middle, middle - left)
+            moved.append(1 / (1 + np.exp(-middle - way * step)))
+    return moved[0], moved[1], ends
 
 
 _DIRECTIONS = 73
@@ -204,12 +155,13 @@ def _at_limit(value: Floats) -> npt.NDArray[np.bool_]:
     return (value > 1 - 1e-12) | (value < 1e-12)
 
 
-def _limited(
-    found: Clustered, scale: Scale, ends: tuple[Floats, Floats], tail: float
-) -> tuple[Floats, Floats]:
-    """Give shares of 0 and 1 the exact bound for none or all of n groups: there is no spread."""
+def _limited_ends(found: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
+    """Return the ends; shares of 0 and 1 have the exact bound for none or all of n groups."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        ends = _ends(found, scale, tail)
     if scale not in _SHARES:
         return ends
+    # Clopper and Pearson 1934.
     counted = found.member_groups if scale is Scale.TPR else found.smaller_groups
     exact = tail ** (1 / np.maximum(counted, 1))
     top, bottom = found.value > 1 - 1e-12, found.value < 1e-12
@@ -222,11 +174,14 @@ def _given(low: Floats, high: Floats, about: list[str]) -> Interval:
     return Interval(np.where(without, np.nan, low), np.where(without, np.nan, high), about)
 
 
-def _ends(value: Floats, half: Floats, scale: Scale) -> tuple[Floats, Floats]:
-    """Return both ends, from the half width of the interval on the number's own scale."""
+def _ends(found: Clustered, scale: Scale, tail: float) -> tuple[Floats, Floats]:
+    """Return both ends, as many standard errors away as Student's t has."""
+    from scipy.special import ndtri, stdtrit
+
+    student = stdtrit(np.maximum(found.freedom, 1.0), 1 - tail)
     if scale is Scale.AUC:
-        middle, wide = np.log(value / (1 - value)), half / (value * (1 - value))
-        return 1 / (1 + np.exp(-(middle - wide))), 1 / (1 + np.exp(-(middle + wide)))
+        return _auc_ends(found, student, ndtri(1 - tail))
+    value, half = found.value, student * np.sqrt(found.variance)
     if scale is Scale.SLOPE:
         return value - half, value + half
     if scale is Scale.TREND:
@@ -237,32 +192,77 @@ def _ends(value: Floats, half: Floats, scale: Scale) -> tuple[Floats, Floats]:
     return middle - wide / (1 + extra), middle + wide / (1 + extra)
 
 
-def _abouts(found: Clustered, steep_groups: npt.NDArray[np.int64] | int) -> list[str]:
-    """Say of each number what its interval speaks of, or why there is none.
+def _auc_ends(found: Clustered, student: Floats, normal: float) -> tuple[Floats, Floats]:
+    """Return the ends of AUCs: those whose own variance just reaches to the value.
+
+    A score interval, as Wilson 1927 has it for a share and Newcombe 2006 for an AUC. How the
+    variance moves with the AUC is known but for a factor, the effective number of rows, which the
+    variance that was found gives. Towards 0.5 the AUC moves as Newcombe's fifth method has it, with
+    no more rows, in effect, than there are: few rows lie on the wrong side of a high AUC, and where
+    none of the rare ones is drawn the rows show too little spread. That variance is expected, not
+    found, so its quantile is the normal one. Away from 0.5, where the variance falls, it moves as
+    that of two normal distributions.
+    """
+    # From 0.5 upwards; an AUC below is that of the turned scores.
+    upper = np.maximum(found.value, 1 - found.value)
+    scaled = student**2 * found.variance
+    short = 1.0 if found.shortfall is None else found.shortfall
+    near = np.maximum(scaled, normal**2 * found.variance * short)
+    towards = _score_end(upper, near, expected_variance, np.zeros_like(upper))
+    away = _score_end(upper, scaled, _normal_variance, np.ones_like(upper))
+    turned = found.value < 0.5
+    return np.where(turned, 1 - away, towards), np.where(turned, 1 - towards, away)
+
+
+def _score_end(
+    value: Floats, scaled: Floats, variance_of: Callable[[Floats], Floats], limit: Floats
+) -> Floats:
+    """Return where (value - end)² is the variance at the end, by halving; NaN without a value.
 
     Args:
-        found: the numbers.
-        steep_groups: fewer groups than this support no interval of an AUC beyond `STEEP`.
+        value: the AUCs.
+        scaled: their variance times the squared quantile.
+        variance_of: how the variance moves with the AUC, but for a factor.
+        limit: 0 or 1, the end's side.
     """
-    there = np.isfinite(found.value)
-    value = np.where(there, found.value, 0.5)
-    # A perfect order has the exact bound, which holds for few groups, too.
-    steep = (np.abs(value - 0.5) + 0.5 > STEEP) & ~_at_limit(value)
-    steep &= found.smaller_groups < steep_groups
+    factor = scaled / variance_of(value)
+    inside, outside = value.copy(), np.where(np.isfinite(factor), limit, np.nan)
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        reached = (value - middle) ** 2 <= factor * variance_of(middle)
+        inside, outside = np.where(reached, middle, inside), np.where(reached, outside, middle)
+    return outside
+
+
+_HALVINGS = 45
+"""Of an interval of 1: the rest is below the last bit of a number near 1."""
+
+
+def _normal_variance(auc: Floats) -> Floats:
+    """Return the variance of an AUC of two normal distributions alike, but for a factor.
+
+    P(X > Y and X > Y') - AUC², the first by the function of Owen 1956.
+    """
+    from scipy.special import ndtri, owens_t
+
+    return np.maximum(auc * (1 - auc) - 2 * owens_t(ndtri(auc), 1 / np.sqrt(3)), 0.0)
+
+
+def _abouts(found: Clustered) -> list[str]:
+    """Say of each number what its interval speaks of, or why there is none."""
     # Most numbers of a table say the same, so each sentence is made once.
     said = cache(_about)
     groups = np.minimum(found.member_groups, TRUSTED_GROUPS).tolist()
-    each = (there.tolist(), found.smaller_groups.tolist(), steep.tolist(), found.seeds.tolist())
+    each = (np.isfinite(found.value).tolist(), found.smaller_groups.tolist(), found.seeds.tolist())
     return [said(*one) for one in zip(*each, groups, strict=True)]
 
 
-def _about(there: bool, fewest: int, steep: bool, seeds: int, members: int) -> str:
+def _about(there: bool, fewest: int, seeds: int, members: int) -> str:
     """Say what an interval speaks of, or why there is none.
 
     Args:
         there: whether there is a value.
         fewest: groups of the side that has fewer.
-        steep: whether the value is too close to an end for so few.
         seeds: behind the value.
         members: groups of members, `TRUSTED_GROUPS` or fewer.
     """
@@ -270,8 +270,6 @@ def _about(there: bool, fewest: int, steep: bool, seeds: int, members: int) -> s
         return "none: no value"
     if fewest < LEAST_GROUPS:
         return f"none: {fewest} {'group' if fewest == 1 else 'groups'} on one side"
-    if steep:
-        return f"none: an AUC beyond {STEEP} of {fewest} groups"
     about = "this model" if seeds == 1 else f"these {seeds} models"
     if seeds >= FROM_SEEDS:
         about = "any seed"

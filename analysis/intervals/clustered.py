@@ -1,18 +1,20 @@
-"""From influence values to variances: over datasets, over seeds, with Satterthwaite's freedom.
+"""From influence values to variances: over datasets, and over seeds as over readers.
 
-    V = V_items + max(V_seeds - V_within, 0)
+    V = max(MS / s + C, V_items)
 
 *V_items* is the variance from which rows there are: influence values averaged over the seeds and
-summed by group *across* seeds, since rows are dealt to the sides anew for each seed. *V_seeds* is
-what the seeds' values differ by, over their number; *V_within* the part of it that the rows alone
-make: the seeds' own variance less what they share. What remains is training by chance.
+summed by group *across* seeds, since rows are dealt to the sides anew for each seed. *MS* is the
+mean square of the s seeds' values, *C* the covariance of two seeds, which the rows they share make:
+Obuchowski and Rockette 1995, whose readers are our seeds, with the degrees of freedom of Hillis
+2007 (Satterthwaite 1946 where there is one seed). Seeds that agree by chance make no number surer
+than its rows are.
 
 With one seed or two V is V_items: the statement is about these models. Two values tell nothing of a
 third, and with one degree of freedom an interval would say as much.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +53,9 @@ class Clustered(NamedTuple):
     """The same of the side that has fewer."""
     influence: Floats
     """Mean over the seeds, by group, [K, groups of all datasets]: what numbers share."""
+    shortfall: Floats | None = None
+    """How many times the variance that an AUC's rows show, taken alone, is expected of them: 1 or
+    more, [K]. Rows that are ordered nearly perfectly show too little of their spread."""
 
     def part(self, start: int, stop: int) -> "Clustered":
         """Return some of the numbers."""
@@ -58,14 +63,18 @@ class Clustered(NamedTuple):
 
     def at(self, places: slice | Counts) -> "Clustered":
         """Return the numbers of some places."""
-        return self._replace(**{name: getattr(self, name)[places] for name in self._fields})
+        fields: list[Any] = [None if one is None else one[places] for one in self]
+        return Clustered(*fields)
 
     @staticmethod
     def joined(parts: "Sequence[Clustered]") -> "Clustered":
         """Return all numbers one after the other, without what they share: no influence."""
-        names = [name for name in Clustered._fields if name != "influence"]
-        together = {name: np.concatenate([getattr(one, name) for one in parts]) for name in names}
-        return parts[0]._replace(**together, influence=np.zeros((len(together["value"]), 0)))
+        # Groups differ from part to part.
+        alone = [part._replace(influence=np.zeros((len(part.value), 0))) for part in parts]
+        fields: list[Any] = [
+            None if one[0] is None else np.concatenate(one) for one in zip(*alone, strict=True)
+        ]
+        return Clustered(*fields)
 
 
 def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
@@ -82,6 +91,7 @@ def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
     parts_of: dict[tuple[str, int], Floats] = {}
     freedom_of: dict[tuple[str, int], Floats] = {}
     within = np.zeros((len(seeds), numbers))
+    of_rows = np.zeros((2, numbers))
     for s, parts in enumerate(seeds):
         if not parts:
             continue
@@ -99,6 +109,9 @@ def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
             off = np.where(alone, (share * np.nan_to_num(sample.value - values[s])) ** 2, 0.0)
             variances[0] += off
             within[s] += np.square(sums).sum(axis=1) + off
+            if sample.of_rows is not None:
+                shown, expected = np.nan_to_num(sample.of_rows)
+                of_rows += share**2 * np.stack([shown, np.maximum(shown, expected)])
             by_group[f"{part.dataset}\0alone {s}"] = np.sqrt(off)[:, None]
             for side in (0, 1):
                 key = (part.dataset, side)
@@ -126,6 +139,7 @@ def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
         member_groups=np.where(there, members, least).min(axis=0),
         smaller_groups=np.where(there, smaller, least).min(axis=0),
         influence=np.concatenate(shared, axis=1) / np.maximum(count, 1)[:, None],
+        shortfall=np.maximum(of_rows[1] / np.where(of_rows[0] > 0, of_rows[0], np.inf), 1.0),
     )
 
 
@@ -137,13 +151,13 @@ def _with_seeds(
     deviation = np.where(np.isfinite(values), values - _mean(values), 0.0)
     between = np.square(deviation).sum(axis=0) / (n - 1) / n
     inner = np.where(np.isfinite(values), within, 0.0).sum(axis=0) / n
+    # Below zero where rows are dealt to the sides anew: what is luck in one seed is not in another.
     shared = (n * items - inner) / (n - 1)
-    extra = np.maximum(between - np.maximum(inner - shared, 0.0) / n, 0.0)
-    extra = np.where(count >= FROM_SEEDS, extra, 0.0)
-    variance = items + extra
+    variance = between + shared
     with np.errstate(invalid="ignore", divide="ignore"):
-        both = variance**2 / (items**2 / freedom + between**2 / (n - 1))
-    return variance, np.where(extra > 0, both, freedom)
+        hillis = variance**2 / (between**2 / (n - 1) + shared**2 / freedom)
+    differ = (count >= FROM_SEEDS) & (variance > items)
+    return np.where(differ, variance, items), np.where(differ, hillis, freedom)
 
 
 def _satterthwaite(

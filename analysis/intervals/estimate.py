@@ -1,17 +1,34 @@
-"""One AUC or TPR with its interval, of arrays of scores with groups and seeds."""
+"""A value with its interval; one AUC or TPR of arrays of scores with groups and seeds."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.intervals.bootstrap import Estimate, degenerate_reason, no_estimate
 from analysis.intervals.bounds import Scale, find_interval
 from analysis.intervals.clustered import Clustered, Weighted, cluster
 from analysis.intervals.influence import Sample, Side, auc_sample, pack_groups, tpr_sample
 from analysis.metrics import SUPPORT, Floats, supports_rate
 
 Mask = npt.NDArray[np.bool_]
+
+
+class Estimate(NamedTuple):
+    """A value with its interval; NaN with a reason where there is none."""
+
+    value: float
+    low: float
+    high: float
+    reason: str | None = None
+    """Why there is no value, or no interval."""
+    caution: str | None = None
+    """Why the interval is not to be trusted, or of which models alone it speaks."""
+
+
+def no_estimate(reason: str) -> Estimate:
+    """Return an estimate that says why there is none."""
+    return Estimate(float("nan"), float("nan"), float("nan"), reason)
 
 
 def auc_estimate(
@@ -34,7 +51,6 @@ def auc_estimate(
     number, count = pack_groups(groups)
     of_seed = np.asarray([""] * len(scores) if seeds is None else seeds, dtype=object)
     samples, reasons = [], []
-    grouped = False
     for seed in dict.fromkeys(of_seed.tolist()):
         rows = np.flatnonzero(of_seed == seed)
         inside, outside = rows[member[rows]], rows[~member[rows]]
@@ -42,7 +58,6 @@ def auc_estimate(
         reasons.append(reason)
         if reason:
             continue
-        grouped |= len(set(number[rows].tolist())) < len(rows)
         sample = auc_sample(
             Side(scores[inside], number[inside]),
             Side(scores[outside], number[outside]),
@@ -52,7 +67,7 @@ def auc_estimate(
         samples.append([Weighted("", sample, np.array([float(len(inside))]))])
     if not samples:
         return no_estimate("; ".join(dict.fromkeys(one for one in reasons if one)))
-    return _estimate(cluster(samples), Scale.AUC, confidence, grouped=grouped)
+    return _estimate(cluster(samples), Scale.AUC, confidence)
 
 
 def tpr_estimate(
@@ -97,10 +112,8 @@ def _alone(sample: Sample) -> Clustered:
     return cluster([[Weighted("", sample, np.ones(1))]])
 
 
-def _estimate(
-    found: Clustered, scale: Scale, confidence: float, *, grouped: bool = False
-) -> Estimate:
-    interval = find_interval(found, scale, confidence=confidence, grouped=grouped)
+def _estimate(found: Clustered, scale: Scale, confidence: float) -> Estimate:
+    interval = find_interval(found, scale, confidence=confidence)
     about = interval.about[0]
     ends = (float(found.value[0]), float(interval.low[0]), float(interval.high[0]))
     if about.startswith("none: "):
@@ -121,4 +134,17 @@ def _reason(
     for side, rows in (("members", inside), ("non-members", outside)):
         if len(set(groups[rows].tolist())) < 2:
             return f"one group only among the {side}"
+    return None
+
+
+def degenerate_reason(members: Floats, nonmembers: Floats) -> str | None:
+    """Say why scores support no statement at all, or None where they do."""
+    for side, scores in (("members", members), ("non-members", nonmembers)):
+        if len(scores) == 0:
+            return f"no {side}"
+        if len(scores) == 1:
+            return f"one row only among the {side}"
+    first = members[0]
+    if (members == first).all() and (nonmembers == first).all():
+        return "all scores are equal"
     return None

@@ -12,7 +12,7 @@ curve over one and a half standard errors of their rate on either side.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,21 +37,23 @@ class Sample(NamedTuple):
     """Degrees of freedom of either side, [2, K]."""
     groups: Counts
     """Groups with members, and with non-members, [2, K]."""
+    of_rows: Floats | None = None
+    """What an AUC's variance were if each row stood alone, [2, K]: as found (DeLong et al. 1988),
+    and as expected of such an AUC and so many rows (Newcombe 2006). None for other numbers."""
 
     def part(self, numbers: slice | Counts) -> "Sample":
         """Return some of the numbers."""
-        return Sample(
-            self.value[numbers],
-            self.influence[:, numbers],
-            self.freedom[:, numbers],
-            self.groups[:, numbers],
-        )
+        others: list[Any] = [None if one is None else one[:, numbers] for one in self[1:]]
+        return Sample(self.value[numbers], *others)
 
     @staticmethod
     def joined(samples: "Sequence[Sample]") -> "Sample":
         """Return the numbers of several samples of the same rows, one after the other."""
         first, *others = zip(*samples, strict=True)
-        return Sample(np.concatenate(first), *(np.concatenate(one, axis=1) for one in others))
+        joined: list[Any] = [
+            None if one[0] is None else np.concatenate(one, axis=1) for one in others
+        ]
+        return Sample(np.concatenate(first), *joined)
 
 
 class Side(NamedTuple):
@@ -96,7 +98,33 @@ def auc_sample(
         np.put_along_axis(above[:, k], order, more / (2 * max(int(count[k]), 1)), axis=1)
     placed = twice / (2 * n)
     found = _sample(value, placed, above, within, members, nonmembers, n_groups)
+    found = found._replace(of_rows=_of_rows(value, twice, above, within))
     return found if strata is None else _by_stratum(found, placed, within, members.groups, strata)
+
+
+def expected_variance(auc: Floats) -> Floats:
+    """Return the variance of an AUC of one row on each side: half of 1 / m + 1 / n times this is
+    that of m and n rows (Newcombe 2006, method 5, after Hanley and McNeil 1982).
+    """
+    return auc * (1 - auc) * ((1 - auc) / (2 - auc) + auc / (1 + auc))
+
+
+def _of_rows(value: Floats, twice: Counts, above: Floats, within: Mask) -> Floats:
+    """Return both variances of AUCs whose rows stand alone, [2, columns * K].
+
+    Args:
+        value: [columns, K].
+        twice: non-members below each member, and those not above it, [columns, m].
+        above: the share of the cell's members above each non-member, [columns, K, n].
+        within: which members each cell holds, [K, m].
+    """
+    m, n = np.maximum(within.sum(axis=1), 1), above.shape[2]
+    # Of whole numbers: the sums do not depend on how many columns are found at once.
+    squares = twice**2 @ within.T.astype(np.int64) / (2 * n) ** 2
+    inside = np.maximum(squares / m - value**2, 0.0) / np.maximum(m - 1, 1)
+    outside = above.var(axis=2) / max(n - 1, 1)
+    expected = expected_variance(value) * (1 / m + 1 / n) / 2
+    return np.stack([(inside + outside).ravel(), expected.ravel()])
 
 
 def tpr_sample(

@@ -1,7 +1,6 @@
 """What the audit of the background's text found, as the page shows it."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Overlap, Unchecked
@@ -10,26 +9,14 @@ MAX_ROWS = 30
 MAX_UNCHECKED = 200
 
 
-class OverlapRow(NamedTuple):
-    """One document and one example that overlap."""
-
-    document: str
-    rule: str
-    dataset: str
-    example_id: str
-    part: str
-    words: int
-    similarity: str
-    text: str | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class BackgroundAudit:
     """The audit of one background."""
 
     facts: OverlapFacts
     sentence: str
-    rows: tuple[OverlapRow, ...]
+    rows: tuple[Overlap, ...]
+    """The longest."""
     more: int
     """Offences that are not shown."""
     unchecked: tuple[Unchecked, ...]
@@ -59,19 +46,7 @@ def background_audit(found: list[Overlap], facts: OverlapFacts) -> BackgroundAud
         sentence=f"{facts.documents:,} documents ({facts.bytes / 1e6:,.1f} MB) were compared with "
         f"{facts.examples:,} rows of the datasets, by the rule: {facts.rules}. "
         f"{outcome}{unchecked}",
-        rows=tuple(
-            OverlapRow(
-                document=one.place,
-                rule=one.rule,
-                dataset=one.dataset,
-                example_id=one.example_id,
-                part=one.part,
-                words=one.words,
-                similarity=f"{one.similarity:.2f}",
-                text=one.text,
-            )
-            for one in ranked[:MAX_ROWS]
-        ),
+        rows=tuple(ranked[:MAX_ROWS]),
         more=max(len(ranked) - MAX_ROWS, 0),
         unchecked=facts.unchecked[:MAX_UNCHECKED],
         unchecked_more=max(few - MAX_UNCHECKED, 0),

@@ -23,8 +23,7 @@ from analysis.page.streams import Stream, TrainedModel, audit_facts, copies_by_m
 from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import trajectory_view
 from analysis.page.unlearning.audits import audits_view
-from analysis.page.unlearning.inputs import UnlearningInputs
-from analysis.page.unlearning.view import unlearning_view
+from analysis.page.unlearning.view import UnlearningInputs, unlearning_view
 from analysis.passage_copies import passage_sentences
 from analysis.results import Analysis
 from analysis.settings import AnalysisSettings
@@ -33,6 +32,7 @@ from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.task_accuracy.contamination import read_accuracy_table
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_table import DetectorFacts
+from detect.guarded_call import NO_SCORE
 from detect.scoring import LeftOut
 from inject.overlap.filter import read_overlaps
 
@@ -154,12 +154,12 @@ class PageSummary(NamedTuple):
 
     checks: tuple[Check, ...]
     sentences: tuple[str, ...]
-    """The headline, what stands behind it, and detection along training."""
+    """Detectors that failed, the headline, what stands behind it, detection along training."""
 
     @property
     def lines(self) -> list[str]:
         """The lines that a run prints at its end: checks, then sentences."""
-        checks = [f"{one.name}: {one.verdict}. {one.sentence}" for one in self.checks]
+        checks = [f"{one.name}: {one.verdict_line}. {one.sentence}" for one in self.checks]
         return [*checks, *self.sentences]
 
 
@@ -169,4 +169,5 @@ def page_summary(report: Report) -> PageSummary:
     backgrounds = [one.facts for one in report.backgrounds]
     checks = check_validity(tables, report.audits, report.copy_outcomes, backgrounds)
     trajectory = report.trajectory.sentences if report.trajectory else ()
-    return PageSummary(tuple(checks), (*summary_sentences(tables), *trajectory))
+    failed = [note for note in report.detector_notes if NO_SCORE in note]
+    return PageSummary(tuple(checks), (*failed, *summary_sentences(tables), *trajectory))

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column, short_axis
-from analysis.factors.responses import COPIES, LENGTH, SINCE
-from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE, STABILITY
-from analysis.page.tables.listing import Listing, listing
+from analysis.factors.responses import COPIES, doubled
+from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE
+from analysis.page.tables.listing import Listing, listing, p_text
 from analysis.tables import POOLED
 
 Row = Mapping[str, Any]
@@ -30,8 +30,6 @@ class FactorsView:
     """Of each arm and dataset: the detectors that cannot be told from the best."""
     gaps: Listing | None
     """To the upper bounds, all datasets pooled."""
-    stability: Listing | None
-    """Whether seeds agree on single texts."""
 
 
 def factors_view(
@@ -50,6 +48,7 @@ def factors_view(
     order = {name: k for k, name in enumerate(detectors)}
     rows.sort(key=lambda row: order.get(row["detector"], len(order)))
     factors = list(dict.fromkeys(row["factor"] for row in rows if row["kind"] == RESPONSE))
+    factors += [name for name in axes if name not in factors and name.split(".")[0] != COPIES]
     factors.sort(key=lambda name: name != COPIES)
     return FactorsView(
         sentences=tuple(_sentences(rows, axes, factors, detectors[0])),
@@ -60,72 +59,98 @@ def factors_view(
         regression=_regression(rows),
         best=_best(table.to_pylist(), axes),
         gaps=_gaps(rows, axes),
-        stability=_stability(rows, axes),
     )
 
 
 def _sentences(
     rows: Sequence[Row], axes: Sequence[str], factors: Sequence[str], best: str
 ) -> list[str]:
+    """Return one sentence a factor, and one of the differences between arms."""
     mine = [row for row in rows if row["detector"] == best]
-    found = []
-    for factor in factors:
-        slopes = [row for row in mine if (row["factor"], row["term"]) == (factor, "slope")]
-        if factor in (LENGTH, SINCE):
-            found += _counted(slopes, factor, best)
-        else:
-            found += [_slope_sentence(row, mine, axes, factor, best) for row in slopes[:3]]
+    found = [_factor_sentence(mine, axes, factor, best) for factor in factors]
     differences = [row for row in mine if row["kind"] == CONTRAST and isfinite(row["low"])]
     if differences:
-        sure = [row for row in differences if row["low"] > 0 or row["high"] < 0]
         found.append(
-            f"Of {len(differences)} paired differences between arms under {best}, {len(sure)} "
-            f"{'is' if len(sure) == 1 else 'are'} told from zero, corrected for their number."
+            f"Of {len(differences)} paired differences between arms under {best}, "
+            f"{_told(differences)} told from zero, corrected for their number."
         )
     return found
 
 
-def _slope_sentence(
-    row: Row, mine: Sequence[Row], axes: Sequence[str], factor: str, best: str
-) -> str:
-    """Say what one line shows; where it reaches AUC 0.75 only if it goes up or down at all."""
-    where = _arm(row, axes)
-    where = f"{where}: under" if where else "Under"
-    if row["reason"]:
-        return f"{where} {best}, {_noun(factor)}: no line, since {row['reason']}."
-    verdict = "does not show a change of the AUC"
-    if row["low"] > 0:
-        verdict = "shows that the AUC rises"
-    elif row["high"] < 0:
-        verdict = "shows that the AUC falls"
-    sentence = (
-        f"{where} {best}, the study {verdict} with {_noun(factor)}: its probit changes by "
-        f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}] for each doubling"
-    )
-    reach = next((r["shown"] for r in mine if r["term"] == "reach" and _same(r, row, axes)), "")
-    if row["low"] <= 0 <= row["high"] or not reach:
-        return f"{sentence}."
-    return f"{sentence}; AUC 0.75 is reached at {reach}."
-
-
-def _counted(slopes: Sequence[Row], factor: str, best: str) -> list[str]:
-    """Say in how many arms a property of the rows shows an effect, each arm for itself."""
+def _factor_sentence(mine: Sequence[Row], axes: Sequence[str], factor: str, best: str) -> str:
+    """Say in one sentence what all lines of a factor show: how many, the steepest, the pooled."""
+    slopes = [row for row in mine if (row["factor"], row["term"]) == (factor, "slope")]
     lines = [row for row in slopes if not row["reason"]]
     if not lines:
-        return []
-    up = sum(row["low"] > 0 for row in lines)
-    down = sum(row["high"] < 0 for row in lines)
+        return _without_line(mine, slopes, factor, best)
+    if len(lines) == 1:
+        (only,) = lines
+        where = _arm(only, axes)
+        verdict = "does not show a change of the AUC"
+        if _sure(only):
+            verdict = f"shows that the AUC {'rises' if only['value'] > 0 else 'falls'}"
+        start = f"{where}: under" if where else "Under"
+        return (
+            f"{start} {best}, the study {verdict} with {_noun(factor)}: its probit changes by "
+            f"{_change(only, mine, axes)} for each doubling of {doubled(factor)}."
+        )
+    up, down = (sum(_sure(row) and row["value"] * sign > 0 for row in lines) for sign in (1, -1))
     shown = " and ".join(
-        f"{'rises' if rises else 'falls'} in {number} of {len(lines)}"
-        for rises, number in ((True, up), (False, down))
-        if number
+        f"{verb} in {number}" for verb, number in (("rises", up), ("falls", down)) if number
     )
-    arms = "arm" if len(lines) == 1 else "arms"
-    return [
-        f"Under {best}, with {_noun(factor)} the AUC "
-        + (f"{shown} {arms}" if shown else f"shows no change in any of {len(lines)} {arms}")
-        + " (each interval for itself)."
+    counted = f"{shown} of {len(lines)}" if shown else f"shows no change in any of {len(lines)}"
+    steepest = max(lines, key=lambda row: abs(row["value"]))
+    # What goes over several arms says more than any one of them.
+    pooled = [row for row in lines if _pooled(row, axes, factor) and row is not steepest]
+    named = "; ".join(
+        f"{name} {_change(row, mine, axes)}{f' ({_arm(row, axes)})' if _arm(row, axes) else ''}"
+        for name, row in (("the steepest", steepest), *(("over arms", row) for row in pooled))
+    )
+    return (
+        f"Under {best}, with {_noun(factor)} the AUC {counted} lines (each interval for itself); "
+        f"its probit changes for each doubling of {doubled(factor)}: {named}."
+    )
+
+
+def _without_line(mine: Sequence[Row], slopes: Sequence[Row], factor: str, best: str) -> str:
+    """Say why a factor has no line, and what its paired differences show."""
+    reason = slopes[0]["reason"] if slopes else "its values are no positive numbers"
+    found = f"Under {best}, {_noun(factor)}: no line, since {reason}"
+    differences = [
+        row
+        for row in mine
+        if row["kind"] == CONTRAST and row["factor"] == factor and isfinite(row["low"])
     ]
+    if not differences:
+        return f"{found}."
+    largest = max(differences, key=lambda row: abs(row["value"]))
+    return (
+        f"{found}; of {len(differences)} paired differences {_told(differences)} told from zero, "
+        f"the largest {largest['level']} less {largest['versus']}, {largest['value']:+.3f} "
+        f"[{largest['low']:+.3f}, {largest['high']:+.3f}]."
+    )
+
+
+def _told(differences: Sequence[Row]) -> str:
+    sure = sum(_sure(row) for row in differences)
+    return f"{sure} {'is' if sure == 1 else 'are'}"
+
+
+def _sure(row: Row) -> bool:
+    return bool(row["low"] > 0 or row["high"] < 0)
+
+
+def _pooled(row: Row, axes: Sequence[str], factor: str) -> bool:
+    """Say whether a line goes over arms: the axis that they differ in is empty."""
+    mine = [axis for axis in axes if axis == factor or axis.split(".")[0] == factor]
+    return any(not row[axis_column(axis)] for axis in mine)
+
+
+def _change(row: Row, mine: Sequence[Row], axes: Sequence[str]) -> str:
+    """Return a slope, and where its line reaches AUC 0.75 if it goes up or down at all."""
+    shown = f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
+    reach = next((r["shown"] for r in mine if r["term"] == "reach" and _same(r, row, axes)), "")
+    return f"{shown}, AUC 0.75 at {reach}" if reach and _sure(row) else shown
 
 
 def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Listing | None:
@@ -145,7 +170,7 @@ def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Listing
                 row["detector"],
                 _arm(row, axes),
                 f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]",
-                _p_text(row["p_value"]),
+                p_text(row["p_value"]),
                 rest["reach"]["shown"],
                 "no line" if misfit < _MISFIT else "",
                 f"{row['n_members']:,}",
@@ -156,9 +181,8 @@ def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Listing
         f"Response to {_noun(factor)}",
         ("Detector", "Arm", "Slope", "p", "AUC 0.75 at", "Shape", "Members", "Seeds"),
         lines,
-        "Slope: change of the probit of AUC for each doubling"
-        + (" of 1 + copies" if factor == COPIES else "")
-        + ", with its 95 % interval. AUC 0.75: where the line reaches it, with Fieller's interval; "
+        f"Slope: change of the probit of AUC for each doubling of {doubled(factor)}, "
+        "with its 95 % interval. AUC 0.75: where the line reaches it, with Fieller's interval; "
         "> or < and a number: beyond what was measured; any: the data leave out nothing. Shape: "
         "where a test refuses a line (p under 0.05), its numbers are a summary at best.",
     )
@@ -179,14 +203,14 @@ def _contrasts(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
                 f"{row['low']:+.3f} to {row['high']:+.3f}"
                 if isfinite(row["low"])
                 else f"none: {row['reason']}",
-                _p_text(row["p_value"]),
+                p_text(row["p_value"]),
                 f"{row['n_seeds']}",
             )
             for row in rows
             if row["kind"] == CONTRAST
         ],
         "AUC of an arm less that of the first value of its axis, on the same rows and seeds. The "
-        "band holds all differences of a detector at once (max-t); p is corrected alike.",
+        "band holds all differences of a detector at once (Bonferroni); p is corrected alike.",
     )
 
 
@@ -201,7 +225,7 @@ def _regression(rows: Sequence[Row]) -> Listing | None:
                 f"not in it: {row['reason']}"
                 if row["reason"]
                 else f"{row['value']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]",
-                _p_text(row["p_value"]),
+                p_text(row["p_value"]),
                 f"{row['n_members']:,}" if row["n_members"] else "",
                 f"{row['n_seeds']}" if row["n_seeds"] else "",
             )
@@ -209,9 +233,10 @@ def _regression(rows: Sequence[Row]) -> Listing | None:
             if row["kind"] == REGRESSION
         ],
         "Probit regression of each member's placement (share of non-members below it): what one "
-        "more doubling of a factor does where the others stay as they are; × is a product, "
-        "which says whether copies do more at one end of an axis. Intervals count groups of "
-        "rows on both sides, and seeds; each holds for itself.",
+        "more doubling of a factor (of 1 + copies, of 1 + tokens since the last copy) does where "
+        "the others stay as they are; × is a product, which says whether copies do more at one "
+        "end of an axis. Intervals count groups of rows on both sides, and seeds; each holds for "
+        "itself.",
     )
 
 
@@ -264,36 +289,6 @@ def _gaps(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
     )
 
 
-def _stability(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
-    mine = [row for row in rows if row["kind"] == STABILITY]
-    lines = []
-    for row in (row for row in mine if row["term"] == "kappa" and not row["reason"]):
-        rest = {
-            r["term"]: r["value"]
-            for r in mine
-            if r["detector"] == row["detector"] and _same(r, row, axes)
-        }
-        lines.append(
-            (
-                row["detector"],
-                _arm(row, axes),
-                f"{100 * rest['agreement']:.0f} %",
-                f"{100 * rest['chance']:.0f} %",
-                f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]",
-                f"{row['n_members']:,}",
-                f"{row['n_seeds']}",
-            )
-        )
-    return listing(
-        "Do seeds agree on single texts?",
-        ("Detector", "Arm", "Agreement", "By chance", "Kappa", "Texts", "Seeds"),
-        lines,
-        "Decisions at a false-positive rate of 10 % on texts that are members in two seeds, over "
-        "all pairs of seeds. Kappa: the part of the way from chance (0) to certainty (1), with "
-        "its 95 % interval, for these models.",
-    )
-
-
 def _same(one: Row, other: Row, axes: Sequence[str]) -> bool:
     return bool(
         one["factor"] == other["factor"]
@@ -307,9 +302,3 @@ def _arm(row: Row, axes: Sequence[str]) -> str:
 
 def _noun(factor: str) -> str:
     return "the length of the text" if factor == "length" else factor
-
-
-def _p_text(value: float) -> str:
-    if not isfinite(value):
-        return ""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -18,6 +18,7 @@ from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragr
 from analysis.references import STATISTICS, cited
 from analysis.settings import AnalysisSettings
 from detect.detector_table import DetectorFacts
+from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
 from inject.files import write_text
 from train.models.shapes import load_shape, parameter_count
@@ -49,7 +50,13 @@ class MethodsInputs:
 def describe_methods(inputs: MethodsInputs) -> Methods:
     """Return the methods of a run."""
     whole = [one.name for one in asked_dataset_detectors(inputs.analysis.dataset_detectors)]
-    absent = {*(() if whole else ("datasets",)), *(() if inputs.unlearning else ("unlearning",))}
+    closed = any(one.dataset in FORMS for arm in inputs.arms for one in arm.contaminants)
+    asked = {
+        "datasets": whole,
+        "unlearning": inputs.unlearning,
+        "accuracy": closed and inputs.analysis.task_accuracy,
+    }
+    absent = {name for name, there in asked.items() if not there}
     topics = [name for name in STATISTICS if name not in absent]
     paragraphs = (
         _data(inputs.arms),
@@ -57,7 +64,7 @@ def describe_methods(inputs: MethodsInputs) -> Methods:
         _training(inputs.arms, inputs.seeds),
         *unlearning_paragraphs(inputs.unlearning),
         _detectors(inputs),
-        _statistics(inputs.analysis, len(inputs.seeds), whole),
+        _statistics(inputs.analysis, len(inputs.seeds), whole, accuracy="accuracy" not in absent),
         _software(inputs),
     )
     names = [one.name for one in inputs.detectors]
@@ -242,24 +249,36 @@ def _detector(one: DetectorFacts) -> str:
     return f"{one.name} ({source}{setting}{grid})"
 
 
-def _statistics(settings: AnalysisSettings, seeds: int, whole: Sequence[str]) -> str:
+def _statistics(
+    settings: AnalysisSettings, seeds: int, whole: Sequence[str], *, accuracy: bool
+) -> str:
     level = f"{settings.confidence:.0%}".replace("%", " %")
     rates = ", ".join(f"{rate * 100:g} %" for rate in settings.false_positive_rates)
     text = (
         "Statistics. The AUC is that of ranks, ties as half; over several datasets it is the mean "
         "weighted by members, so that only texts of one dataset are compared (Janes and Pepe "
-        f"2009). {level} intervals come from influence values (DeLong et al. 1988) summed by group "
-        "(Obuchowski 1997), on the logit scale, with Student's t and the degrees of freedom of "
-        f"Satterthwaite (1946); {_seeds(seeds)}. The true-positive rate is reported at the "
+        f"2009). {level} intervals are score intervals (Newcombe 2006, method 5) with the "
+        "effective number of rows, from influence values (DeLong et al. 1988) summed by group "
+        f"(Obuchowski 1997); {_seeds(seeds)}. The true-positive rate is reported at the "
         f"false-positive rates {rates} where there are at least 10 / rate non-members, with "
-        "intervals after Wilson (1927). The best detector is chosen on the tuning split, and a "
-        "max-t band (Hothorn et al. 2008) holds all detectors of an arm at once; differences are "
-        "paired, on the same texts. Adjusted AUCs use the base model's on the same texts as a "
-        "control variate (Lavenberg and Welch 1981). The trend over copies is Somers' D (1962). "
+        "intervals after Wilson (1927). The best detector is chosen on the tuning split; "
+        "differences are paired, on the same texts. Adjusted AUCs use the base model's "
+        "on the same texts as a control variate (Lavenberg and Welch 1981). The trend over copies "
+        "is Somers' D (1962). What each factor does is said by differences and lines whose "
+        "covariance is that of the influence values, and by a probit regression of placements, "
+        "corrected for leverage (Mancl and DeRouen 2001); families of differences are corrected "
+        "for their number (Bonferroni), and the best are a set of comparisons with the best (Hsu "
+        "1984). AUCs of models that saw neither side are checked by the rank-sum test of clustered "
+        "rows (Rosner et al. 2003). "
         f"Decisions control the false-discovery rate at {settings.false_discovery_rate:g} "
         "(Benjamini and Hochberg 1995). Members that drew no copy "
         + ("are a row of their own." if settings.zero_copies == "apart" else "are non-members.")
     )
+    if accuracy:
+        text += (
+            " Accuracies and their gains have intervals of linear functions of proportions (Price "
+            "and Bonett 2004)."
+        )
     if whole:
         text += (
             f" Whole data sets were tested with {', '.join(whole)}; p-values are adjusted for the "
@@ -273,7 +292,7 @@ def _seeds(count: int) -> str:
         return "with one training seed an interval speaks of this model"
     if count == 2:
         return "with two training seeds an interval speaks of these two models"
-    return f"the variance between the {count} training seeds is part of it"
+    return f"the {count} training seeds are readers (Obuchowski and Rockette 1995; Hillis 2007)"
 
 
 def _software(inputs: MethodsInputs) -> str:

@@ -5,6 +5,11 @@ from typing import Any, NamedTuple
 
 from analysis.arm import Arm, Cohort
 from detect.scoring import score_notes
+from inject.examples.example import Loss
+
+_STILL_USED = (Loss.CUT, Loss.CUT_BEFORE_ANSWER)
+_NAMED = 10
+"""Rows named in a sentence; the others are in the pool's table."""
 
 
 class PoolReport(NamedTuple):
@@ -32,31 +37,33 @@ def pool_notes(pools: Sequence[PoolReport]) -> list[str]:
 
 def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
     notes = []
-    dropped = {
-        "duplicates": facts["duplicates"],
-        "empty": facts["empty"],
-        "without an answer": facts["unanswered"],
-        "for their length (shorter than pool.min_tokens)": facts["too_short"],
-        "for their length (longer than the context)": (
-            facts["too_long"] if facts["long_examples"] == "drop" else 0
-        ),
-        "near-duplicates": len(facts["near_duplicates"]),
-        "near-duplicates of rows of other datasets": len(facts["near_duplicates_across"]),
-    }
-    reasons = ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
+    lost = facts["losses"]
+    reasons = ", ".join(
+        f"{count} {loss}" for loss, count in lost.items() if loss not in _STILL_USED
+    )
     if reasons:
         notes.append(f"{name}: dropped {reasons}.")
+    if repeated := facts["repeated_ids"]:
+        notes.append(f"{name}: {repeated} rows have the id of an earlier row; each counts.")
     if pooled := facts["strata_pooled"]["strata"]:
         notes.append(
             f"{name}: {pooled} of {facts['strata']} strata "
             f"({facts['strata_pooled']['rows']} rows) are too small to be balanced on "
             "both sides (or their groups too large); they were drawn as one stratum."
         )
-    if facts["too_long"] and facts["long_examples"] != "drop":
-        treatment = {"truncate": "cut to it", "split": "left whole, over several windows"}
+    if facts["split"]:
         notes.append(
-            f"{name}: {facts['too_long']} rows are longer than the context and were "
-            f"{treatment[facts['long_examples']]}."
+            f"{name}: {facts['split']} rows are longer than the context and were left whole, over "
+            "several windows."
+        )
+    if cut := sum(lost.get(loss, 0) for loss in _STILL_USED):
+        notes.append(f"{name}: {cut} rows are longer than the context and were cut to it.")
+    if unanswered := facts[Loss.CUT_BEFORE_ANSWER]:
+        named = ", ".join(unanswered[:_NAMED])
+        more = f" and {len(unanswered) - _NAMED} more" if len(unanswered) > _NAMED else ""
+        notes.append(
+            f"{name}: {len(unanswered)} of these rows were cut before the end of their answer, "
+            f"which no model learns from them: {named}{more}."
         )
     return notes
 

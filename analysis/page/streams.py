@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from analysis.arm import Cohort, short_axis
+from analysis.arm import Cohort, arm_label
 from inject.plan.plan import read_plan
 from inject.stream.audit import AuditReport, read_audit
 from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
@@ -144,13 +144,13 @@ def _stream_labels(models: Sequence[TrainedModel], *, several_seeds: bool) -> li
     arms = [model for model in models if model.axes is not None]
     labels = [model.label for model in models if model.axes is None]
     if arms:
-        parts = [
-            f"{short_axis(axis)} {text}"
+        agreed = [
+            (axis, text)
             for axis, text in (arms[0].axes or {}).items()
             if all((arm.axes or {})[axis] == text for arm in arms)
         ]
-        parts += [f"seed {arms[0].seed}"] if several_seeds or not parts else []
-        labels.insert(0, ", ".join(parts))
+        seed = arms[0].seed if several_seeds or not agreed else None
+        labels.insert(0, arm_label(agreed, seed))
     return labels
 
 

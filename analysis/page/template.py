@@ -16,7 +16,8 @@ def page_template(
 ) -> "Template":
     """Return a template that knows our stylesheet as `style`, and how numbers are written.
 
-    What it is given is escaped, and a name that it is not given is an error.
+    What it is given is escaped, control characters visibly so (`\\x1b`, `\\u202e`), and a name that
+    it is not given is an error.
 
     Args:
         package: which holds the file.
@@ -29,6 +30,7 @@ def page_template(
     environment = Environment(
         loader=PackageLoader(package, "."),
         autoescape=True,
+        finalize=visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -37,6 +39,19 @@ def page_template(
     # Our own stylesheet, not data: what enters unescaped besides figures.
     environment.globals |= {"share": _share, "style": Markup(page_style())}
     return environment.get_template(name)
+
+
+_CONTROLS = {
+    code: ascii(chr(code))[1:-1]
+    # C0 but tab and newline, DEL and C1, and what turns the direction of the text behind it.
+    for span in ((0, 9), (11, 32), (127, 160), (0x202A, 0x202F), (0x2066, 0x206A))
+    for code in range(*span)
+}
+
+
+def visible(value: Any) -> Any:
+    """Return a text with its control characters written out; markup and all else as it is."""
+    return value.translate(_CONTROLS) if type(value) is str else value
 
 
 def page_style() -> str:
@@ -53,13 +68,11 @@ class PageScript(NamedTuple):
     """`sha256-…`: a browser runs this script and no other."""
 
 
-def page_script(package: str = "analysis.page", name: str = "report.js") -> PageScript:
-    """Return the script of a page: by default, that of a report."""
-    from importlib.resources import files
-
+def page_script() -> PageScript:
+    """Return the script of our pages."""
     from markupsafe import Markup
 
-    text = (files(package) / name).read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return PageScript(Markup(text), f"sha256-{digest}")
 

@@ -18,7 +18,7 @@ from analysis.page.tables.grid import (
 )
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
-from analysis.trajectory.fading import FADING_SLOPE, FADING_TREND, RATE_WARNING, not_constant
+from analysis.trajectory.fading import FADING_SLOPE, RATE_WARNING, not_constant
 
 Row = Mapping[str, Any]
 
@@ -75,7 +75,7 @@ def _arm(row: Row, axes: Sequence[str]) -> str:
 
 
 def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
-    slope, trend = (_whole(rows, detector, metric) for metric in (FADING_SLOPE, FADING_TREND))
+    slope = _whole(rows, detector, FADING_SLOPE)
     points = [r for r in _tuned(rows, detector) if r["metric"] == AUC and r["copies"] == ALL]
     if slope is None or len(points) < 2 or slope["low"] != slope["low"]:
         return []
@@ -92,16 +92,11 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     sentence = (
         f"{where} {detector}, {verdict}: within examples, the share of non-members that one scores "
         f"above changes by {slope['value']:+.3f} [{slope['low']:+.3f}, {slope['high']:+.3f}] with "
-        f"each doubling of the steps since its last copy ({slope['n_members']:,} members at "
+        f"each doubling of 1 + the steps since its last copy ({slope['n_members']:,} members at "
         f"{slope['pairs'] / slope['n_members']:.1f} checkpoints each)."
     )
     if not_constant(rows):
         return [sentence, RATE_WARNING]
-    if trend is not None and trend["low"] == trend["low"]:
-        sentence += (
-            " Over examples, Somers' D of score with that time, among pairs with the same number "
-            f"of copies, is {trend['value']:+.2f} [{trend['low']:+.2f}, {trend['high']:+.2f}]."
-        )
     return [f"{sentence} AUC {_interval(first)} {_when(first)}, {_interval(last)} {_when(last)}."]
 
 

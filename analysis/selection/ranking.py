@@ -4,15 +4,22 @@ The best detector of an arm has the highest AUC on the `tune` rows, which no rep
 measured on: the best of 16 equal pairs, chosen on the rows that it is reported on, looks .02 to .04
 better than it is. Contestants look at the model, know no more than an auditor can, and were
 measured on the rows that the others were measured on. Where there are no tune rows the lower bound
-decides, to the two digits that are shown, then the AUC; the page says so.
+decides; the page says so. AUCs that differ by rounding alone are equal, and the first is chosen:
+processors differ in the last bits of a score, and nothing that is chosen may hang on them.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite
+from typing import TypeVar
 
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
 from analysis.metrics_table import Cell, CohortMetrics
+
+TIE = 1e-6
+"""AUCs that are not further apart are equal; two rows that change places move one by more."""
+
+Key = TypeVar("Key")
 
 
 def reported_cell(
@@ -45,9 +52,24 @@ def rank_detectors(cells: Mapping[str, Cell | None]) -> list[str]:
         if name not in MODEL_FREE and (cell.n_members, cell.n_nonmembers) == rows
     ]
     contestants = [name for name in found if name not in UPPER_BOUNDS] or found
-    return sorted(contestants, key=lambda name: rank_key(there[name]), reverse=True)
+    return best_first({name: there[name] for name in contestants})
 
 
-def rank_key(cell: Cell) -> tuple[float, float, float]:
-    """Return what cells are ranked by, highest best."""
-    return cell.tune if isfinite(cell.tune) else -inf, round(cell.low, 2), cell.value
+def best_first(cells: Mapping[Key, Cell]) -> list[Key]:
+    """Return the keys of cells in the order of their AUC on `tune`, or of their lower bounds."""
+    names = list(cells)
+    values = [cell.tune for cell in cells.values()]
+    if not any(map(isfinite, values)):
+        values = [cell.low for cell in cells.values()]
+    return [names[at] for at in highest_first(values)]
+
+
+def highest_first(values: Sequence[float]) -> list[int]:
+    """Return the positions of values in falling order; ties in their own order, NaN last."""
+    heights = [value if isfinite(value) else -inf for value in values]
+    left, ordered = list(range(len(heights))), []
+    while left:
+        top = max(heights[at] for at in left)
+        ordered += [at for at in left if heights[at] >= top - TIE]
+        left = [at for at in left if heights[at] < top - TIE]
+    return ordered

@@ -2,8 +2,8 @@
 
 For each cohort (axes and model) and detector the grid setting with the best AUC on the tune
 rows wins: the members-weighted mean over datasets of the AUC within each, averaged over the
-training seeds. Ties go to the default setting, then to the earlier one of the grid. One
-ranking of all settings at once: milliseconds for 250 settings.
+training seeds. Ties (`analysis.selection.ranking`) go to the default setting, then to the earlier
+one of the grid. One ranking of all settings at once: milliseconds for 250 settings.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import numpy as np
 
 from analysis.arm import Column, LoadedArm
 from analysis.metrics import Floats
+from analysis.selection.ranking import highest_first
 from analysis.settings import AnalysisSettings
 
 
@@ -53,7 +54,7 @@ def choose_settings(arms: Sequence[LoadedArm], settings: AnalysisSettings) -> li
                 Choice(detector=detector, default=default, tuned=None, tune_auc=float("nan"))
             )
             continue
-        best = int(np.nanargmax(np.round(quality, 12)))
+        best = highest_first(quality.tolist())[0]
         choices.append(
             Choice(
                 detector=detector,

@@ -6,10 +6,13 @@ change of members beyond that of non-members. Training on other text changes bot
 the excess is what having seen the very questions is worth (Shi et al. 2024 compare the
 sides in Table 8).
 
-Every interval is a bootstrap over groups of examples, clustered over seeds, by the same weights
-for all quantities (`analysis.intervals`). Where not one replicate differs, the interval is that of
-an event which was seen in none of n groups; a mean over datasets is widened by what those of them
-in which none differs could hide.
+Every quantity is a linear function of shares, so its interval is that of Price and Bonett (2004):
+to each of the k samples behind it (a dataset's members or non-members) pseudo-rows are added before
+a Wald interval is made, 2 / k right and 2 / k wrong ones; to the paired answers before and after
+half as many that turn right and that turn wrong (Bonett and Price 2012). So none is a point where
+no answer differs. With k = 1 it is Agresti and Coull's (1998). Variances sum over groups of rows,
+and a pseudo-row weighs as many rows as are worth one alone (the design effect). Student's t has the
+degrees of freedom of Welch; from three seeds on, both are as in `analysis.factors.joint`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
-from analysis.intervals.bootstrap import combine_seeds, draw_weights, percentile_bounds
+from analysis.factors.joint import join_seeds
+from analysis.intervals.clustered import FROM_SEEDS
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from detect.task_accuracy.answers import ACCURACY_FILE, read_accuracy
@@ -34,6 +38,8 @@ from inject.tables import read_parquet
 MEAN = "mean"
 SCORINGS = ("plain", "calibrated")
 _SIDES = ("member", "nonmember")
+_QUANTITY = ("quantity", "side", "moment")
+"""Columns of the table that name a `Quantity`."""
 
 Strings = npt.NDArray[np.object_]
 
@@ -86,28 +92,54 @@ class AccuracyCell(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Loaded:
-    """One arm's answers; arrays run over the examples that were asked."""
+class Answers:
+    """One model's answers; arrays run over the examples that were asked."""
 
     dataset: Strings
     side: Strings
+    """`member` or `nonmember`."""
     group: Strings
     correct: Mapping[tuple[str, str], Floats]
     """By scoring and moment: 1 where the answer was right, else 0."""
-    weights: Floats
-    """[n, R + 1]."""
 
 
-class _Summary(NamedTuple):
-    """Replicates of every quantity of one dataset of one arm, and how many stand behind them."""
+class _Part(NamedTuple):
+    """The rows of one dataset and side of one seed."""
 
-    replicates: Mapping[Quantity, Floats]
-    members: int
-    nonmembers: int
-    groups: Mapping[str, int]
-    """Number of groups by side."""
-    parts: tuple["_Summary", ...] = ()
-    """Of a mean: the datasets."""
+    correct: Mapping[str, Floats]
+    """By moment."""
+    group: npt.NDArray[np.int64]
+    """Number of each row's group, over all seeds and datasets."""
+
+
+_Parts = Mapping[tuple[str, str], _Part]
+"""By dataset and side."""
+
+
+def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], int]]:
+    """Return of each quantity with what sign the accuracy of a side at a moment enters it.
+
+    Args:
+        moments: `before` and `after`, or `after` alone.
+    """
+    found = {
+        Quantity("accuracy", side, moment): {(side, moment): 1}
+        for side in _SIDES
+        for moment in moments
+    }
+    for moment in moments:
+        found[Quantity("gap", "", moment)] = {("member", moment): 1, ("nonmember", moment): -1}
+    if len(moments) == 2:
+        signs = {"after": 1, "before": -1}
+        changes = {
+            side: {(side, moment): sign for moment, sign in signs.items()} for side in _SIDES
+        }
+        for side in _SIDES:
+            found[Quantity("change", side, "")] = changes[side]
+        found[Quantity("excess", "", "")] = changes["member"] | {
+            key: -sign for key, sign in changes["nonmember"].items()
+        }
+    return found
 
 
 def accuracy_cells(
@@ -130,7 +162,7 @@ def accuracy_cells(
     for axes, seeds in cohorts.items():
         loaded = [_load(seeds[seed], settings) for seed in sorted(seeds)]
         for scoring in SCORINGS:
-            cells += _cohort(axes, scoring, loaded, settings)
+            cells += gain_cells(axes, scoring, loaded, settings)
     return tuple(cells)
 
 
@@ -140,21 +172,12 @@ def accuracy_table(cells: Sequence[AccuracyCell]) -> pa.Table:
     rows = [
         {
             **{axis_column(name): dict(cell.axes).get(name, "") for name in axes},
-            "dataset": cell.dataset,
-            "scoring": cell.scoring,
-            "quantity": cell.quantity.name,
-            "side": cell.quantity.side,
-            "moment": cell.quantity.moment,
-            "value": cell.value,
-            "low": cell.low,
-            "high": cell.high,
-            "n_members": cell.n_members,
-            "n_nonmembers": cell.n_nonmembers,
-            "n_seeds": cell.n_seeds,
+            **cell._asdict(),
+            **dict(zip(_QUANTITY, cell.quantity, strict=True)),
         }
         for cell in cells
     ]
-    texts = [*map(axis_column, axes), "dataset", "scoring", "quantity", "side", "moment"]
+    texts = [*map(axis_column, axes), "dataset", "scoring", *_QUANTITY]
     fields = [(name, pa.string()) for name in texts]
     fields += [(name, pa.float64()) for name in ("value", "low", "high")]
     fields += [(name, pa.int64()) for name in ("n_members", "n_nonmembers", "n_seeds")]
@@ -171,7 +194,7 @@ def read_accuracy_table(folder: Path) -> pa.Table:
     return read_parquet(folder / ACCURACY_FILE)
 
 
-def _load(arm: AccuracyArm, settings: AnalysisSettings) -> _Loaded:
+def _load(arm: AccuracyArm, settings: AnalysisSettings) -> Answers:
     groups = {row.example_id: row.group for row in read_examples(arm.examples)}
     after = read_accuracy(arm.after)
     before = read_accuracy(arm.before) if arm.before else []
@@ -192,128 +215,160 @@ def _load(arm: AccuracyArm, settings: AnalysisSettings) -> _Loaded:
         if before:
             found = [getattr(earlier[row.example_id], name) for row in asked]
             correct[scoring, "before"] = np.array(found, dtype=float)
-    weights = draw_weights(
-        [f"{one}\0{other}" for one, other in zip(dataset, side, strict=True)],
-        list(group),
-        replicates=settings.replicates,
-        seed=settings.seed,
-        cluster=str(arm.seed),
-    )
-    return _Loaded(
-        dataset=dataset,
-        side=side,
-        group=group,
-        correct=correct,
-        weights=weights.astype(np.float64),
-    )
+    return Answers(dataset=dataset, side=side, group=group, correct=correct)
 
 
-def _cohort(
+def gain_cells(
     axes: tuple[tuple[str, str], ...],
     scoring: str,
-    loaded: Sequence[_Loaded],
+    answers: Sequence[Answers],
     settings: AnalysisSettings,
 ) -> list[AccuracyCell]:
-    names = list(dict.fromkeys(name for one in loaded for name in one.dataset))
-    by_seed = [{name: _summary(one, name, scoring) for name in names} for one in loaded]
-    if len(names) > 1:
-        for summaries in by_seed:
-            summaries[MEAN] = _mean(list(summaries.values()))
+    """Return every quantity of one arm, of each dataset and of their mean.
+
+    Args:
+        axes: of the arm.
+        scoring: `plain` or `calibrated`.
+        answers: of each seed.
+        settings: the confidence.
+    """
+    names = list(dict.fromkeys(name for one in answers for name in one.dataset))
+    moments = [
+        moment
+        for moment in ("before", "after")
+        if all((scoring, moment) in one.correct for one in answers)
+    ]
+    n_groups, seeds = _parts(answers, names, moments, scoring)
     cells = []
-    for dataset in by_seed[0]:
-        found = [summaries[dataset] for summaries in by_seed]
-        for quantity in found[0].replicates:
-            if not all(quantity in one.replicates for one in found):
-                continue
-            stacked = np.stack([one.replicates[quantity] for one in found])
-            replicates = combine_seeds(stacked, seed=settings.seed)
-            low, high = _bounds(quantity, replicates, found, settings.confidence)
+    for dataset in [*names, *([MEAN] if len(names) > 1 else [])]:
+        within = names if dataset == MEAN else [dataset]
+        members, nonmembers = (
+            sum(len(parts[name, side].group) for parts in seeds for name in within)
+            for side in _SIDES
+        )
+        for quantity, signs in quantities(moments).items():
+            found = _interval(
+                [_of_seed(parts, signs, within, n_groups) for parts in seeds],
+                settings.confidence,
+            )
+            least = 0.0 if quantity.name == "accuracy" else -1.0
             cells.append(
                 AccuracyCell(
                     axes=axes,
                     dataset=dataset,
                     scoring=scoring,
                     quantity=quantity,
-                    value=float(replicates[0]),
-                    low=low,
-                    high=high,
-                    n_members=sum(one.members for one in found),
-                    n_nonmembers=sum(one.nonmembers for one in found),
-                    n_seeds=len(found),
+                    value=found[0],
+                    low=max(found[1], least),
+                    high=min(found[2], 1.0),
+                    n_members=members,
+                    n_nonmembers=nonmembers,
+                    n_seeds=len(answers),
                 )
             )
     return cells
 
 
-def _summary(one: _Loaded, dataset: str, scoring: str) -> _Summary:
-    inside = one.dataset == dataset
-    rows = {side: inside & (one.side == side) for side in _SIDES}
-    found: dict[Quantity, Floats] = {}
-    moments = [moment for moment in ("before", "after") if (scoring, moment) in one.correct]
-    for side in _SIDES:
-        weights = one.weights[rows[side]]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            for moment in moments:
-                right = one.correct[scoring, moment][rows[side]] @ weights
-                found[Quantity("accuracy", side, moment)] = right / weights.sum(axis=0)
-    for moment in moments:
-        member, nonmember = (found[Quantity("accuracy", side, moment)] for side in _SIDES)
-        found[Quantity("gap", "", moment)] = member - nonmember
-    if len(moments) == 2:
-        for side in _SIDES:
-            was, now = (found[Quantity("accuracy", side, moment)] for moment in moments)
-            found[Quantity("change", side, "")] = now - was
-        member, nonmember = (found[Quantity("change", side, "")] for side in _SIDES)
-        found[Quantity("excess", "", "")] = member - nonmember
-    return _Summary(
-        replicates=found,
-        members=int(rows["member"].sum()),
-        nonmembers=int(rows["nonmember"].sum()),
-        groups={side: len(set(one.group[rows[side]])) for side in _SIDES},
-    )
+def _parts(
+    answers: Sequence[Answers], names: Sequence[str], moments: Sequence[str], scoring: str
+) -> tuple[int, list[_Parts]]:
+    """Return how many groups there are, and the rows of each seed by dataset and side."""
+    numbers: dict[tuple[str, str], int] = {}
+    seeds: list[_Parts] = []
+    for one in answers:
+        keys = zip(one.dataset.tolist(), one.group.tolist(), strict=True)
+        number = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+        found: dict[tuple[str, str], _Part] = {}
+        for name in names:
+            for side in _SIDES:
+                rows = np.flatnonzero((one.dataset == name) & (one.side == side))
+                correct = {moment: one.correct[scoring, moment][rows] for moment in moments}
+                found[name, side] = _Part(correct, number[rows])
+        seeds.append(found)
+    return len(numbers), seeds
 
 
-def _mean(summaries: Sequence[_Summary]) -> _Summary:
-    return _Summary(
-        replicates={
-            quantity: np.mean([one.replicates[quantity] for one in summaries], axis=0)
-            for quantity in summaries[0].replicates
-        },
-        members=sum(one.members for one in summaries),
-        nonmembers=sum(one.nonmembers for one in summaries),
-        groups={side: sum(one.groups[side] for one in summaries) for side in _SIDES},
-        parts=tuple(summaries),
-    )
+class _Sum(NamedTuple):
+    """A quantity of one seed."""
+
+    value: float
+    centre: float
+    """With the pseudo-rows."""
+    influence: Floats
+    """By group, and then by pseudo-row, [groups + 2 k]."""
+    variances: Floats
+    """Of each sample, [k]."""
+    freedom: Floats
+    """[k]"""
 
 
-def _bounds(
-    quantity: Quantity, replicates: Floats, found: Sequence[_Summary], confidence: float
-) -> tuple[float, float]:
-    bounds = percentile_bounds(replicates[None], confidence=confidence)
-    low, high = float(bounds.low[0]), float(bounds.high[0])
-    margin = _hidden(quantity, found, confidence) if not found[0].parts else 0.0
-    if found[0].parts:
-        parts = list(zip(*(one.parts for one in found), strict=True))
-        # The worst is all of it in one dataset: the others then have none of it.
-        margin = max(_hidden(quantity, part, confidence) for part in parts) / len(parts)
-    if not margin:
-        return low, high
-    value, least = float(replicates[0]), 0.0 if quantity.name == "accuracy" else -1.0
-    return (
-        max(value - float(np.hypot(value - low, margin)), least),
-        min(value + float(np.hypot(high - value, margin)), 1.0),
-    )
+def _of_seed(
+    parts: _Parts,
+    signs: Mapping[tuple[str, str], int],
+    datasets: Sequence[str],
+    n_groups: int,
+) -> _Sum:
+    """Return a quantity of one seed: the mean over datasets of a sum over its samples."""
+    samples = [
+        (dataset, side) for dataset in datasets for side in dict.fromkeys(s for s, _ in signs)
+    ]
+    paired = len({moment for _, moment in signs}) == 2
+    added = (1 if paired else 2) / len(samples)
+    value = centre = 0.0
+    influence = np.zeros(n_groups + 2 * len(samples))
+    variances, freedom = np.zeros(len(samples)), np.ones(len(samples))
+    for k, (dataset, side) in enumerate(samples):
+        correct, number = parts[dataset, side]
+        rows = len(number)
+        if not rows:
+            return _Sum(float("nan"), float("nan"), influence, variances, freedom)
+        mine = {moment: sign for (of, moment), sign in signs.items() if of == side}
+        terms: Floats = np.sum([sign * correct[moment] for moment, sign in mine.items()], axis=0)
+        ends = np.array([-1.0, 1.0] if paired else [0.0, float(next(iter(mine.values())))])
+        count = int(np.count_nonzero(np.bincount(number)))
+        weight = _design_effect(terms, number, count)
+        total = rows + 2 * added * weight
+        mean = (terms.sum() + added * weight * ends.sum()) / total
+        by_group = np.bincount(number, weights=terms - mean, minlength=n_groups)
+        by_group *= np.sqrt(count / max(count - 1, 1))
+        pseudo = np.sqrt(added) * weight * (ends - mean)
+        influence[:n_groups] += by_group / total / len(datasets)
+        at = n_groups + 2 * k
+        influence[at : at + 2] = pseudo / total / len(datasets)
+        variances[k] = (np.square(by_group).sum() + np.square(pseudo).sum()) / total**2
+        freedom[k] = max(count - 1, 1)
+        value += float(terms.mean()) / len(datasets)
+        centre += float(mean) / len(datasets)
+    return _Sum(value, centre, influence, variances, freedom)
 
 
-def _hidden(quantity: Quantity, found: Sequence[_Summary], confidence: float) -> float:
-    """Return how far off a dataset can be in which no replicate differs; 0 where one does.
+def _design_effect(terms: Floats, groups: npt.NDArray[np.int64], count: int) -> float:
+    """Return how many rows are worth as much as one alone; all of a mean group where none differ.
 
-    Something that happens with this probability is missed in n groups just often enough.
+    Args:
+        terms: of the rows of one sample.
+        groups: of the rows, numbered.
+        count: how many groups there are.
     """
-    if any(np.ptp(one.replicates[quantity]) > 0 for one in found):
-        return 0.0
-    sides = [quantity.side] if quantity.side else list(_SIDES)
-    return sum(
-        1 - ((1 - confidence) / 2) ** (1 / max(sum(one.groups[side] for one in found), 1))
-        for side in sides
-    )
+    off = terms - terms.mean()
+    squares = float(off @ off)
+    if not squares:
+        return len(terms) / count
+    sums = np.bincount(groups, weights=off)
+    return min(max(float(sums @ sums) / squares, 1.0), len(terms) / count)
+
+
+def _interval(seeds: Sequence[_Sum], confidence: float) -> tuple[float, float, float]:
+    """Return a quantity over all seeds with the ends of its interval."""
+    from scipy.special import stdtrit
+
+    centres = np.array([[one.centre] for one in seeds])
+    joint = join_seeds(centres, np.stack([one.influence for one in seeds])[:, None])
+    variances = np.mean([one.variances for one in seeds], axis=0)
+    each = np.mean([one.freedom for one in seeds], axis=0)
+    welch = variances.sum() ** 2 / (variances**2 / each).sum()
+    freedom = joint.freedom[0] if len(seeds) >= FROM_SEEDS else welch
+    limit = stdtrit(freedom, (1 + confidence) / 2)
+    value, half = float(np.mean([one.value for one in seeds])), float(limit * joint.error[0])
+    centre = float(joint.value[0])
+    return value, min(centre - half, value), max(centre + half, value)

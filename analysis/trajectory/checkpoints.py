@@ -7,8 +7,7 @@ non-members at the same checkpoint. Positions of copies are drawn at random, so 
 number of copies the time since the last is no choice of the text's. A detector keeps one setting
 along the whole training: its default, and the one that the tune rows of the last checkpoint choose.
 
-Intervals as everywhere (`analysis.intervals`): whole groups are drawn, so the pairs of one example
-stay together. Cost: about 20 ms a checkpoint and setting with 400 rows and 1,000 replicates.
+Intervals as everywhere (`analysis.intervals`): the pairs of one group of examples count together.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,6 @@ import pyarrow as pa
 from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, axis_column, load_arm
 from analysis.auc_cells import measure_column
 from analysis.copy_bins import ALL
-from analysis.intervals.bootstrap import Weights, draw_weights
 from analysis.selection.reported_scores import reported_columns
 from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
@@ -31,10 +29,10 @@ from analysis.tables import AUC, PreparedCohort
 from analysis.trajectory.fading import (
     COUNTS,
     MEASURES,
-    PreparedCheckpoint,
     fading_rows,
     fading_schema,
 )
+from analysis.trajectory.slopes import PreparedCheckpoint
 from inject.errors import InputError
 from inject.stream.exposures import ExposureSoFar
 
@@ -78,8 +76,8 @@ class TrajectoryTables(NamedTuple):
     fading: pa.Table
     """One row a setting, number of copies seen and bin of steps since the last: axes, detector,
     setting, selection, copies, since, since_low, since_high, tokens_since (mean), metric (`auc`, or
-    `fading_trend` and `fading_slope` with since `all`), value, low, high, pairs, counts, and what
-    the interval speaks of; datasets pooled."""
+    `fading_slope` with since `all`), value, low, high, pairs, counts, and what the interval speaks
+    of; datasets pooled."""
 
 
 def trajectory_tables(
@@ -166,7 +164,6 @@ def _prepared(
                 batch_tokens=one.batch_tokens,
                 work=_without_parts(whole, since),
                 since=since,
-                weights=[_weights(arm, settings) for arm in arms],
                 constant_rate=all(each.constant_rate for each in by_step[step].values()),
             )
         )
@@ -200,10 +197,7 @@ def _since(arm: LoadedArm, one: Checkpoint) -> npt.NDArray[np.int64]:
 
 
 def _without_parts(work: PreparedCohort, since: Sequence[npt.NDArray[np.int64]]) -> PreparedCohort:
-    """Leave out the rows of members of which parts alone had been seen.
-
-    The bootstrap's weights of all others stay what they are, the same at every checkpoint.
-    """
+    """Leave out the rows of members of which parts alone had been seen."""
     arms = []
     for arm, steps in zip(work.arms, since, strict=True):
         whole_or_unseen = (steps < 0) | (arm.loaded.copies > 0)
@@ -231,20 +225,3 @@ def _progress_rows(
             values = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
             rows.append({**values, **head, "step": one.step, "tokens": one.tokens})
     return rows
-
-
-def _weights(arm: LoadedArm, settings: AnalysisSettings) -> Weights:
-    """Draw weights for the test rows; the same whatever model or axis the arm has."""
-    weights = np.ones((len(arm.examples), settings.replicates + 1), dtype=np.float32)
-    rows = np.flatnonzero(arm.test)
-    sides = np.where(arm.member, "member", "nonmember").astype(object)
-    if arm.arm.fixed_levels:
-        sides = sides + np.where(arm.member, [f"\0{count}" for count in arm.copies], "")
-    weights[rows] = draw_weights(
-        [f"{arm.dataset[row]}\0{sides[row]}" for row in rows],
-        [arm.group[row] for row in rows],
-        replicates=settings.replicates,
-        seed=settings.seed,
-        cluster=str(arm.arm.seed),
-    )
-    return weights

@@ -11,7 +11,8 @@ they are placed among, which are the same at all checkpoints. Cost: 2 ms a check
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,22 +23,27 @@ from analysis.copy_bins import CopiesCell
 from analysis.intervals.clustered import Clustered, Weighted, cluster
 from analysis.intervals.influence import Sample
 from analysis.metrics import Floats
+from analysis.tables import PreparedCohort
+from analysis.uncertainty.samples import GroupNumbers
 
 
-class Model(Protocol):
-    """One checkpoint over its seeds."""
+@dataclass(frozen=True, kw_only=True)
+class PreparedCheckpoint:
+    """One checkpoint of one cohort, over its seeds, made ready."""
+
+    step: int
+    tokens: int
+    batch_tokens: int
+    work: PreparedCohort
+    since: Sequence[npt.NDArray[np.int64]]
+    """For each seed: steps since the last copy by example; -1 where none was seen."""
+    constant_rate: bool = True
+    """Whether every step is made at the same learning rate."""
 
     @property
     def arms(self) -> Sequence[ArmRows]:
-        """One a seed."""
-
-    @property
-    def since(self) -> Sequence[npt.NDArray[np.int64]]:
-        """For each: steps since the last copy by example; -1 where none was seen."""
-
-    @property
-    def step(self) -> int:
-        """Optimiser steps done."""
+        """The rows of each seed."""
+        return self.work.arms
 
 
 class Placed(NamedTuple):
@@ -52,6 +58,15 @@ class Placed(NamedTuple):
     """Rows of the non-members."""
     outside_scores: Floats
 
+    def among(self, which: npt.NDArray[np.bool_]) -> "Placed":
+        """Return some of the members."""
+        return self._replace(
+            rows=self.rows[which],
+            last=self.last[which],
+            doublings=self.doublings[which],
+            scores=self.scores[which],
+        )
+
 
 class Slope(NamedTuple):
     """The change of placement (an AUC) for each doubling of one plus the steps since."""
@@ -64,7 +79,9 @@ class Slope(NamedTuple):
     nonmembers: int
 
 
-def fading_slope(every: Sequence[Model], column: Column, cell: CopiesCell) -> Slope | None:
+def fading_slope(
+    every: Sequence[PreparedCheckpoint], column: Column, cell: CopiesCell
+) -> Slope | None:
     """Return the slope of members with so many copies; None where none was seen twice.
 
     Args:
@@ -134,20 +151,54 @@ def slope_sample(
         len(set(group_of_row[rows[used]].tolist())),
         len({int(group_of_row[row]) for row in against}),
     ]
+    members = len(set(rows[used].tolist()))
+    sample = _sample(slope, inside, outside, counts)
+    return SlopeSample(sample, total, int(used.sum()), members, len(against))
+
+
+def mean_sample(
+    placed: Sequence[Placed], group_of_row: npt.NDArray[np.int64], n_groups: int
+) -> Sample:
+    """Return the mean placement of all pairs, an AUC; arguments as for `slope_sample`."""
+    rows = np.concatenate([one.rows for one in placed])
+    below = np.concatenate([_below(one) for one in placed])
+    mean = float(below.mean())
+    inside = np.bincount(group_of_row[rows], (below - mean) / len(rows), minlength=n_groups)
+    against = _of_nonmembers(placed, np.full(len(rows), 1 / len(rows)))
+    outside = np.zeros(n_groups)
+    for row, value in against.items():
+        outside[group_of_row[row]] += value - sum(against.values()) / len(against)
+    sides = (rows.tolist(), list(against))
+    counts = [len({int(group_of_row[row]) for row in side}) for side in sides]
+    return _sample(mean, inside, outside, counts)
+
+
+def _sample(
+    value: float, inside: npt.NDArray[Any], outside: Floats, counts: Sequence[int]
+) -> Sample:
+    """Return one number, from what groups of members and of non-members move it by, [groups]."""
     scales = [np.sqrt(count / max(count - 1, 1)) for count in counts]
-    sample = Sample(
-        np.array([slope]),
+    return Sample(
+        np.array([value]),
         np.stack([inside * scales[0], outside * scales[1]])[:, None],
         np.maximum(np.array(counts, dtype=float) - 1, 1.0)[:, None],
         np.array(counts, dtype=np.int64)[:, None],
     )
-    members = len(set(rows[used].tolist()))
-    return SlopeSample(sample, total, int(used.sum()), members, len(against))
 
 
 def _dataset(
-    every: Sequence[Model], seed: int, dataset: str, column: Column, cell: CopiesCell
+    every: Sequence[PreparedCheckpoint], seed: int, dataset: str, column: Column, cell: CopiesCell
 ) -> SlopeSample | None:
+    placed, groups = place_dataset(every, seed, dataset, column, cell)
+    if groups is None:
+        return None
+    return slope_sample(placed, groups.of_row, groups.counts[dataset])
+
+
+def place_dataset(
+    every: Sequence[PreparedCheckpoint], seed: int, dataset: str, column: Column, cell: CopiesCell
+) -> tuple[list[Placed], GroupNumbers | None]:
+    """Return the members of one dataset under each checkpoint of a seed, and their groups."""
     placed, groups = [], None
     for one in every:
         for arm, since in zip(one.arms, one.since, strict=True):
@@ -156,9 +207,7 @@ def _dataset(
                 if found is not None:
                     placed.append(found)
                     groups = arm.groups
-    if groups is None:
-        return None
-    return slope_sample(placed, groups.of_row, groups.counts[dataset])
+    return placed, groups
 
 
 def _placed(

@@ -1,1 +1,1 @@
-"""How sure the numbers of a column are: intervals of its cells, of differences, and bands."""
+"""How sure the numbers of a column are: intervals of its cells and of differences."""

@@ -54,8 +54,6 @@ class DatasetSample(NamedTuple):
     """C numbers."""
     pairs: Floats
     """Pairs of members whose copies differ, [C]; all zero or none."""
-    grouped: bool
-    """Whether some group has several rows."""
 
     def column(self, at: int) -> "DatasetSample":
         """Return one of the columns."""
@@ -101,15 +99,6 @@ class ColumnSample:
     def trend(self, dataset: str | None) -> Clustered | None:
         """Return Somers' D of score given copies."""
         return self.number("trend", dataset)
-
-    def grouped(self, dataset: str | None) -> bool:
-        """Return whether some group has several rows."""
-        return any(
-            one.grouped
-            for seed in self.seeds
-            for name, one in seed.items()
-            if dataset in (None, name)
-        )
 
     @staticmethod
     def find(samples: "Sequence[ColumnSample]", number: Number, dataset: str | None) -> None:
@@ -302,7 +291,6 @@ def sample_dataset(
     if strata is not None and _mixed(members.groups, strata):
         strata = None
     trend, pairs = trend_sample(trending, copies, n_groups, strata)
-    both = np.concatenate([members.groups, nonmembers.groups])
     return DatasetSample(
         auc=auc_sample(members, nonmembers, within, n_groups, strata) if comparable else None,
         members=np.tile(within.sum(axis=1).astype(np.float64), columns),
@@ -315,7 +303,6 @@ def sample_dataset(
         alone=tuple(supports_rate(rate, len(nonmembers.groups)) for rate in rates),
         trend=trend,
         pairs=np.full(columns, pairs),
-        grouped=len(set(both.tolist())) < len(both),
     )
 
 

@@ -118,13 +118,9 @@ def on_shared_rows(*several: Values) -> list[list[Floats | None]]:
 def _write_auc(writer: RowWriter, measure: Measure, values: Values, confidence: float) -> None:
     numbers = auc_numbers(writer.cohort, values, writer.cells)
 
-    def find(dataset: str | None, counted: Behind) -> tuple[Clustered, Interval] | None:
+    def find(dataset: str | None, _counted: Behind) -> tuple[Clustered, Interval] | None:
         return found_by(
-            numbers,
-            dataset,
-            lambda found: find_interval(
-                found, Scale.AUC, confidence=confidence, grouped=counted.grouped
-            ),
+            numbers, dataset, lambda found: find_interval(found, Scale.AUC, confidence=confidence)
         )
 
     writer.add(measure, numbers, find)

@@ -73,7 +73,6 @@ def _part(values: Floats, shared: np.typing.NDArray[np.bool_]) -> Part:
         forget=np.array([len(documents)]),
         holdout=0,
         left_out=int((~shared).sum()),
-        grouped=False,
         present=present,
     )
 

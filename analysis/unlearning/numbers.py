@@ -38,8 +38,6 @@ class Part(NamedTuple):
     """Rows that they are held against; 0 for a mean."""
     left_out: int
     """Rows without a value."""
-    grouped: bool
-    """Whether some group has several rows."""
     present: Mask
     """Which groups have a row in each number, [K, groups]."""
 
@@ -73,14 +71,12 @@ def auc_part(
         within,
         n_groups,
     )
-    both = np.concatenate([inside, outside])
     return Part(
         sample=sample,
         weight=within.sum(axis=1).astype(np.float64),
         forget=within.sum(axis=1),
         holdout=len(outside),
         left_out=int((here & (rows.forget | rows.holdout) & ~scored).sum()),
-        grouped=_groups(rows, both) < len(both),
         present=_present(within, rows.group[inside], n_groups),
     )
 
@@ -114,7 +110,6 @@ def mean_part(
         forget=within.sum(axis=1),
         holdout=0,
         left_out=int(here.sum()) - len(inside),
-        grouped=_groups(rows, inside) < len(inside),
         present=_present(within, rows.group[inside], n_groups),
     )
 
@@ -140,7 +135,6 @@ def trend_part(residual: Floats, rows: Rows, dataset: str, n_groups: int) -> Par
         forget=np.array([len(inside)]),
         holdout=0,
         left_out=int(here.sum()) - len(inside),
-        grouped=_groups(rows, inside) < len(inside),
         present=_present(np.ones((1, len(inside)), dtype=bool), rows.group[inside], n_groups),
     )
 
@@ -207,7 +201,6 @@ class Behind(NamedTuple):
     """Different groups of those rows over all seeds, [K]."""
     left_out: int
     """Rows without a value."""
-    grouped: bool
 
 
 def behind(numbers: Numbers, dataset: str | None) -> Behind:
@@ -226,7 +219,6 @@ def behind(numbers: Numbers, dataset: str | None) -> Behind:
         holdout=holdout,
         groups=np.array([len(one) for one in groups], dtype=np.int64),
         left_out=sum(part.left_out for _, part in parts),
-        grouped=any(part.grouped for _, part in parts),
     )
 
 

@@ -5,27 +5,23 @@ half. It has relearnt at the first of those steps at which the mean log-probabil
 back at the original's. A model that never knew the texts (the retrained one) can learn nothing of
 the other half but its kind; one that only hides them brings them back.
 
-The interval holds the steps at which it may be back: from the first step at which the difference to
-the original is not surely below 0, to the first at which it is surely not (each end at the
-confidence asked for). Where the last step that was looked at does not reach, there is no number,
-and an end is open (infinite). So the mean log-probability of that half after each step stands
-beside it, and its difference to the retrained model after as many: what is above 0 there was still
-in the weights.
+The number has no interval: it is one of the few steps that were looked at. What is sure stands
+beside it: the mean log-probability of that half after each step, and its difference to the
+retrained model after as many, each with its interval; what is above 0 there was still in the
+weights. Where the last step does not reach, there is no number, and the note says so.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf, isfinite, nan
+from math import isfinite, nan
 from typing import NamedTuple
 
-import numpy as np
-
 from analysis.copy_bins import EVERY_MEMBER
-from analysis.intervals.bounds import ALIKE, Scale, find_interval
+from analysis.intervals.bounds import Scale
 from analysis.unlearning.auc_measures import Values, on_shared_rows
 from analysis.unlearning.evidence import ORIGINAL, RETRAINED, Cohort, ModelKey
 from analysis.unlearning.numbers import Numbers, behind, clustered, gap_of
-from analysis.unlearning.rows import Measure, RowWriter, warning_of
+from analysis.unlearning.rows import Measure, RowWriter
 from analysis.unlearning.text_measures import (
     FORGET_LOG_PROBABILITY,
     text_numbers,
@@ -45,49 +41,17 @@ class Moment(NamedTuple):
     """Mean log-probability of the texts that are looked at, less the original's."""
 
 
-class Relearnt(NamedTuple):
-    """The steps until the model is back; NaN where there is no number."""
-
-    value: float
-    low: float
-    high: float
-    """Infinite where it is not surely back after the last step, as `low` where it surely is not."""
-    last: int
-    """The last step that was looked at."""
-    about: str
-    """What the interval speaks of, or why there is none."""
-
-
-def relearn_steps(moments: Sequence[Moment], *, confidence: float) -> Relearnt:
-    """Return at which of the steps that were looked at the texts are known again.
+def relearn_steps(moments: Sequence[Moment]) -> float:
+    """Return at which of the steps that were looked at the texts are known again; NaN at none.
 
     Args:
         moments: by step, ascending.
-        confidence: coverage asked for.
     """
-    value = low = high = inf
-    last, about = -1, ""
     for step, gap in moments:
         found = clustered(gap, None)
-        if found is None or not np.isfinite(found.value[0]):
-            continue
-        interval = find_interval(found, Scale.SLOPE, confidence=confidence)
-        last, said = step, interval.about[0]
-        mean = float(found.value[0])
-        below, above = float(interval.low[0]), float(interval.high[0])
-        if said == f"none: {ALIKE}":
-            # The model says of every text what the original says, or as much less of each.
-            below = above = mean
-        elif said.startswith("none"):
-            return Relearnt(nan, nan, nan, last, said)
-        else:
-            about = said
-        value = min(value, step) if mean >= 0 else value
-        low = min(low, step) if above >= 0 else low
-        high = min(high, step) if below >= 0 else high
-    if last < 0:
-        return Relearnt(nan, nan, nan, last, "no value")
-    return Relearnt(value if isfinite(value) else nan, low, high, last, about)
+        if found is not None and found.value[0] >= 0:
+            return step
+    return nan
 
 
 def write_relearning(writer: RowWriter, *, confidence: float) -> None:
@@ -101,7 +65,7 @@ def write_relearning(writer: RowWriter, *, confidence: float) -> None:
         of_step = _looked_at(writer.cohort, key)
         if of_step:
             _write_means(writer, key, of_step, retrained, confidence)
-            _write_steps(writer, key, of_step, confidence)
+            _write_steps(writer, key, of_step)
 
 
 _HIDDEN = replace(FORGET_LOG_PROBABILITY, rows=lambda rows: rows.relearn)
@@ -150,32 +114,27 @@ def _write_means(
             write_means(writer, named, gap, Scale.SLOPE, confidence)
 
 
-def _write_steps(
-    writer: RowWriter, key: ModelKey, of_step: Mapping[int, Values], confidence: float
-) -> None:
+def _write_steps(writer: RowWriter, key: ModelKey, of_step: Mapping[int, Values]) -> None:
     cohort = writer.cohort
     original = values_of(cohort, ORIGINAL, FORGET_LOG_PROBABILITY)
     moments = []
     for step, values in of_step.items():
         mine, theirs = on_shared_rows(values, original)
         moments.append(Moment(step, gap_of(_means(cohort, mine), _means(cohort, theirs))))
-    found = relearn_steps(moments, confidence=confidence)
+    steps = relearn_steps(moments)
     counted = behind(moments[0].gap, None)
-    warning = warning_of(found.about)
-    if not isfinite(found.value) and not found.about.startswith("no") and found.last >= 0:
-        warning = "; ".join(
-            part for part in (warning, f"not back after {found.last} steps") if part
-        )
+    known = any(clustered(gap, None) is not None for _, gap in moments)
+    late = f"not back after {moments[-1].step} steps" if known else "no value"
     writer.add_plain(
         Measure(key=key, name="relearn_steps"),
         None,
         {
-            "value": found.value,
-            "low": found.low,
-            "high": found.high,
+            "value": steps,
+            "low": nan,
+            "high": nan,
             "forget": int(counted.forget[0]),
             "groups": int(counted.groups[0]),
             "seeds": sum(bool(seed) for seed in moments[0].gap),
-            "note": "no value" if found.about == "no value" else warning,
+            "note": "no interval: one of the steps looked at" if isfinite(steps) else late,
         },
     )

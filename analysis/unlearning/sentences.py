@@ -1,44 +1,33 @@
 """The verdict of one method in one sentence, with its numbers."""
 
 from collections.abc import Sequence
-from math import isnan
-from typing import Protocol
+from dataclasses import dataclass
+from math import isnan, nan
+
+from analysis.unlearning.rows import NO_DETECTOR
 
 
-class Said(Protocol):
-    """One measure's word."""
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One measure's word on one method."""
 
-    @property
-    def measure(self) -> str:
-        """Its name in the table."""
-
-    @property
-    def detector(self) -> str:
-        """The detector of an AUC."""
-
-    @property
-    def versus(self) -> str:
-        """The model that a difference is to."""
-
-    @property
-    def kind(self) -> str:
-        """`forgetting` or `utility`."""
-
-    @property
-    def verdict(self) -> str:
-        """What it says."""
-
-    @property
-    def value(self) -> float:
-        """A position, or a difference to another model."""
-
-    @property
-    def low(self) -> float:
-        """Of its interval."""
-
-    @property
-    def high(self) -> float:
-        """Of its interval."""
+    measure: str
+    detector: str = NO_DETECTOR
+    versus: str = ""
+    """Of a difference: `retrained` or `original`."""
+    kind: str
+    """`forgetting` (a position) or `utility` (a difference to another model)."""
+    verdict: str
+    value: float = nan
+    low: float = nan
+    high: float = nan
+    unlearned: float = nan
+    retrained: float = nan
+    original: float = nan
+    groups: int = 0
+    seeds: int = 0
+    note: str = ""
+    """Why there is no interval, or the margin; at `all` the verdict in words."""
 
 
 _OVERALL = {
@@ -69,7 +58,7 @@ _UNITS = {
 
 
 def verdict_sentence(
-    method: str, overall: str, findings: Sequence[Said], diverged: Sequence[int] = ()
+    method: str, overall: str, findings: Sequence[Finding], diverged: Sequence[int] = ()
 ) -> str:
     """Return the sentence.
 
@@ -102,11 +91,11 @@ def verdict_sentence(
     return "; ".join(parts) + "."
 
 
-def _name(one: Said) -> str:
+def _name(one: Finding) -> str:
     return f"AUC of {one.detector}" if one.measure == "auc" else _NAMES[one.measure]
 
 
-def _numbers(one: Said, unit: str = "", *, signed: bool = False) -> str:
+def _numbers(one: Finding, unit: str = "", *, signed: bool = False) -> str:
     form = "+.2f" if signed else ".2f"
     if isnan(one.value):
         return "without a value"

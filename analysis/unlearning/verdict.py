@@ -22,8 +22,7 @@ interval holds for itself.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import isnan, nan
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from analysis.unlearning.general_text import general_numbers
 from analysis.unlearning.numbers import Numbers
 from analysis.unlearning.position import Gap, Position, find_gap, find_position
 from analysis.unlearning.rows import NO_DETECTOR
-from analysis.unlearning.sentences import verdict_sentence
+from analysis.unlearning.sentences import Finding, verdict_sentence
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.text_measures import (
     EXACT_MEMORISATION,
@@ -77,29 +76,6 @@ _FIELDS = [
 def verdict_schema(axes: Sequence[str]) -> pa.Schema:
     """Return the columns of `verdict.parquet`: the swept axes, then those of every study."""
     return pa.schema([(axis_column(axis), pa.string()) for axis in axes] + _FIELDS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One measure's word on one method."""
-
-    measure: str
-    detector: str = NO_DETECTOR
-    versus: str = ""
-    """Of a difference: `retrained` or `original`."""
-    kind: str
-    """`forgetting` (a position) or `utility` (a difference to another model)."""
-    verdict: str
-    value: float = nan
-    low: float = nan
-    high: float = nan
-    unlearned: float = nan
-    retrained: float = nan
-    original: float = nan
-    groups: int = 0
-    seeds: int = 0
-    note: str = ""
-    """Why there is no interval, or the margin; at `all` the verdict in words."""
 
 
 def verdict_rows(
@@ -148,22 +124,18 @@ def find_verdict(
             place = find_position(*numbers, confidence=confidence)
             found.append(_of_position("auc", detector, place, dead=dead))
     for asked in TEXTS:
-        values = [values_of(cohort, one, asked) for one in keys]
-        if all(any(one is not None for one in of_model) for of_model in values):
-            numbers = [
-                text_numbers(cohort, of_model, asked, [EVERY_MEMBER])
-                for of_model in on_shared_rows(*values)
-            ]
-            place = find_position(*numbers, confidence=confidence)
+        models = _texts_of(cohort, keys, asked)
+        if models is not None:
+            place = find_position(*models, confidence=confidence)
             found.append(_of_position(asked.name, NO_DETECTOR, place, dead=dead))
     for asked, margin in (
         (RETAIN_LOG_PROBABILITY, settings.utility_margin),
         (RETAIN_ACCURACY, settings.accuracy_margin),
     ):
         for other in (RETRAINED, ORIGINAL):
-            pair = _text_pair(cohort, key, other, asked)
+            pair = _texts_of(cohort, (key, other), asked)
             if pair is not None:
-                gap = find_gap(pair[0], pair[1], confidence=confidence)
+                gap = find_gap(*pair, confidence=confidence)
                 found.append(_of_gap(asked.name, other, gap, margin, dead=dead))
     if any(key in models and models[key].general is not None for models in cohort.models):
         for other in (RETRAINED, ORIGINAL):
@@ -173,18 +145,13 @@ def find_verdict(
     return found
 
 
-def _text_pair(
-    cohort: Cohort, key: ModelKey, other: ModelKey, asked: TextMeasure
-) -> tuple[Numbers, Numbers] | None:
-    """Return a measure of the unlearned and of another model; None where one has none."""
-    values = [values_of(cohort, one, asked) for one in (key, other)]
+def _texts_of(cohort: Cohort, keys: Sequence[ModelKey], asked: TextMeasure) -> list[Numbers] | None:
+    """Return a measure of each model on the rows that all have; None where one has none."""
+    values = [values_of(cohort, one, asked) for one in keys]
     if any(all(one is None for one in of_model) for of_model in values):
         return None
-    mine, theirs = (
-        text_numbers(cohort, of_model, asked, [EVERY_MEMBER])
-        for of_model in on_shared_rows(*values)
-    )
-    return mine, theirs
+    shared = on_shared_rows(*values)
+    return [text_numbers(cohort, of_model, asked, [EVERY_MEMBER]) for of_model in shared]
 
 
 def _of_position(measure: str, detector: str, place: Position, *, dead: bool) -> Finding:

@@ -1,17 +1,17 @@
 """The tables of an audit, and all that an audit is before it is written."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from analysis.similarity.longest_common_substring import common_words
-from analysis.similarity.rouge_l import rouge_l
+from analysis.unlearning_audit.checks import Judgement
+from analysis.unlearning_audit.estimates import null
 from analysis.unlearning_audit.findings import Findings
 from analysis.unlearning_audit.questions import QuestionFindings
 from analysis.unlearning_audit.ratio import Floats, Mask, Ratios
 from analysis.unlearning_audit.text_chunks import Chunk
+from detect.generation.text_overlap import longest_run, rouge_l_recall
 
 MODELS = ("original", "unlearned", "retrained")
 CHUNKS = pa.schema(
@@ -30,6 +30,11 @@ CHUNKS = pa.schema(
         ("retrained_ratio", pa.float64()),
         ("suspicious", pa.bool_()),
         ("continued", pa.bool_()),
+        ("remembered", pa.bool_()),
+        ("remembered_original", pa.bool_()),
+        ("loss_original", pa.float64()),
+        ("loss_unlearned", pa.float64()),
+        ("loss_retrained", pa.float64()),
         ("reason", pa.string()),
     ]
 )
@@ -73,6 +78,8 @@ class Audit(NamedTuple):
     """As `QUESTIONS`; None where none were asked."""
     findings: Findings
     question_findings: QuestionFindings | None
+    judgement: Judgement
+    """What may be said of them."""
     notes: tuple[str, ...]
 
 
@@ -87,8 +94,8 @@ def compared(model: str, chunks: Sequence[Chunk], texts: Sequence[Sequence[str]]
             "model": model,
             "sample": sample,
             "text": text,
-            "rouge_l": rouge_l(text, chunk.rest).recall,
-            "longest_common_substring": common_words(text, chunk.rest).length,
+            "rouge_l": rouge_l_recall(text, chunk.rest, whole=True),
+            "longest_common_substring": longest_run(text, chunk.rest),
         }
         for chunk, samples in zip(chunks, texts, strict=True)
         for sample, text in enumerate(samples)
@@ -104,8 +111,6 @@ def without_protected(continuations: pa.Table, chunks: Sequence[Chunk]) -> pa.Ta
         chunks: all of them.
     """
     hidden = {chunk.chunk for chunk in chunks if chunk.protected}
-    if not hidden:
-        return continuations
     texts = [
         None if chunk in hidden else text
         for chunk, text in zip(
@@ -120,19 +125,27 @@ class Scored(NamedTuple):
     """The scores of chunks under each model, and what follows from them; arrays of one length."""
 
     scores: Mapping[str, Floats]
+    losses: Mapping[str, Floats]
+    """Nats a token; empty where they were not measured."""
     ratios: Ratios
     retrained: Ratios | None
     flags: Mask
 
 
 def chunk_table(
-    chunks: Sequence[Chunk], scored: Scored, *, audited: int, continued: Collection[int]
+    chunks: Sequence[Chunk],
+    scored: Scored,
+    written: Mapping[str, Mapping[int, bool]],
+    *,
+    audited: int,
+    continued: Collection[int],
 ) -> pa.Table:
     """Return chunks as `CHUNKS`.
 
     Args:
         chunks: those that are audited, then those of the holdout.
         scored: likewise.
+        written: by model, whether it remembers a chunk, by its number; null for the others.
         audited: how many are audited.
         continued: numbers of the audited chunks that the models continued.
     """
@@ -144,10 +157,13 @@ def chunk_table(
                 **{name: getattr(chunk, name) for name in _OF_CHUNK},
                 "part": "audited" if at < audited else "holdout",
                 **{name: null(one[at]) for name, one in scored.scores.items()},
+                **{f"loss_{name}": null(one[at]) for name, one in scored.losses.items()},
                 "ratio": null(scored.ratios.values[at]),
                 "retrained_ratio": None if others is None else null(others.values[at]),
                 "suspicious": bool(scored.flags[at]),
                 "continued": chunk.chunk in continued,
+                "remembered": written["unlearned"].get(chunk.chunk),
+                "remembered_original": written["original"].get(chunk.chunk),
                 "reason": scored.ratios.reasons[at],
             }
         )
@@ -155,8 +171,3 @@ def chunk_table(
 
 
 _OF_CHUNK = ("chunk", "text_id", "group", "start", "stop", "prompt_stop")
-
-
-def null(value: float) -> float | None:
-    """Return a number; None where it is none."""
-    return float(value) if math.isfinite(value) else None

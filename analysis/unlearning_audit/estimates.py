@@ -9,15 +9,16 @@ of one text: the interval then speaks of these texts alone, and says so. How oft
 hold the truth: docs/unlearning-audit.md.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.intervals.bootstrap import Estimate, no_estimate
 from analysis.intervals.bounds import LEAST_GROUPS, TRUSTED_GROUPS, Scale, find_interval
 from analysis.intervals.clustered import Clustered
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.unlearning_audit.text_chunks import Chunk
 
 Floats = npt.NDArray[np.float64]
@@ -42,13 +43,18 @@ class Clusters(NamedTuple):
         return Clusters(tuple(self.names[place] for place in places), self.about)
 
 
-def clusters_of(chunks: Sequence[Chunk]) -> Clusters:
-    """Return the clusters of chunks: groups of texts, or runs of neighbours where those are few."""
+def clusters_of(chunks: Sequence[Chunk], *, least_run: int = _LEAST_RUN) -> Clusters:
+    """Return the clusters of chunks: groups of texts, or runs of neighbours where those are few.
+
+    Args:
+        chunks: in the order of their texts.
+        least_run: neighbours of a run at least.
+    """
     groups = [chunk.group for chunk in chunks]
     count = len(set(groups))
     if count >= TRUSTED_GROUPS or len(set(zip(groups, _texts(chunks), strict=True))) == len(chunks):
         return Clusters(tuple(groups))
-    run = max(_LEAST_RUN, -(-len(chunks) // _RUNS))
+    run = max(least_run, -(-len(chunks) // _RUNS))
     names, before, place = [], None, 0
     for chunk in chunks:
         place = place + 1 if chunk.text_id == before else 0
@@ -73,35 +79,38 @@ def share(
     """
     top = np.asarray(counted, dtype=np.float64)
     bottom = np.ones(len(top)) if among is None else np.asarray(among, dtype=np.float64)
-    there = bottom > 0
-    if not there.any():
+    if not (bottom > 0).any():
         return no_estimate("no chunk to count among")
-    number, value, sums = _residuals(top[there], bottom[there], clusters.at(np.flatnonzero(there)))
-    found = _clustered(value, sums, number)
-    interval = find_interval(found, Scale.TPR, confidence=CONFIDENCE)
-    return _estimate(value, interval.low[0], interval.high[0], number, clusters.about)
+    return _ratio(top, bottom, clusters, Scale.TPR, LEAST_GROUPS)
 
 
-def mean(values: Sequence[float] | Floats, clusters: Clusters) -> Estimate:
-    """Return a mean over chunks with its interval; values that are NaN are left out."""
+def mean(
+    values: Sequence[float] | Floats, clusters: Clusters, *, least: int = LEAST_VALUES
+) -> Estimate:
+    """Return a mean over chunks with its interval; values that are NaN are left out.
+
+    Args:
+        values: one a chunk; for a paired difference of two models, the differences.
+        clusters: of the chunks.
+        least: clusters below which there is no interval.
+    """
     given = np.asarray(values, dtype=np.float64)
     there = np.isfinite(given)
     if not there.any():
         return no_estimate("no value")
-    own = clusters.at(np.flatnonzero(there))
-    number, value, sums = _residuals(given[there], np.ones(int(there.sum())), own)
-    if number < LEAST_VALUES:
-        return _without(value, number, clusters)
-    interval = find_interval(_clustered(value, sums, number), Scale.SLOPE, confidence=CONFIDENCE)
-    return _estimate(value, interval.low[0], interval.high[0], number, clusters.about)
+    return _ratio(np.where(there, given, 0.0), there.astype(float), clusters, Scale.SLOPE, least)
 
 
 def difference(
-    values: Sequence[float] | Floats, first: Sequence[bool], clusters: Clusters
+    values: Sequence[float] | Floats,
+    first: Sequence[bool],
+    clusters: Clusters,
+    *,
+    least: int = LEAST_VALUES,
 ) -> Estimate:
     """Return the mean of `values` where `first` holds less the mean of the others.
 
-    A cluster with chunks on both sides counts once, with its two parts summed.
+    A cluster with chunks on both sides counts once, with its two parts summed; `least` as `mean`.
     """
     given = np.asarray(values, dtype=np.float64)
     side = np.asarray(first, dtype=bool)
@@ -121,28 +130,26 @@ def difference(
         scale = np.sqrt(count / (count - 1)) if count > 1 else 0.0
         np.add.at(sums[row], [numbers[name] for name in own], apart * scale)
     value = float(given[one].mean() - given[other].mean())
-    fewest = min(counts)
-    if fewest < LEAST_VALUES:
-        return _without(value, fewest, clusters)
     variances = np.square(sums).sum(axis=1)
     freedom = variances.sum() ** 2 / max(
-        sum(v**2 / (count - 1) for v, count in zip(variances, counts, strict=True)), 1e-300
+        sum(v**2 / max(count - 1, 1) for v, count in zip(variances, counts, strict=True)), 1e-300
     )
-    found = _clustered(value, sums[0] - sums[1], fewest)
+    found = _clustered(value, sums[0] - sums[1], min(counts))
     found = found._replace(freedom=np.array([max(freedom, 1.0)]))
-    interval = find_interval(found, Scale.SLOPE, confidence=CONFIDENCE)
-    return _estimate(value, interval.low[0], interval.high[0], fewest, clusters.about)
+    return _estimate(found, Scale.SLOPE, least, clusters.about)
 
 
-def _residuals(top: Floats, bottom: Floats, clusters: Clusters) -> tuple[int, float, Floats]:
-    """Return how many clusters there are, the ratio of sums, and its residuals by cluster."""
+def _ratio(top: Floats, bottom: Floats, clusters: Clusters, scale: Scale, least: int) -> Estimate:
+    """Return sum(top) / sum(bottom) over the chunks with a bottom, by its linearised residuals."""
+    there = np.flatnonzero(bottom > 0)
+    top, bottom, own = top[there], bottom[there], clusters.at(there).names
     value = float(top.sum() / bottom.sum())
-    names = {name: number for number, name in enumerate(dict.fromkeys(clusters.names))}
+    names = {name: number for number, name in enumerate(dict.fromkeys(own))}
     sums = np.zeros(len(names))
-    own = [names[name] for name in clusters.names]
-    np.add.at(sums, own, (top - value * bottom) / bottom.sum())
+    np.add.at(sums, [names[name] for name in own], (top - value * bottom) / bottom.sum())
     count = len(names)
-    return count, value, sums * (np.sqrt(count / (count - 1)) if count > 1 else 0.0)
+    sums *= np.sqrt(count / (count - 1)) if count > 1 else 0.0
+    return _estimate(_clustered(value, sums, count), scale, least, clusters.about)
 
 
 def _clustered(value: float, sums: Floats, count: int) -> Clustered:
@@ -160,24 +167,23 @@ def _clustered(value: float, sums: Floats, count: int) -> Clustered:
     )
 
 
-def _estimate(value: float, low: float, high: float, count: int, about: str | None) -> Estimate:
-    if count < LEAST_GROUPS:
-        return Estimate(value, np.nan, np.nan, f"{_counted(count)} support no interval", about)
+def _estimate(found: Clustered, scale: Scale, least: int, about: str | None) -> Estimate:
+    value, count = float(found.value[0]), int(found.smaller_groups[0])
+    counted = f"{count} independent {'chunk' if count == 1 else 'chunks or runs of them'}"
+    if count < least:
+        return Estimate(value, np.nan, np.nan, f"{counted}, fewer than {least}", about)
+    interval = find_interval(found, scale, confidence=CONFIDENCE)
+    low, high = float(interval.low[0]), float(interval.high[0])
     if not (np.isfinite(low) and np.isfinite(high)):
         return Estimate(value, np.nan, np.nan, "the chunks do not differ", about)
-    few = f"not to be trusted: {_counted(count)}" if count < TRUSTED_GROUPS else None
-    said = "; ".join(one for one in (about, few) if one) or None
-    return Estimate(value, float(low), float(high), None, said)
-
-
-def _without(value: float, count: int, clusters: Clusters) -> Estimate:
-    reason = f"{count} independent values on a side, fewer than {LEAST_VALUES}"
-    return Estimate(value, np.nan, np.nan, reason, clusters.about)
-
-
-def _counted(count: int) -> str:
-    return f"{count} independent {'chunk' if count == 1 else 'chunks or runs of them'}"
+    few = f"not to be trusted: {counted}" if count < TRUSTED_GROUPS else None
+    return Estimate(value, low, high, None, "; ".join(filter(None, (about, few))) or None)
 
 
 def _texts(chunks: Sequence[Chunk]) -> list[str]:
     return [chunk.text_id for chunk in chunks]
+
+
+def null(value: float) -> float | None:
+    """Return a number; None where it is none."""
+    return float(value) if math.isfinite(value) else None

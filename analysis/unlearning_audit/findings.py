@@ -5,15 +5,14 @@ ratio does not decide: how often it flags chunks on a model that never saw them 
 whether what it flags is what the unlearned model still writes (`remembered`).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals.bootstrap import Estimate, no_estimate
-from analysis.unlearning_audit.estimates import Clusters, clusters_of, share
+from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.unlearning_audit.estimates import Clusters, clusters_of, null, share
 from analysis.unlearning_audit.ratio import Band, Floats, Mask
 from analysis.unlearning_audit.remembered import (
     Level,
@@ -52,6 +51,12 @@ class Findings(NamedTuple):
     level: Level
     remembered: Mapping[str, Estimate]
     """By model: the share of the chunks that it remembers."""
+    written: Mapping[str, Mapping[int, bool]]
+    """By model: whether it remembers each chunk that was continued, by its number; empty without a
+    control."""
+    longest: Mapping[str, float]
+    """By model: the longest run of true words that it writes of a chunk; empty where it wrote
+    none."""
     missed: Estimate
     """Of the chunks with a ratio that the unlearned model remembers, the share that the rule does
     not flag."""
@@ -88,15 +93,17 @@ def find(
     clusters = clusters_of(audited.chunks)
     flags = band.holds(audited.unlearned)
     known_ratio = np.isfinite(audited.unlearned)
-    control, control_clusters, control_name = _control(audited, held_out, clusters)
-    level = _level(continuations, audited, held_out)
+    judged = np.flatnonzero(known_ratio)
+    control, control_clusters, control_name, level = _control(audited, held_out, continuations)
     own = clusters.at(sampled.places)
     places = np.array(sampled.places, dtype=np.int64)
     numbers = [audited.chunks[place].chunk for place in sampled.places]
-    by_model: dict[str, Mask] = {}
-    for model in ("original", "unlearned"):
-        by_model[model] = remembered(best_overlaps(continuations, model), numbers, level)
+    overlaps = {model: best_overlaps(continuations, model) for model in ("original", "unlearned")}
+    by_model: dict[str, Mask] = {
+        model: remembered(own, numbers, level) for model, own in overlaps.items()
+    }
     known = by_model["unlearned"]
+    continued = [at for at, number in enumerate(numbers) if number in overlaps["unlearned"]]
     if control is None:
         nothing = no_estimate("there is neither a retrained model nor a held-out text")
         threshold = Threshold(None, nothing, nothing, rate)
@@ -106,69 +113,81 @@ def find(
         held = band.holds(control)[there].astype(float)
         false_alarms = share(held, control_clusters.at(there))
         threshold = calibrated_band(control, control_clusters, band.low, rate)
-    then = np.zeros(len(flags), bool)
+    flagged_then = missed_then = no_estimate(threshold.edge.reason or "there is no calibrated band")
     if threshold.band is not None:
         then = threshold.band.holds(audited.unlearned)
-    without = no_estimate(threshold.edge.reason or "there is no calibrated band")
+        flagged_then = share(then[judged].astype(float), clusters.at(judged))
+        missed_then = share_missed(
+            known, then[places], sampled, own, level, judged=known_ratio[places]
+        )
     return Findings(
         band=band,
-        flagged=share(flags[known_ratio].astype(float), clusters.at(np.flatnonzero(known_ratio))),
+        flagged=share(flags[judged].astype(float), clusters.at(judged)),
         false_alarms=false_alarms,
         false_alarms_of=control_name,
         level=level,
         remembered={
             model: share_remembered(mask, sampled, own, level) for model, mask in by_model.items()
         },
+        written={
+            model: {numbers[at]: bool(mask[at]) for at in continued if level.chunks}
+            for model, mask in by_model.items()
+        },
+        longest={
+            model: max(run[numbers[at]] for at in continued) for model, run in overlaps.items()
+        }
+        if continued
+        else {},
         missed=share_missed(known, flags[places], sampled, own, level, judged=known_ratio[places]),
         wrong=share_false(known, flags[places], sampled, own, level),
         threshold=threshold,
-        flagged_then=without
-        if threshold.band is None
-        else share(then[known_ratio].astype(float), clusters.at(np.flatnonzero(known_ratio))),
-        missed_then=without
-        if threshold.band is None
-        else share_missed(known, then[places], sampled, own, level, judged=known_ratio[places]),
+        flagged_then=flagged_then,
+        missed_then=missed_then,
     )
 
 
 def _control(
-    audited: Ratioed, held_out: Ratioed | None, clusters: Clusters
-) -> tuple[Floats | None, Clusters, str]:
-    """Return the ratios of a model that never saw the chunks; the retrained model's, if given."""
+    audited: Ratioed, held_out: Ratioed | None, continuations: pa.Table
+) -> tuple[Floats | None, Clusters, str, Level]:
+    """Return the ratios of a model that never saw the chunks, what it is, and what it writes."""
+
+    def level(model: str, chunks: Sequence[Chunk], about: str) -> Level:
+        own = {chunk.chunk for chunk in chunks}
+        overlaps = best_overlaps(continuations, model)
+        return control_level({at: run for at, run in overlaps.items() if at in own}, about)
+
     if audited.retrained is not None:
-        return audited.retrained, clusters, "the retrained model on the same chunks"
+        name = "the retrained model on the same chunks"
+        own = clusters_of(audited.chunks)
+        return audited.retrained, own, name, level("retrained", audited.chunks, name)
     if held_out is not None:
-        name = (
-            "the unlearned model on texts that no model saw, which is weaker: unlearning may move "
-            "texts of its own kind otherwise"
-        )
-        return held_out.unlearned, clusters_of(held_out.chunks), name
-    return None, clusters, "nothing"
+        name = "the unlearned model on texts that no model saw"
+        weaker = f"{name}, which is weaker: unlearning may move texts of its own kind otherwise"
+        own = clusters_of(held_out.chunks)
+        return held_out.unlearned, own, weaker, level("unlearned", held_out.chunks, name)
+    return None, Clusters(()), "nothing", control_level({}, "")
 
 
-def _level(continuations: pa.Table, audited: Ratioed, held_out: Ratioed | None) -> Level:
-    audited_numbers = {chunk.chunk for chunk in audited.chunks}
-    if audited.retrained is not None:
-        found = best_overlaps(continuations, "retrained")
-        overlaps = {chunk: value for chunk, value in found.items() if chunk in audited_numbers}
-        return control_level(overlaps, "the retrained model on the same chunks")
-    if held_out is not None:
-        held = {chunk.chunk for chunk in held_out.chunks}
-        found = best_overlaps(continuations, "unlearned")
-        overlaps = {chunk: value for chunk, value in found.items() if chunk in held}
-        return control_level(overlaps, "the unlearned model on texts that no model saw")
-    return control_level({}, "")
+def shares(found: Findings) -> dict[str, Estimate]:
+    """Return the numbers of an audit by their names in tables."""
+    return {
+        "remembered_original": found.remembered["original"],
+        "remembered_unlearned": found.remembered["unlearned"],
+        "flagged": found.flagged,
+        "false_alarms": found.false_alarms,
+        "missed": found.missed,
+        "wrong": found.wrong,
+        "calibrated_edge": found.threshold.edge,
+        "calibrated_false_alarms": found.threshold.false_alarms,
+        "calibrated_flagged": found.flagged_then,
+        "calibrated_missed": found.missed_then,
+    }
 
 
 def as_json(estimate: Estimate) -> dict[str, Any]:
     """Return an estimate as plain JSON values; null where there is no number."""
-    return {
-        "value": _number(estimate.value),
-        "low": _number(estimate.low),
-        "high": _number(estimate.high),
-        "reason": estimate.reason,
-        "caution": estimate.caution,
-    }
+    values = estimate._asdict()
+    return {**values, **{name: null(values[name]) for name in ("value", "low", "high")}}
 
 
 def findings_json(found: Findings) -> dict[str, Any]:
@@ -179,7 +198,7 @@ def findings_json(found: Findings) -> dict[str, Any]:
         "flagged": as_json(found.flagged),
         "false_alarms": {**as_json(found.false_alarms), "measured_on": found.false_alarms_of},
         "remembered": {
-            "level": _number(found.level.value),
+            "level": null(found.level.value),
             "control_chunks": found.level.chunks,
             "control": found.level.about,
             **{model: as_json(one) for model, one in found.remembered.items()},
@@ -195,7 +214,3 @@ def findings_json(found: Findings) -> dict[str, Any]:
             "missed": as_json(found.missed_then),
         },
     }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -4,6 +4,7 @@ Scores and continuations were made by other steps. All forgotten texts are conti
 so nothing is weighted. Texts that cannot be divided, or of which no copy was fed, are left out.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.copy_bins import ALL
-from analysis.intervals.bootstrap import Estimate
+from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.audit_tables import (
     Audit,
     Scored,
     chunk_table,
     compared,
-    null,
     without_protected,
 )
-from analysis.unlearning_audit.estimates import Clusters, share
-from analysis.unlearning_audit.findings import Findings, Ratioed, find
-from analysis.unlearning_audit.ratio import Band, Ratios, score_ratios
+from analysis.unlearning_audit.checks import Evidence, Weights, judge
+from analysis.unlearning_audit.estimates import Clusters, clusters_of, null, share
+from analysis.unlearning_audit.findings import Findings, Ratioed, find, shares
+from analysis.unlearning_audit.ratio import Band, Floats, Ratios, score_ratios
 from analysis.unlearning_audit.remembered import Sampled
 from analysis.unlearning_audit.text_chunks import Chunk
 from detect.generation.continuations import Continued
@@ -57,17 +58,25 @@ class AuditedModel(NamedTuple):
 
     scores: Mapping[str, Mapping[str, float]]
     """By example_id; NaN where there is none."""
+    losses: Mapping[str, Mapping[str, float]]
+    """Mean log-probabilities of the same texts; empty where the experiment does not score them."""
     continued: Mapping[str, Mapping[str, Continued]]
     """By example_id."""
 
 
 def audit_forgotten(
-    rows: Sequence[Example], given: AuditedModel, *, band: Band, rate: float
+    rows: Sequence[Example],
+    others: Sequence[Example],
+    given: AuditedModel,
+    *,
+    band: Band,
+    rate: float,
 ) -> Audit:
     """Return the audit of one unlearned model.
 
     Args:
         rows: the forgotten examples.
+        others: the non-members, which are the control texts.
         given: what each model scored and wrote.
         band: of suspicious ratios.
         rate: of false alarms, that the calibrated band is to have.
@@ -95,6 +104,18 @@ def audit_forgotten(
         rate=rate,
         sampled=Sampled(places, np.ones(len(chunks)), 0),
     )
+    losses = _losses(given, ids)
+    judgement = judge(
+        Evidence(
+            audited=losses,
+            clusters=clusters_of(chunks),
+            control=_losses(given, [row.example_id for row in others]) if others else {},
+            control_clusters=Clusters(tuple(row.group for row in others)),
+            guessing=math.inf,
+            weights=Weights(False, math.nan, "the experiment trained it from the original"),
+        ),
+        found,
+    )
     notes: tuple[str, ...] = ()
     if left_out:
         notes = (f"{left_out:,} texts are too short to be divided, and are left out",)
@@ -102,7 +123,8 @@ def audit_forgotten(
         chunks=chunks,
         chunk_table=chunk_table(
             chunks,
-            Scored(scores, ratios, retrained, flags),
+            Scored(scores, losses, ratios, retrained, flags),
+            found.written,
             audited=len(chunks),
             continued={*places},
         ),
@@ -110,6 +132,7 @@ def audit_forgotten(
         questions=None,
         findings=found,
         question_findings=None,
+        judgement=judgement,
         notes=notes,
     )
 
@@ -154,19 +177,7 @@ def audit_rows(
     method: str, found: Findings, holdout: Estimate, chunks: int
 ) -> list[dict[str, object]]:
     """Return the numbers of an audit as rows of `SCHEMA`."""
-    quantities: dict[str, Estimate] = {
-        "flagged": found.flagged,
-        "false_alarms": found.false_alarms,
-        "flagged_holdout": holdout,
-        "remembered_original": found.remembered["original"],
-        "remembered_unlearned": found.remembered["unlearned"],
-        "missed": found.missed,
-        "wrong": found.wrong,
-        "calibrated_edge": found.threshold.edge,
-        "calibrated_false_alarms": found.threshold.false_alarms,
-        "calibrated_flagged": found.flagged_then,
-        "calibrated_missed": found.missed_then,
-    }
+    quantities = {**shares(found), "flagged_holdout": holdout}
     return [
         {
             "method": method,
@@ -181,6 +192,13 @@ def audit_rows(
         }
         for name, one in quantities.items()
     ]
+
+
+def _losses(given: AuditedModel, ids: Sequence[str]) -> dict[str, Floats]:
+    return {
+        name: -np.array([own[one] for one in ids], dtype=np.float64)
+        for name, own in given.losses.items()
+    }
 
 
 def _chunks(rows: Sequence[Example], given: AuditedModel) -> tuple[list[Chunk], int]:

@@ -24,9 +24,7 @@ from analysis.unlearning.rows import warning_of
 from analysis.unlearning_audit.estimates import CONFIDENCE
 from analysis.unlearning_audit.forgotten import HOLDOUT_FILE
 from analysis.unlearning_audit.ratio import Band, Mask
-from analysis.unlearning_audit.remembered import Level, best_overlaps, remembered
 from analysis.unlearning_audit.report import AUDIT_FILE, CHUNKS_FILE
-from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.tables import read_parquet
 
 
@@ -64,12 +62,8 @@ def read_seed(folder: Path) -> AuditedSeed:
     """
     chunks = read_parquet(folder / CHUNKS_FILE).to_pylist()
     holdout = read_parquet(folder / HOLDOUT_FILE).to_pylist()
-    continuations = read_parquet(folder / CONTINUATIONS_FILE)
     record = json.loads((folder / AUDIT_FILE).read_text(encoding="utf-8"))["findings"]
-    band, level = Band(*record["band"]), record["remembered"]
-    value = math.nan if level["level"] is None else level["level"]
-    control = Level(value, level["control_chunks"], level["control"])
-    numbers = [row["chunk"] for row in chunks]
+    band = Band(*record["band"])
     ratios = [
         np.array([_number(row[name]) for row in chunks]) for name in ("ratio", "retrained_ratio")
     ]
@@ -80,8 +74,9 @@ def read_seed(folder: Path) -> AuditedSeed:
         flagged=_flags(ratios[0], band),
         false_alarm=_flags(ratios[1], band),
         remembered={
-            model: remembered(best_overlaps(continuations, model), numbers, control)
-            for model in ("original", "unlearned")
+            # What had no control nobody remembers.
+            "original": np.array([bool(row["remembered_original"]) for row in chunks]),
+            "unlearned": np.array([bool(row["remembered"]) for row in chunks]),
         },
         holdout_groups=tuple(row["group"] for row in holdout),
         holdout_flagged=_flags(outside, band),

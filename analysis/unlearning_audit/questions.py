@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.intervals.bootstrap import Estimate
+from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.estimates import Clusters, difference, mean
 from analysis.unlearning_audit.ratio import Band, Floats
 
@@ -63,19 +63,6 @@ def question_findings(
         recall_rest=_mean_of(values, ~kept, clusters),
         difference=difference(values, kept.tolist(), clusters),
     )
-
-
-def questions_json(found: QuestionFindings) -> dict[str, Any]:
-    """Return the findings as plain JSON values."""
-    from analysis.unlearning_audit.findings import as_json
-
-    return {
-        "questions": found.questions,
-        "kept": found.kept,
-        "recall_kept": as_json(found.recall_kept),
-        "recall_rest": as_json(found.recall_rest),
-        "difference": as_json(found.difference),
-    }
 
 
 def _mean_of(values: Floats, side: Any, clusters: Clusters) -> Estimate:

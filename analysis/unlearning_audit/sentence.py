@@ -1,13 +1,12 @@
 """The findings in words, for the command line and the page."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-from analysis.intervals.bootstrap import Estimate
-from analysis.unlearning_audit.findings import Findings
+from analysis.intervals.estimate import Estimate
+from analysis.unlearning_audit.checks import Judgement
+from analysis.unlearning_audit.findings import Findings, shares
 from analysis.unlearning_audit.questions import QuestionFindings
-
-FALSE_ALARMS, MISSED = "False alarms", "Remembered and not flagged"
-MISSED_THEN = "Remembered and not flagged by it"
 
 
 class FindingLine(NamedTuple):
@@ -16,80 +15,88 @@ class FindingLine(NamedTuple):
     name: str
     shown: str
     """With its interval, or why there is none."""
-    caution: str
-    """Of what alone it speaks; empty for nothing to add."""
-    measured: bool
+    about: str
+    """Of what it speaks; empty for nothing to add."""
 
 
-def finding_lines(found: Findings) -> list[FindingLine]:
-    """Return every share with its interval, in the order of an audit."""
-    calibrated = found.threshold
-    edge = f"Upper edge for {100 * calibrated.rate:g} % false alarms"
-    numbers = {
-        "Flagged by the rule": found.flagged,
-        FALSE_ALARMS: found.false_alarms,
-        **{f"Remembered by the {model} model": one for model, one in found.remembered.items()},
-        MISSED: found.missed,
-        "Flagged and not remembered": found.wrong,
-        edge: calibrated.edge,
-        "Its false alarms, cross-fitted": calibrated.false_alarms,
-        "Flagged by that edge": found.flagged_then,
-        MISSED_THEN: found.missed_then,
+def finding_lines(found: Findings, judgement: Judgement) -> list[FindingLine]:
+    """Return what is still written, every check, and every share of the rule."""
+    names = {
+        "remembered_original": "Remembered by the original model",
+        "remembered_unlearned": "Remembered by the unlearned model",
+        "flagged": "Flagged by the rule",
+        "false_alarms": "False alarms",
+        "missed": "Remembered and not flagged",
+        "wrong": "Flagged and not remembered",
+        "calibrated_edge": f"Upper edge for {100 * found.threshold.rate:g} % false alarms",
+        "calibrated_false_alarms": "Its false alarms, cross-fitted",
+        "calibrated_flagged": "Flagged by that edge",
+        "calibrated_missed": "Remembered and not flagged by it",
     }
-    return [
+    about = {
+        "flagged": f"{found.band.low:.3f} < r < {found.band.high:.3f}",
+        "false_alarms": f"on {found.false_alarms_of}",
+    }
+    lines = [
         FindingLine(
-            name,
-            number(one) if name == edge else percent(one),
-            one.caution or "",
-            one.value == one.value,
+            names[name],
+            number(one) if name == "calibrated_edge" else percent(one),
+            _joined(about.get(name), one.caution),
         )
-        for name, one in numbers.items()
+        for name, one in shares(found).items()
     ]
+    units = {"weights": " (cosine)"}
+    checks = [
+        FindingLine(
+            check.question[0].upper() + check.question[1:],
+            f"{check.answer}: {number(check.measure, units.get(name, ' nats'))}",
+            _joined(check.about, check.measure.caution),
+        )
+        for name, check in judgement.checks.items()
+    ]
+    return [*lines[:2], *checks, *lines[2:]]
+
+
+def _joined(*parts: str | None) -> str:
+    return "; ".join(part for part in parts if part)
 
 
 def percent(found: Estimate) -> str:
     """Return a share with its interval in words: `12.5 % (4.0 to 31.2)`; why, where none."""
-    if found.value != found.value:
-        return found.reason or "no value"
-    value = f"{100 * found.value:.1f} %"
-    if found.low != found.low:
-        return f"{value} (no interval: {found.reason})"
-    return f"{value} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+    return _in_words(found, lambda value: f"{100 * value:.1f}", " %")
 
 
-def number(found: Estimate) -> str:
+def number(found: Estimate, unit: str = "") -> str:
     """Return a number with its interval in words; why, where there is none."""
+    return _in_words(found, lambda value: f"{value:.3g}", unit)
+
+
+def _in_words(found: Estimate, written: Callable[[float], str], unit: str) -> str:
     if found.value != found.value:
         return found.reason or "no value"
-    if found.low != found.low:
-        return f"{found.value:.3g} (no interval: {found.reason})"
-    return f"{found.value:.3g} ({found.low:.3g} to {found.high:.3g})"
+    value = f"{written(found.value)}{unit}"
+    if found.low == found.low:
+        return f"{value} ({written(found.low)} to {written(found.high)})"
+    return f"{value} (no interval: {found.reason})" if found.reason else value
 
 
-def verdict(found: Findings) -> str:
-    """Return what the audit says, in one sentence and its limits."""
-    said = (
-        f"The rule flags {percent(found.flagged)} of the chunks as not unlearned"
-        f" ({found.band.low:.3f} < r < {found.band.high:.3f})"
-    )
-    if found.false_alarms_of == "nothing":
-        return (
-            f"{said}; how many of these are false alarms cannot be said without a retrained model "
-            "or held-out texts."
-        )
-    said += f"; on {found.false_alarms_of} it flags {percent(found.false_alarms)}"
-    kept = found.remembered["unlearned"]
+def headline(found: Findings, judgement: Judgement) -> str:
+    """Return what the unlearned model still writes, and the verdict."""
+    kept, before = (found.remembered[model] for model in ("unlearned", "original"))
     if kept.value == kept.value:
-        said += f". The unlearned model still writes {percent(kept)} of the chunks"
-        before = found.remembered["original"]
-        if before.value == before.value:
-            said += f", the original {percent(before)}"
-    missed = found.missed
-    if missed.value == missed.value:
-        said += f"; the rule misses {percent(missed)} of those that the unlearned model writes"
+        said = (
+            f"The unlearned model still writes {percent(kept)} of the chunks, the original "
+            f"{percent(before)}"
+        )
+    elif found.longest:
+        said = (
+            f"The unlearned model still writes up to {found.longest['unlearned']:g} true words in "
+            f"a row, the original {found.longest['original']:g}; whether that is more than chance "
+            f"writes cannot be said: {kept.reason}"
+        )
     else:
-        said += f"; {missed.reason}"
-    return f"{said}."
+        said = f"What the unlearned model still writes was not measured: {kept.reason}"
+    return f"{said}. {judgement.verdict.capitalize()}: {judgement.meaning}."
 
 
 def question_sentence(found: QuestionFindings) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.intervals.bootstrap import Estimate, no_estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.unlearning_audit.estimates import Clusters, share
 from analysis.unlearning_audit.ratio import Band, Floats
 

@@ -14,8 +14,10 @@ from analysis.arm import (
     Column,
     LoadedArm,
     cohorts,
+    find_arm,
     join_arm,
 )
+from analysis.selection.ranking import highest_first
 from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
 from detect.detector_settings import DetectorSetting
@@ -28,7 +30,7 @@ from detect.ground_truth.ground_truth import (
     ScoredModel,
 )
 from detect.validate.candidate_scores import CandidateScores
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,14 +80,9 @@ def choose_arm(
     if not arms:
         raise InputError("the ground truth holds no model that saw the members")
     if label is None:
-        return max(arms.values(), key=lambda one: _strength(one, settings))
-    if label not in arms:
-        raise InputError(
-            f"no arm is called {label!r}.{did_you_mean(label, arms)}",
-            where="--arm",
-            allowed=", ".join(repr(name) for name in arms),
-        )
-    return arms[label]
+        strengths = [_strength(one, settings) for one in arms.values()]
+        return list(arms.values())[highest_first(strengths)[0]]
+    return arms[find_arm(label, arms, where="--arm")]
 
 
 def models_beside(every: Sequence[CohortModels], arm: CohortModels) -> list[CohortModels]:
@@ -139,6 +136,7 @@ def _arm(one: ScoredModel, truth: GroundTruth) -> Arm:
         examples=place,
         copies=one.copies,
         variants=one.variants,
+        fixed_levels=one.fixed_levels,
         defaults=one.defaults,
     )
 

@@ -1,27 +1,26 @@
 """Does a score say more than the length of the text, or than the loss?
 
 Rank correlations are taken within each dataset and weighted by its rows. Within strata of length,
-each member is compared with the non-members of its dataset that are about as long; the interval is
-that of the report: whole groups are drawn, and seeds.
+each member is compared with the non-members of its dataset that are about as long; intervals are
+those of the report.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import MODEL_FREE, Column, LoadedArm
-from analysis.intervals.bootstrap import (
-    Estimate,
-    combine_seeds,
-    draw_weights,
-    no_estimate,
-    percentile_bounds,
-    placement_values,
-)
+from analysis.auc_cells import compared_sides
+from analysis.copy_bins import EVERY_MEMBER
+from analysis.intervals.bounds import Interval, Scale, find_difference, find_interval
+from analysis.intervals.clustered import Clustered, Weighted, cluster
+from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.influence import Sample, difference
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
+from analysis.uncertainty.samples import DatasetRows, GroupNumbers, number_groups, sample_dataset
 from analysis.validate.label_checks import FEW
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
@@ -212,43 +211,87 @@ def within_length(
 
     Each dataset of each arm is cut at quantiles of its texts' lengths, into as many strata as leave
     ten rows a side on average, at most five. Members without any non-member in their stratum, or
-    non-members without a member, are left out of both.
+    non-members without a member, are left out of both; members that drew no copy, too. Where none
+    is, the plain AUC is that of the report, with its interval.
     """
-    plain, within, strata = [], [], 0
-    for arm, length in zip(loaded, lengths, strict=True):
+    plain: list[list[Weighted]] = []
+    within: list[list[Weighted]] = []
+    strata = 0
+    for arm, length, groups in zip(loaded, lengths, number_groups(loaded), strict=True):
+        inside, outside = compared_sides(arm, arm.test, settings)
+        inside &= arm.copies > 0
         scores = arm.scores[:, arm.index[column]]
-        usable = arm.test & np.isfinite(scores) & np.isfinite(length)
-        weights = _weights(arm, usable, settings)
-        sums = np.zeros((2, settings.replicates + 1))
-        total = np.zeros(settings.replicates + 1)
+        usable = (inside | outside) & np.isfinite(scores) & np.isfinite(length)
+        plain.append([])
+        within.append([])
         for dataset in sorted(set(arm.dataset[usable])):
             rows = np.flatnonzero(usable & (arm.dataset == dataset))
-            cuts = _strata(length[rows], arm.member[rows])
+            cuts = _strata(length[rows], inside[rows])
             if cuts is None:
                 continue
             strata = max(strata, len(set(cuts.tolist())))
-            kept = _both_sides(cuts, arm.member[rows])
+            kept = _both_sides(cuts, inside[rows])
             rows, cuts = rows[kept], cuts[kept]
-            sums[0] += _placed(scores, arm.member, weights, rows)[0]
-            for stratum in sorted(set(cuts.tolist())):
-                placed, members = _placed(scores, arm.member, weights, rows[cuts == stratum])
-                sums[1] += placed
-                total += members
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = sums / np.where(total > 0, total, np.nan)
-        plain.append(share[0])
-        within.append(share[1])
-    one = combine_seeds(np.stack(plain), seed=settings.seed)
-    other = combine_seeds(np.stack(within), seed=settings.seed)
-    if not np.isfinite(other[0]):
+            mine, strata_of = inside[rows], sorted(set(cuts.tolist()))
+            parts = [np.ones(len(rows), dtype=np.bool_), *(cuts == one for one in strata_of)]
+            whole, *each = (
+                _auc(arm, groups, dataset, scores, (rows[mine & part], rows[~mine & part]))
+                for part in parts
+            )
+            plain[-1].append(whole)
+            within[-1].append(_together(dataset, each))
+    if not any(plain):
         few = no_estimate("Too few rows to compare texts of like length.")
         return WithinLength(few, few, few, 0)
+    gaps = [
+        [
+            mine._replace(sample=difference(mine.sample, theirs.sample))
+            for mine, theirs in zip(*parts, strict=True)
+        ]
+        for parts in zip(within, plain, strict=True)
+    ]
+    one, other, gap = (cluster(parts) for parts in (plain, within, gaps))
+    level = settings.confidence
     return WithinLength(
-        _estimate(one, settings),
-        _estimate(other, settings),
-        _estimate(other - one, settings),
+        _estimate(one, find_interval(one, Scale.AUC, confidence=level)),
+        _estimate(other, find_interval(other, Scale.AUC, confidence=level)),
+        _estimate(gap, find_difference(gap, other, one, confidence=level)),
         strata,
     )
+
+
+def _auc(
+    arm: LoadedArm,
+    groups: GroupNumbers,
+    dataset: str,
+    scores: Floats,
+    sides: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+) -> Weighted:
+    """Return the AUC of some members and non-members of a dataset as the report has it."""
+    inside, outside = (np.isin(np.arange(len(scores)), rows) for rows in sides)
+    rows = DatasetRows(arm, groups, dataset, inside, outside, scores[None])
+    found = sample_dataset(rows, [EVERY_MEMBER], (), total_nonmembers=0, comparable=True)
+    if found.auc is None:
+        raise LookupError(dataset)
+    return Weighted(dataset, found.auc, found.members)
+
+
+def _together(dataset: str, parts: Sequence[Weighted]) -> Weighted:
+    """Return the mean of AUCs over members; groups may lie in several."""
+    weight = np.sum([part.weight for part in parts], axis=0)
+    shares = [part.weight / weight for part in parts]
+
+    def total(of: Callable[[Sample, Floats], Any]) -> Any:
+        return sum(of(part.sample, share) for part, share in zip(parts, shares, strict=True))
+
+    sample = Sample(
+        total(lambda one, share: share * one.value),
+        total(lambda one, share: share[:, None] * one.influence),
+        total(lambda one, _: one.freedom),
+        total(lambda one, _: one.groups),
+        total(lambda one, share: share**2 * (0.0 if one.of_rows is None else one.of_rows)),
+    )
+    return Weighted(dataset, sample, weight)
 
 
 def _tokens(model: ScoredModel) -> Floats:
@@ -270,20 +313,6 @@ def _mean_correlation(
     return float(np.mean(known)) if known else float("nan")
 
 
-def _weights(arm: LoadedArm, usable: npt.NDArray[np.bool_], settings: AnalysisSettings) -> Floats:
-    rows = np.flatnonzero(usable)
-    weights = np.zeros((len(usable), settings.replicates + 1))
-    if len(rows):
-        weights[rows] = draw_weights(
-            [f"{arm.dataset[row]}\0{'member' if arm.member[row] else 'nonmember'}" for row in rows],
-            [str(arm.group[row]) for row in rows],
-            replicates=settings.replicates,
-            seed=settings.seed,
-            cluster=str(arm.arm.seed),
-        )
-    return weights
-
-
 def _strata(length: Floats, member: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
     """Return the stratum of each row; None where there are too few rows for two."""
     smaller = min(int(member.sum()), int((~member).sum()))
@@ -302,25 +331,8 @@ def _both_sides(
     return np.array([cut in shared for cut in cuts.tolist()], dtype=np.bool_)
 
 
-def _placed(
-    scores: Floats, member: npt.NDArray[np.bool_], weights: Floats, rows: npt.NDArray[np.int64]
-) -> tuple[Floats, Floats]:
-    """Return the weighted sum of the members' placement, and the members' weight, by replicate.
-
-    A replicate that drew no non-member places nobody.
-    """
-    inside, outside = rows[member[rows]], rows[~member[rows]]
-    placement = placement_values(
-        scores[inside], scores[outside], weights[outside].astype(np.float32)
-    )
-    there = placement.total > 0
-    below = np.where(there, np.nan_to_num(placement.below), 0.0)
-    return (below * weights[inside]).sum(axis=0), weights[inside].sum(axis=0) * there
-
-
-def _estimate(replicates: Floats, settings: AnalysisSettings) -> Estimate:
-    bounds = percentile_bounds(replicates[None], confidence=settings.confidence)
-    return Estimate(float(replicates[0]), float(bounds.low[0]), float(bounds.high[0]))
+def _estimate(found: Clustered, interval: Interval) -> Estimate:
+    return Estimate(float(found.value[0]), float(interval.low[0]), float(interval.high[0]))
 
 
 def _text(found: Estimate) -> str:

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import measure_column
-from analysis.checks.chance import widen_for_number
+from analysis.checks.chance import possible_aucs
 from analysis.copy_bins import ALL
-from analysis.intervals.bootstrap import combine_seeds, draw_weights, percentile_bounds
+from analysis.intervals.estimate import auc_estimate
 from analysis.metrics_table import Cell, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort, metrics_schema
@@ -39,14 +39,11 @@ def column_cell(
     )
     measured = measure_column(work.arms, column, work.datasets, work.cells, work.settings)
     keys = [key for key, _ in cohort.axes]
-    schema = metrics_schema(keys)
-    rows = [
-        {name: row.get(name) for name in schema.names}
-        for row in work.metric_rows(column, "default", measured)
-    ]
+    rows = list(work.metric_rows(column, "default", measured))
     if not rows:
         return None
-    (table,) = split_by_cohort(pa.Table.from_pylist(rows, schema=schema), keys)
+    metrics = pa.Table.from_pylist(rows, schema=metrics_schema(keys))
+    (table,) = split_by_cohort(metrics, keys)
     return table.get(column.detector, copies=copies)
 
 
@@ -75,7 +72,7 @@ def orientation(cell: Cell | None) -> list[Finding]:
             )
         ]
     shown = interval_text(cell)
-    ends = widen_for_number(cell, 1)
+    ends = possible_aucs(cell)
     found = []
     if ends.high < 0.5:
         found.append(
@@ -245,24 +242,22 @@ def _missing_difference(
     missing: Sequence[npt.NDArray[np.bool_]],
     settings: AnalysisSettings,
 ) -> tuple[float, float]:
-    """Return the interval of the share of missing scores, members minus non-members."""
-    found = []
-    for arm, gone in zip(loaded, missing, strict=True):
-        weights = draw_weights(
-            [f"{name}\0{side}" for name, side in zip(arm.dataset, arm.member, strict=True)],
-            list(arm.group),
-            replicates=settings.replicates,
-            seed=settings.seed,
-            cluster=str(arm.arm.seed),
-        ).astype(np.float64)
-        shares = [
-            (weights[side] * gone[side, None]).sum(axis=0) / weights[side].sum(axis=0)
-            for side in (arm.member, ~arm.member)
-        ]
-        found.append(shares[0] - shares[1])
-    combined = combine_seeds(np.stack(found), seed=settings.seed)
-    bounds = percentile_bounds(combined[None], confidence=settings.confidence)
-    return float(bounds.low[0]), float(bounds.high[0])
+    """Return the interval of the share of missing scores, members minus non-members.
+
+    It is twice the AUC of having none, less one.
+    """
+    found = auc_estimate(
+        np.concatenate(missing).astype(np.float64),
+        np.concatenate([arm.member for arm in loaded]),
+        [
+            f"{name}\0{group}"
+            for arm in loaded
+            for name, group in zip(arm.dataset, arm.group, strict=True)
+        ],
+        [str(arm.arm.seed) for arm in loaded for _ in arm.examples],
+        confidence=settings.confidence,
+    )
+    return 2 * found.low - 1, 2 * found.high - 1
 
 
 def _filled(arm: LoadedArm, column: Column, lowest: bool) -> LoadedArm:

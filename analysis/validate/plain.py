@@ -19,7 +19,6 @@ def plain_validation(found: Validation) -> dict[str, Any]:
         "arm": found.arm,
         "arms": list(found.arms),
         "confidence": found.settings.confidence,
-        "replicates": found.settings.replicates,
         "ranking": [_line(one) for one in found.ranking.lines],
         "metrics": [_finite(row) for row in found.ranking.metrics.to_pylist()],
         "differences": [_difference(one) for one in found.ranking.differences],

@@ -7,7 +7,7 @@ both detectors on the same rows, with the same resamplings.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +16,10 @@ import pyarrow as pa
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Cohort, Column, LoadedArm
 from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.copy_bins import ALL
-from analysis.intervals.bootstrap import Estimate
+from analysis.intervals.estimate import Estimate
 from analysis.metrics import tpr_name
 from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
-from analysis.selection.ranking import reported_cell
+from analysis.selection.ranking import highest_first, reported_cell
 from analysis.selection.reported_scores import reported_columns
 from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
@@ -123,10 +123,7 @@ def rank(
         for row in work.metric_rows(column, selection, measured[column])
     ]
     keys = [key for key, _ in cohort.axes]
-    schema = metrics_schema(keys)
-    metrics = pa.Table.from_pylist(
-        [{name: row.get(name) for name in schema.names} for row in rows], schema=schema
-    )
+    metrics = pa.Table.from_pylist(rows, schema=metrics_schema(keys))
     (table,) = split_by_cohort(metrics, keys)
     reported = {
         choice.detector: column
@@ -160,14 +157,11 @@ def _lines(
 ) -> tuple[Ranked, ...]:
     cells = {name: reported_cell(table, name) for name in reported}
 
-    def height(name: str) -> tuple[float, str]:
-        cell = cells[name]
-        value = cell.value if cell is not None and isfinite(cell.value) else -1.0
-        return (-value, name)
-
+    names = sorted(cells)
+    values = [nan if (cell := cells[name]) is None else cell.value for name in names]
     lines: list[Ranked] = []
     rank = 0
-    for name in sorted(reported, key=height):
+    for name in (names[at] for at in highest_first(values)):
         role = "control" if name in MODEL_FREE else "upper bound" if name in UPPER_BOUNDS else ""
         cell = cells[name]
         placed = not role and cell is not None and isfinite(cell.value)
@@ -213,12 +207,12 @@ def _differences(
             )
             mine, theirs = both[column], both[other]
         for d, dataset in enumerate([POOLED, *pair.datasets]):
-            gaps = difference_intervals(
-                mine.sample,
+            (gaps,) = difference_intervals(
+                [mine.sample],
                 theirs.sample,
                 dataset if d else None,
-                cells=len(pair.cells),
                 confidence=pair.settings.confidence,
+                wanted=range(len(pair.cells)),
             )
             for c, cell in enumerate(pair.cells):
                 members = int(mine.n_members[d, 0, c])

@@ -4,7 +4,9 @@ On the base model and the clean twin that is all members, on a model that was tr
 a forget set the members that it never saw.
 """
 
-from analysis.checks.chance import widen_for_number, within_margin
+from dataclasses import replace
+
+from analysis.checks.chance import CHANCE, chance_width, possible_aucs, within_margin
 from analysis.metrics_table import Cell
 from analysis.validate.label_checks import interval_text
 from detect.validate.finding import Finding
@@ -44,13 +46,7 @@ def after_removal(forgotten: Cell | None, kept: Cell | None, number: int) -> Fin
     if kept is None or not kept.available:
         return found
     beside = f" For the members that it did see: AUC {interval_text(kept)}."
-    return Finding(
-        check=found.check,
-        severity=found.severity,
-        found=found.found + beside,
-        meaning=found.meaning,
-        action=found.action,
-    )
+    return replace(found, found=found.found + beside)
 
 
 def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: str) -> Finding:
@@ -58,9 +54,9 @@ def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: s
         return Finding(
             check=check, severity="note", found=f"There is no AUC with an interval {where}."
         )
-    ends = widen_for_number(cell, number)
+    ends = possible_aucs(cell)
     shown = interval_text(cell)
-    if not ends.low <= 0.5 <= ends.high:
+    if abs(cell.value - CHANCE) > chance_width(cell, number):
         return Finding(
             check=check,
             severity="wrong",
@@ -76,6 +72,6 @@ def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: s
     return Finding(
         check=check,
         severity="note",
-        found=f"AUC {shown} {where}: chance is inside.",
+        found=f"AUC {shown} {where}: no farther from 0.5 than chance.",
         meaning=f"So few rows could miss a bias as large as {largest:.2f}.",
     )

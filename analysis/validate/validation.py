@@ -42,10 +42,14 @@ from detect.ground_truth.ground_truth import (
 )
 from detect.needs import Shadows, Sides
 from detect.validate.candidate import Candidate, Given, Refused, load_candidate
-from detect.validate.candidate_scores import TIME_LIMIT, CandidateRunner, CandidateScores
+from detect.validate.candidate_scores import (
+    TIME_LIMIT,
+    CandidateRunner,
+    CandidateScores,
+    TooSlow,
+)
 from detect.validate.finding import Finding, ordered
 from detect.validate.stability import stability_findings
-from detect.validate.time_limit import TooSlow
 from inject.errors import InputError, SpikeinError
 
 _NAMES = {BASE: "base model", TWIN: "clean twin", RETRAINED: "retrained model"}
@@ -215,7 +219,7 @@ def _scored(
     kind: Literal["loading", "needs", "failed"] = "loading"
     first = chosen.models[0]
     try:
-        candidate = load_candidate(given, first.evidence, taken=stored, seconds=seconds)
+        candidate = load_candidate(given, first.evidence, taken=stored, protected=first.protected)
         name, kind = candidate.name, "needs"
         runner = CandidateRunner(candidate=candidate, seconds=seconds)
         run = _Run(runner=runner, scores={}, seconds=0.0, notes=[])

@@ -146,7 +146,7 @@ DETECTOR = Detector(
     summary="no model: a classifier on words, TF-IDF or lengths; must not separate the sides",
     source="Das et al. 2024, Meeus et al. 2024",
     needs=(Sides(),),
-    libraries=("scikit-learn",),
+    libraries=("scikit-learn", "unicode"),
     depends_on_rows=True,
     assumption=(
         "none of a model: members and non-members were drawn at random from one source, so "

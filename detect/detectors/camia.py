@@ -13,10 +13,13 @@ signals of `shape` say so less surely; a detector that is tuned may leave them o
   them divided by the token diversity (different ids / ids); over the first 200: the shares of
   tokens with ℓ ≥ −1, −2, −3.
 - `shape`: over the first 200: the share of tokens above the text's mean ℓ, that of tokens above the
-  mean of those before them, the Lempel-Ziv complexity of ℓ in 3, 4 and 5 bins of equal width; over
-  the first 600, 800 and 1,000: the slope of ℓ over the position, and its approximate entropy
-  (m = 8, r = 0.8 standard deviations).
+  mean of those before them, the Lempel-Ziv complexity of ℓ in 3, 4 and 5 bins; over the first 600,
+  800 and 1,000: the slope of ℓ over the position, and the absolute value of its approximate entropy
+  (m = 8, r = 0.8 standard deviations; that of few patterns can be negative); over the first 200,
+  the first 300 and all: the token diversity, which is large for members where ℓ is divided by it.
 
+Bins and complexity are those of the authors' code: ℓ is cut into 99 steps from its least value to
+0, and these into bins of equal width; a last phrase that was there before counts for nothing.
 Signals that a text is too short for are not averaged. The last token counts like all others.
 """
 
@@ -71,6 +74,7 @@ def signals(statistics: TokenStatistics) -> Iterator[Signal]:
         yield Signal(f"perplexity-{label}", -perplexity, False)
         yield Signal(f"mean/diversity-{label}", mean / diversity, False)
         yield Signal(f"perplexity/diversity-{label}", -perplexity / diversity, False)
+        yield Signal(f"diversity-{label}", diversity, True)
     values = every[:200]
     for limit in (-1, -2, -3):
         yield Signal(f"share>={limit}", float(np.mean(values >= limit)), False)
@@ -91,16 +95,14 @@ def signals(statistics: TokenStatistics) -> Iterator[Signal]:
 
 
 def in_bins(values: Floats, bins: int) -> tuple[int, ...]:
-    """Return which of the bins of equal width, from the least to the largest value, each is in."""
-    low, high = float(values.min()), float(values.max())
-    if low == high:
-        return (0,) * len(values)
-    places = np.floor((values - low) / (high - low) * bins).astype(int)
-    return tuple(np.minimum(places, bins - 1).tolist())
+    """Return which bin each log-probability is in, as the authors' code puts it there."""
+    steps = np.digitize(values, np.linspace(values.min(), 0, 100), right=True)
+    edges = np.linspace(steps.min(), steps.max(), bins + 1)[1:]
+    return tuple(np.searchsorted(edges, steps).tolist())
 
 
 def lempel_ziv(symbols: Sequence[int]) -> float:
-    """Return the number of phrases of the LZ78 parsing, a symbol on average."""
+    """Return the number of different phrases of the LZ78 parsing, a symbol on average."""
     phrases: set[tuple[int, ...]] = set()
     phrase: tuple[int, ...] = ()
     for symbol in symbols:
@@ -108,7 +110,7 @@ def lempel_ziv(symbols: Sequence[int]) -> float:
         if phrase not in phrases:
             phrases.add(phrase)
             phrase = ()
-    return (len(phrases) + bool(phrase)) / len(symbols)
+    return len(phrases) / len(symbols)
 
 
 def slope(values: Floats) -> float:
@@ -118,7 +120,7 @@ def slope(values: Floats) -> float:
 
 
 def approximate_entropy(values: Floats) -> float:
-    """Return the approximate entropy (Pincus 1991), of patterns of 8 within 0.8 deviations."""
+    """Return |approximate entropy| (Pincus 1991), of patterns of 8 within 0.8 deviations."""
     near = np.abs(values[:, None] - values[None, :]) <= _RADIUS * float(values.std())
     patterns = len(values) - _PATTERN + 1
     # Two patterns are near where all of their values are, that is along a diagonal.
@@ -126,7 +128,7 @@ def approximate_entropy(values: Floats) -> float:
     for shift in range(_PATTERN):
         alike &= near[shift : shift + patterns, shift : shift + patterns]
     longer = alike[:-1, :-1] & near[_PATTERN:, _PATTERN:]
-    return float(np.log(alike.mean(axis=1)).mean() - np.log(longer.mean(axis=1)).mean())
+    return abs(float(np.log(alike.mean(axis=1)).mean() - np.log(longer.mean(axis=1)).mean()))
 
 
 def _held_out(evidence: Evidence) -> dict[str, dict[str, Floats]]:

@@ -97,6 +97,7 @@ DETECTOR = Detector(
     access=Access.TEXT,
     assumption="a model writes the same text again and again only where it memorised it",
     order=124,
+    libraries=("unicode",),
     parameters=CddParameters,
     grid=tuple(CddParameters(alpha=Decimal(part) / 20) for part in range(5)),
     score=each_example(_score),

@@ -2,71 +2,96 @@
 
 Fine-tuned score deviation (Zhang et al. 2025): score = S_θ(x) − S_θ'(x), with θ' the target tuned
 by low-rank adapters on held-out rows of all datasets (`detect.engine.tuning` has the settings), and
-S any score of the token table, larger for members. Tuning on unseen texts of the same kind raises
-other unseen texts more than it raises members, so larger means member. It is `reference` with a
-tuned twin. Part of the gain that the authors report on sets with a shift in time is that shift;
-here both sides are drawn from one pool.
+S a score that is larger for members. Tuning on unseen texts of the same kind raises other unseen
+texts more than it raises members, so larger means member. It is `reference` with a tuned twin.
+
+The paper's first score is the difference of perplexities (`score=perplexity`); `loss` ranks by that
+of their logarithms. Its others are `lowercase`, `zlib` and `min_k`, and its adapters
+`adapters=peft`. Part of the gain that the authors report on sets with a shift in time is that
+shift; here both sides are drawn from one pool.
 """
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Literal
 
-import numpy as np
-
-from detect.detector import Detector, Score, each_example, whole
+from detect.detector import Detector, Score, each_example
 from detect.detectors.loss import mean_log_probability
+from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.detectors.zlib import zlib_ratio
 from detect.evidence import ExampleEvidence
-from detect.needs import Tuned, View
+from detect.needs import Need, Tuned, View
+from detect.policy import Adapters
 from detect.token_statistics import TokenStatistics
-from detect.views import TEXT
+from detect.views import LOWERCASE, TEXT
 from inject.settings import Settings
 
-_K = Fraction(1, 5)
-Deviation = Literal["loss", "min_k", "zlib"]
+Deviation = Literal["loss", "perplexity", "lowercase", "min_k", "zlib"]
 
 
 class FsdParameters(Settings):
-    """Which score is compared before and after."""
+    """Which score is compared before and after, and how the target is tuned."""
 
     score: Deviation = "loss"
-    """Mean ℓ, `min_k` with k = 0.2, or `zlib`."""
+    """Mean ℓ, −`perplexity`, `lowercase`, `min_k` with k = 0.2, or `zlib`."""
+    adapters: Adapters = "all_linear"
+    """`peft`, the paper's: PEFT's default layers, weight decay 0.0005; `all_linear`: all linear
+    layers but the head, without decay."""
 
 
-def _value(kind: Deviation, statistics: TokenStatistics, text: str) -> float:
+def _views(parameters: FsdParameters) -> tuple[str, ...]:
+    return (TEXT, LOWERCASE) if parameters.score == "lowercase" else (TEXT,)
+
+
+def _needs(parameters: FsdParameters) -> tuple[Need, ...]:
+    tuned = [Tuned(view=view, adapters=parameters.adapters) for view in _views(parameters)]
+    return (*map(View, _views(parameters)), *tuned)
+
+
+def _value(kind: Deviation, statistics: Sequence[TokenStatistics], text: str) -> float:
+    first = statistics[0]
     if kind == "min_k":
-        count = max(1, whole(len(statistics), _K))
-        lowest = np.sort(statistics.log_probability)[:count]
-        return float(np.mean(lowest, dtype=np.float64))
-    return zlib_ratio(statistics, text) if kind == "zlib" else mean_log_probability(statistics)
+        return lowest_means(first.log_probability, [MinKParameters()])[0].value
+    if kind == "zlib":
+        return zlib_ratio(first, text)
+    mean = mean_log_probability(first)
+    if kind == "perplexity":
+        # The exponential of a large loss is no number; its order is kept by a limit far above.
+        return -math.exp(min(-mean, 700.0))
+    if kind == "lowercase":
+        return mean_log_probability(statistics[1]) / mean if mean else math.nan
+    return mean
+
+
+def _deviation(example: ExampleEvidence, setting: FsdParameters) -> Score:
+    views = _views(setting)
+    before = [example.statistics[view] for view in views]
+    after = [example.tuned[Tuned(view=view, adapters=setting.adapters).name] for view in views]
+    for one in (*before, *after):
+        if not len(one):
+            return Score(math.nan, f"before or after tuning: {one.reason}")
+    found = [_value(setting.score, one, example.text) for one in (before, after)]
+    if math.isnan(found[0] - found[1]):
+        return Score(math.nan, "every token is certain (mean log-probability 0)")
+    return Score(found[0] - found[1])
 
 
 def _score(example: ExampleEvidence, settings: Sequence[FsdParameters]) -> list[Score]:
-    before, after = example.statistics[TEXT], example.tuned
-    if after is None or not len(after):
-        reason = f"tuned model: {'no statistics' if after is None else after.reason}"
-        return [Score(math.nan, reason)] * len(settings)
-    return [
-        Score(
-            _value(setting.score, before, example.text) - _value(setting.score, after, example.text)
-        )
-        for setting in settings
-    ]
+    return [_deviation(example, setting) for setting in settings]
 
 
 DETECTOR = Detector(
     name="fsd",
     summary="score less that under the target tuned on texts that it has not seen",
     source="Zhang et al. 2025 (fine-tuned score deviation)",
-    needs=(View(TEXT), Tuned()),
+    needs=(View(TEXT),),
+    further_needs=_needs,
     assumption=(
         "the held-out rows are like the scored ones, and tuning on them moves unseen texts more "
         "than texts that the model knows"
     ),
     order=44,
     parameters=FsdParameters,
-    grid=tuple(FsdParameters(score=kind) for kind in ("loss", "min_k", "zlib")),
+    grid=tuple(FsdParameters(score=kind) for kind in ("loss", "perplexity", "min_k", "zlib")),
     score=each_example(_score),
 )

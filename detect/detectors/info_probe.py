@@ -7,6 +7,13 @@ that context does not give away (`prob`, equation 2; `rank`, equation 3), or a r
 is the number of exact reconstructions, or their share; the decision of the paper is two or more.
 With `filtered=true` words that a secondary model guesses are not asked for.
 
+By default words are chosen as the authors' code chooses them, to which the thresholds −12 and 2,000
+belong: a word is masked by as many masks as it has pieces, and its first piece is scored; only
+nouns and numbers are masked, each once, and the last of a text is not. Theirs are tagged by NLTK,
+here a rule finds them (`detect.generation.masked_parts`); theirs are shown among 300 characters on
+either side, here in the whole text. `candidates=words` is ours: every word, by all of its pieces
+together, so that long and rare words pass whatever their first piece says.
+
 Prompts: the paper's for passages, its own for test sets, and `plain`, which is ours, for models
 that only continue texts. Names are found by a rule, without a tagger, and so hold places and firms.
 Under a causal reference model words are scored after what stands before them alone.
@@ -22,7 +29,7 @@ from detect.access import Access
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
 from detect.generation.guesses import GuessedText, GuessRequest, Prompt
-from detect.generation.masked_parts import EMPTY_TEXT
+from detect.generation.masked_parts import EMPTY_TEXT, Candidates
 from detect.needs import Guesses, Need
 from inject.settings import PositiveInt, Settings
 
@@ -38,6 +45,9 @@ class InfoProbeParameters(Settings):
     """Words of low probability, of high rank, or names."""
     prompt: Literal["passage", "test", "plain"] = "passage"
     """The paper's prompt for passages, or for test sets; `plain` lets the model continue."""
+    candidates: Candidates = "nouns"
+    """Of `prob` and `rank`: `nouns` and numbers by their first piece, as the authors' code, or all
+    `words` by the sum of their pieces and the largest rank."""
     filtered: bool = False
     """Leave out words that the knowledge filter guesses."""
     measure: Literal["number", "share", "decision"] = "number"
@@ -62,6 +72,7 @@ def request_of(parameters: InfoProbeParameters) -> GuessRequest:
         limit=parameters.limit,
         threshold=thresholds[parameters.select],
         max_tokens=parameters.max_tokens,
+        candidates="words" if parameters.select == "person" else parameters.candidates,
     )
 
 
@@ -134,6 +145,7 @@ DETECTOR = Detector(
     assumption="a word that surprises the reference model can be put back from memory alone",
     aliases=("information_probe", "info-probe"),
     order=130,
+    libraries=("unicode",),
     parameters=InfoProbeParameters,
     grid=tuple(
         InfoProbeParameters(select=select, prompt=prompt)

@@ -9,15 +9,22 @@ has a Gaussian of the shadow models that saw it, and one of those that did not, 
 How an example's variances are estimated depends on how many models there are on each of its sides:
 
 - `own`, from 32 on: its own two.
-- `moderated`, from 2 on: its own two drawn towards what is common to all examples of that side.
-  The prior on a variance is its conjugate, a scaled inverse χ² of d₀ degrees of freedom about s₀²,
-  which are estimated from all examples' variances (Smyth 2004, "Linear models and empirical Bayes
-  methods", section 6.2); then (d₀·s₀² + d·s²)/(d₀ + d), and in place of the Gaussian the posterior
-  predictive, Student's t of d₀ + d degrees of freedom about the mean, whose scale counts that the
-  mean was estimated, too. So the score is a log-likelihood ratio that may be taken at its word.
+- `moderated`, from 2 on: one of its own for both sides, drawn towards what is common to all
+  examples. The prior on a variance is its conjugate, a scaled inverse χ² of d₀ degrees of freedom
+  about s₀², which are estimated from all examples' variances (Smyth 2004, "Linear models and
+  empirical Bayes methods", section 6.2); then (d₀·s₀² + d·s²)/(d₀ + d). The difference of its two
+  means is drawn towards that of all examples, too: it has a normal prior, whose mean and variance
+  are those of the examples' differences less what estimating them adds (empirical Bayes, Efron and
+  Morris 1973). In place of the Gaussian stands the posterior predictive, Student's t of d₀ + d
+  degrees of freedom about the mean so found, whose scale counts that the mean was estimated.
 - `pooled`, with fewer than ten examples: one variance of all examples and both sides, which scales
   all scores alike and changes no rank.
 - `unknown`, with one model a side: 1, since there is nothing to pool.
+
+With few models the score ranks, and is no odds. Simulated (tests/detect/detectors/test_lira.py),
+the texts that it is more than 85 % sure of, 89 % on average, are right in 78 % with 4 shadow models
+and in 83 % with 8. With a variance for each side and the difference as it comes it was 92 and 91 %
+sure and right in 68 and 72 %, at an AUC lower by 0.06 and 0.05.
 
 An upper bound rather than an attack: the shadow models know the background, how copy counts are
 drawn, and the places of the copies.
@@ -99,10 +106,7 @@ def likelihood_ratios(
     squares = (weights * (means - centre[:, None]) ** 2).sum(axis=1)
     how = _chosen(rule, int(count.min()), int((count - 1).sum()), len(target))
     if how == "moderated":
-        density = np.stack(
-            [_predictive(target, *side) for side in zip(count, centre, squares, strict=True)]
-        )
-        return Ratios(density[0] - density[1], how)
+        return Ratios(_moderated(target, count, centre, squares), how)
     if how == "own":
         variance = squares / (count - 1)
     elif how == "pooled":
@@ -141,12 +145,19 @@ def _chosen(rule: VarianceRule, fewest: int, freedom: int, examples: int) -> str
     return "moderated" if examples >= FEWEST_EXAMPLES else "pooled"
 
 
-def _predictive(
+def _moderated(
     target: Floats, count: npt.NDArray[np.integer], centre: Floats, squares: Floats
 ) -> Floats:
-    """Return the log-density of the target under one side's models, its variances moderated."""
-    freedom = count - 1
-    variances = squares / freedom
+    """Return the log-likelihood ratios, variances and differences of the two means moderated.
+
+    Args:
+        target: shape [examples].
+        count: models of each side, inside first, shape [2, examples].
+        centre: their means, of the same shape.
+        squares: their squared distances from these, of the same shape.
+    """
+    freedom = (count - 1).sum(axis=0)
+    variances = squares.sum(axis=0) / freedom
     positive = variances[variances > 0]
     if not len(positive):
         return np.full_like(target, np.nan)
@@ -154,14 +165,24 @@ def _predictive(
     prior = variance_prior(
         np.maximum(variances, _LEAST_SHARE * float(np.median(positive))), freedom
     )
-    if math.isinf(prior.freedom):
-        scale = np.sqrt(prior.variance * (1 + 1 / count))
-        result: Floats = norm.logpdf(target, centre, scale)
-        return result
     total = prior.freedom + freedom
-    moderated = (prior.freedom * prior.variance + squares) / total
-    density: Floats = t.logpdf(target, total, centre, np.sqrt(moderated * (1 + 1 / count)))
-    return density
+    alike = math.isinf(prior.freedom)
+    if alike:
+        variance = np.full_like(target, prior.variance)
+    else:
+        variance = (prior.freedom * prior.variance + freedom * variances) / total
+    of_mean = variance / count
+    difference = centre[0] - centre[1]
+    usual = float(difference.mean())
+    spread = max(float(difference.var(ddof=1) - of_mean.sum(axis=0).mean()), 0.0)
+    # Each side's mean is known from its own models and, by the usual difference, from the others.
+    own, others = 1 / of_mean, 1 / (of_mean[::-1] + spread)
+    shifted = centre[::-1] + usual * np.array([[1.0], [-1.0]])
+    mean = (own * centre + others * shifted) / (own + others)
+    scale = np.sqrt(variance + 1 / (own + others))
+    law = norm if alike else t(total)
+    ratios: Floats = np.subtract(*law.logpdf((target - mean) / scale)) - np.subtract(*np.log(scale))
+    return ratios
 
 
 def _trigamma_inverse(value: float) -> float:
@@ -208,13 +229,16 @@ def _score(evidence: Evidence, settings: Sequence[LiraParameters]) -> list[Colum
             reason = "the shadow models agree exactly" if math.isnan(value) else None
             column[row] = Score(value, reason)
         note = f"{len(shadows)} shadow models: {_VARIANCES[found.variance]}."
+        if found.variance != "own":
+            note += " So few rank texts; taken as odds, the score promises more than it holds."
         columns.append(Column(column, (note,)))
     return columns
 
 
 _VARIANCES = {
     "own": "each example has variances of its own",
-    "moderated": "each example's variances are moderated by a prior on those of all examples",
+    "moderated": "each example's variance, and the difference of its means, are moderated by "
+    "priors on those of all examples",
     "pooled": "one variance is pooled over all examples",
     "unknown": "too few to estimate a variance, which is set to 1; ranks do not depend on it",
 }
@@ -222,7 +246,7 @@ _VARIANCES = {
 DETECTOR = Detector(
     name="lira",
     summary="likelihood ratio of shadow models that saw the text and that did not",
-    source="Carlini et al. 2022, algorithm 1; Smyth 2004 (moderated variances)",
+    source="Carlini et al. 2022, algorithm 1; Smyth 2004 (moderated variances and differences)",
     needs=(View(TEXT), Shadows()),
     depends_on_rows=True,
     assumption=(

@@ -97,6 +97,7 @@ DETECTOR = Detector(
     access=Access.TEXT,
     assumption="a model writes longer runs of a text's own words where it saw the text",
     order=126,
+    libraries=("unicode",),
     parameters=CoverageParameters,
     grid=tuple(
         CoverageParameters(n=n, aggregate=how) for how in ("max", "mean") for n in (2, 3, 5)

@@ -88,6 +88,7 @@ DETECTOR = Detector(
     access=Access.TEXT,
     assumption="samples after the beginning of a text that was seen hold more of its own words",
     order=122,
+    libraries=("zlib",),
     parameters=SamiaParameters,
     grid=(SamiaParameters(), SamiaParameters(zlib=True)),
     score=each_example(_score),

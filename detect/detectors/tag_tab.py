@@ -216,6 +216,7 @@ DETECTOR = Detector(
     ),
     aliases=("tagtab", "tag_and_tab"),
     order=82,
+    libraries=("unicode",),
     parameters=TagTabParameters,
     grid=GRID,
     score=each_example(_score, _note),

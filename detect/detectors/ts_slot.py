@@ -75,6 +75,7 @@ DETECTOR = Detector(
     assumption="a masked word, or a wrong option, can be put back from memory alone",
     aliases=("ts_guessing", "ts-slot"),
     order=132,
+    libraries=("unicode",),
     parameters=SlotParameters,
     grid=tuple(
         SlotParameters(prompt=prompt, measure=measure)

@@ -30,5 +30,6 @@ DETECTOR = Detector(
         "the size after compression measures how hard a text is for a model that did not see it"
     ),
     order=20,
+    libraries=("zlib",),
     score=one_score(_score),
 )

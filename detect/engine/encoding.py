@@ -1,7 +1,7 @@
 """Texts → ids → windows: which tokens are scored, after which history.
 
-Ids are what the target's own tokenizer returns under the policy; a special token's literal
-text inside a text is handled as that tokenizer does by default. A text that fits the context
+Ids are what the target's own tokenizer returns under the policy; a special token spelled inside a
+text is letters, as in the stream that models are trained on. A text that fits the context
 is one window. A longer one is cut into windows of `context` ids at a stride of half of it;
 each token is scored once, in the first window that holds it, which is the one that gives it
 the longer history (at least half the context, once past the first window).
@@ -9,16 +9,15 @@ the longer history (at least half the context, once past the first window).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from detect.policy import ScoringPolicy
+from inject.corpus.tokenizer import EncodedText, encode_texts, encode_with_offsets
 from inject.errors import InputError
 
 _PROBE = "a"
-_NOWHERE = (-1, -1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,47 +29,29 @@ class Window:
     stop: int
 
 
-class EncodedText(NamedTuple):
-    """One text as its tokenizer returns it."""
-
-    ids: npt.NDArray[np.int64]
-    """With the start token that the policy asks for, [n]."""
-    offsets: npt.NDArray[np.int32]
-    """Characters [start, stop) that each id stands for, [n, 2]; −1 where it stands for none."""
-
-
 def encode(tokenizer: Any, texts: Sequence[str], policy: ScoringPolicy) -> list[EncodedText]:
-    """Return each text's ids, and where they stand in it.
+    """Return each text's ids, start token included, and where they stand in it.
 
-    Offsets are the tokenizer's own; one without an offset mapping gives none (−1 throughout).
+    A tokenizer that does not know where tokens stand gives −1 throughout.
 
     Raises:
         InputError: the policy needs a start token and the tokenizer has none.
     """
-    prefix = _added_start(tokenizer, policy)
-    if not texts:
-        return []
-    has_offsets = bool(getattr(tokenizer, "is_fast", False))
-    encoded = tokenizer(
-        list(texts),
-        add_special_tokens=policy.bos != "never",
-        padding=False,
-        truncation=False,
-        return_attention_mask=False,
-        return_offsets_mapping=has_offsets,
-        verbose=False,
-    )
-    none = [_NOWHERE] * len(prefix)
+    prefix = np.array(_added_start(tokenizer, policy), dtype=np.int64)
+    added = policy.bos != "never"
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        encoded = [
+            EncodedText(ids, np.full((len(ids), 2), -1, np.int32))
+            for ids in encode_texts(tokenizer, texts, added=added)
+        ]
+    else:
+        encoded = encode_with_offsets(tokenizer, texts, added=added)
+    none = np.full((len(prefix), 2), -1, np.int32)
     result = []
-    for row, found in enumerate(encoded["input_ids"]):
-        ids = np.array([*prefix, *found], dtype=np.int64)
-        if has_offsets:
-            pairs = [*none, *encoded["offset_mapping"][row]]
-            offsets = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-            offsets[offsets[:, 0] >= offsets[:, 1]] = _NOWHERE
-        else:
-            offsets = np.full((len(ids), 2), -1, np.int32)
-        result.append(EncodedText(ids, offsets))
+    for ids, offsets in encoded:
+        # Such as the mark that some tokenizers put before a text.
+        offsets[offsets[:, 0] >= offsets[:, 1]] = -1
+        result.append(EncodedText(np.concatenate([prefix, ids]), np.concatenate([none, offsets])))
     return result
 
 

@@ -8,7 +8,7 @@ some hundred for the instruction (`detect.engine.prefix_tree`).
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from detect.choices.question import LABELS, ORDERS, ChoiceQuestion
 from detect.engine.encoding import adds_start_token
 from detect.engine.prefix_tree import Ids, SharedPrefixes
 from detect.engine.target import Target
+from inject.corpus.tokenizer import encode_chat, encode_texts
 
 TOO_LONG = "its question is longer than the model's context"
 ONE_TOKEN = "the tokenizer does not tell the four labels apart"
@@ -60,20 +61,18 @@ def asked(target: Target, question: ChoiceQuestion) -> Asked | str:
     tokenizer = target.tokenizer
     template = getattr(tokenizer, "chat_template", None)
     texts = [question.prompt(order) for order in ORDERS]
-    # A template writes the start token as text, and a label follows it without a blank.
     before: list[int] = []
-    blank = ""
     if template is None:
-        blank = " "
         before = [tokenizer.bos_token_id] if adds_start_token(tokenizer) else []
-    else:
-        texts = [
-            tokenizer.apply_chat_template(
-                [{"role": "user", "content": text}], add_generation_prompt=True, tokenize=False
-            )
-            for text in texts
-        ]
-    endings = [_encoded(tokenizer, texts[0] + blank + label) for label in LABELS]
+
+    def encoded(text: str, label: str) -> list[int]:
+        # A template writes the start token itself, and a label follows it without a blank.
+        if template is not None:
+            return encode_chat(tokenizer, text, answer=label)
+        ids: list[int] = encode_texts(tokenizer, [f"{text} {label}"])[0].tolist()
+        return ids
+
+    endings = [encoded(texts[0], label) for label in LABELS]
     common = _common_start(endings)
     if any(len(one) <= common for one in endings):
         return ONE_TOKEN
@@ -82,7 +81,7 @@ def asked(target: Target, question: ChoiceQuestion) -> Asked | str:
         return ONE_TOKEN
     # The label's own tokens, which every prompt ends with once the first label is put there.
     own = len(endings[0]) - common
-    sequences = [(*before, *_encoded(tokenizer, text + blank + LABELS[0])[:-own]) for text in texts]
+    sequences = [(*before, *encoded(text, LABELS[0])[:-own]) for text in texts]
     if target.context is not None and max(map(len, sequences)) > target.context:
         return TOO_LONG
     return Asked(sequences, labels)
@@ -94,13 +93,6 @@ def _answers(shared: SharedPrefixes, question: ChoiceQuestion | str) -> ChoiceAn
         return ChoiceAnswers(reason=prompts)
     found = shared.following(prompts.sequences, prompts.labels)
     return ChoiceAnswers(log_probability=found, tokens_in=shared.tokens_read(prompts.sequences))
-
-
-def _encoded(tokenizer: Any, text: str) -> list[int]:
-    ids: list[int] = tokenizer(
-        text, add_special_tokens=False, return_attention_mask=False, verbose=False
-    )["input_ids"]
-    return ids
 
 
 def _common_start(sequences: Sequence[Sequence[int]]) -> int:

@@ -18,6 +18,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 from detect.engine.encoding import encode
 from detect.engine.target import Target
 from detect.policy import ScoringPolicy
+from inject.corpus.tokenizer import encode_texts
 
 _log = logging.getLogger(__name__)
 _PROBE_IDS = 4
@@ -73,17 +74,8 @@ def join_shots(
     tokenizer: Any, shots: Sequence[str], separator: str, policy: ScoringPolicy
 ) -> list[list[int]]:
     """Return the parts of a prefix: the start token, then each shot with a separator behind it."""
-    between = plain_ids(tokenizer, separator)
-    return [
-        start_ids(tokenizer, policy),
-        *([*plain_ids(tokenizer, shot), *between] for shot in shots),
-    ]
-
-
-def plain_ids(tokenizer: Any, text: str) -> list[int]:
-    """Return the ids of a text alone, without any special token."""
-    ids: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-    return ids
+    between, *encoded = (ids.tolist() for ids in encode_texts(tokenizer, [separator, *shots]))
+    return [start_ids(tokenizer, policy), *([*ids, *between] for ids in encoded)]
 
 
 @torch.inference_mode()

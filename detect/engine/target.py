@@ -153,29 +153,17 @@ def load_target(
             or one larger than the model; no causal language model; weights that are not finite;
             unknown device; a device beside a map of devices; no bitsandbytes.
     """
-    from transformers import AutoTokenizer
-
-    from train.models.pretrained import code_options, find_model, load_causal_model
+    from train.models.pretrained import load_causal_model
     from train.models.quantisation import QUANTISED
-    from train.models.weight_check import check_looks_back, check_vocabulary
+    from train.models.weight_check import check_looks_back
 
     if device_map == "auto" and device != "auto":
         raise InputError(
             f"the device {device} is given, and a map of all devices", where="device_map"
         )
-    where = _device(device)
+    where = usable_device(device)
     options: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
-    found = find_model(path_or_id, **options)
-    trusted = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True, **trusted)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise InputError(
-            f"its tokenizer cannot be loaded: {_one_line(error)}",
-            where=path_or_id,
-            hint="A model is asked with its own tokenizer, saved beside it.",
-        ) from error
-    check_vocabulary(found.path, tokenizer, path_or_id, trusted)
+    tokenizer, _ = load_tokenizer_and_context(path_or_id, **options)
     form = default_device().scoring_format(dtype, where=where.type)
     # What is quantised cannot be moved later.
     spread = "auto" if device_map == "auto" else {"": where} if form in QUANTISED else None
@@ -198,21 +186,26 @@ def load_tokenizer_and_context(
     from transformers import AutoConfig, AutoTokenizer
 
     from train.models.pretrained import code_options, find_model
+    from train.models.weight_check import check_vocabulary
 
     found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
     trusted = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
+    part = "tokenizer"
+    hint: str | None = "A model is asked with its own tokenizer, saved beside it."
     try:
         tokenizer = AutoTokenizer.from_pretrained(found.path, local_files_only=True, **trusted)
+        part, hint = "configuration", None
         config = AutoConfig.from_pretrained(found.path, local_files_only=True, **trusted)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise InputError(
-            f"its tokenizer or its configuration cannot be loaded: {_one_line(error)}",
-            where=path_or_id,
+            f"its {part} cannot be loaded: {_one_line(error)}", where=path_or_id, hint=hint
         ) from error
+    check_vocabulary(found.path, tokenizer, path_or_id, trusted)
     return tokenizer, _context(config, tokenizer)
 
 
-def _device(name: str) -> torch.device:
+def usable_device(name: str) -> torch.device:
+    """Return a device by its name; raises `InputError` where it cannot be used here."""
     if name == "auto":
         return torch.device(default_device().kind)
     try:

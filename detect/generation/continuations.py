@@ -7,10 +7,10 @@ tokens written. Answers are kept by the hundred in a folder, so that a killed ru
 remainder alone.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +19,7 @@ from detect.generation.beginning import FIRST_HALF, Beginning, Division, divide
 from detect.targets.text_model import Completion, Sampling, TextModel
 from inject.digest import digest
 from inject.errors import InputError
-from inject.files import write_text
+from inject.sealed import kept_value
 from inject.tables import read_parquet
 
 CONTINUATIONS_FILE = "continuations.parquet"
@@ -192,22 +192,18 @@ def _asked(
     answers: Path | None,
 ) -> list[list[Completion]]:
     """Return the continuations of a few beginnings, from the folder where they are there."""
-    path = None
-    if answers is not None:
-        name = digest([request_record(request), length, list(beginnings)])[:32]
-        path = answers / f"continuations-{name}.json"
-        if path.is_file():
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            return [[Completion(*one) for one in row] for row in kept]
-    if request.instruction:
-        questions = [f"{request.instruction} {beginning}" for beginning in beginnings]
-        found = model.answer(questions, request.sampling(length))
-    else:
-        found = model.complete(beginnings, request.sampling(length))
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps([[list(one) for one in row] for row in found]))
-    return found
+
+    def ask() -> list[list[list[Any]]]:
+        if request.instruction:
+            questions = [f"{request.instruction} {beginning}" for beginning in beginnings]
+            found = model.answer(questions, request.sampling(length))
+        else:
+            found = model.complete(beginnings, request.sampling(length))
+        return [[list(one) for one in row] for row in found]
+
+    name = digest([request_record(request), length, list(beginnings)])[:32]
+    kept = kept_value(answers / f"continuations-{name}.json", ask) if answers else ask()
+    return [[Completion(*one) for one in row] for row in kept]
 
 
 def _continued(one: Division, written: Sequence[Completion]) -> Continued:

@@ -4,7 +4,6 @@ One prompt a mask. Answers are kept by the hundred in a folder, so that a killed
 remainder alone. Cost of a text of N tokens with K masks: K · (N + 123) tokens in and a few out.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from detect.generation.masked_parts import (
     NO_OPTIONS,
     NO_SURPRISE,
     NO_WORD,
+    Candidates,
     MaskedPart,
     Method,
     informative_word,
@@ -30,7 +30,7 @@ from detect.generation.masked_parts import (
 from detect.generation.word_statistics import WordStatistics
 from detect.targets.text_model import Completion, Sampling, TextModel
 from inject.digest import digest
-from inject.files import write_text
+from inject.sealed import kept_value
 from inject.tables import read_parquet
 
 GUESSES_FILE = "guesses.parquet"
@@ -68,6 +68,8 @@ class GuessRequest:
     above; nothing for the others."""
     max_tokens: int = 32
     """Of an answer."""
+    candidates: Candidates = "words"
+    """Of `prob` and `rank`: `nouns` by their first piece, or `words` by all of their pieces."""
 
     @property
     def asks_reference(self) -> bool:
@@ -75,8 +77,8 @@ class GuessRequest:
         return self.method in ("prob", "rank")
 
 
-PAPER = GuessRequest()
-"""Words of low probability, asked for as in Ravichander et al. 2025."""
+PAPER = GuessRequest(candidates="nouns")
+"""Nouns of low probability, asked for as in Ravichander et al. 2025."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,12 @@ def mask_text(one: TextToMask, request: GuessRequest) -> MaskedText:
         found = names(one.text, limit=request.limit)
         return MaskedText(tuple(found), None if found else NO_NAME)
     found = surprising_words(
-        one.text, one.words, request.method, limit=request.limit, threshold=request.threshold
+        one.text,
+        one.words,
+        request.method,
+        limit=request.limit,
+        threshold=request.threshold,
+        candidates=request.candidates,
     )
     return MaskedText(tuple(found), None if found else NO_SURPRISE)
 
@@ -212,25 +219,24 @@ def request_record(request: GuessRequest) -> dict[str, Any]:
 
 
 def _asked(
-    model: TextModel, prompts: Sequence[str], request: GuessRequest, answers: Path | None
+    model: TextModel,
+    prompts: Sequence[str],
+    request: GuessRequest,
+    answers: Path | None,
 ) -> list[Completion]:
-    path = None
-    if answers is not None:
-        name = digest([request_record(request), list(prompts)])[:32]
-        path = answers / f"guesses-{name}.json"
-        if path.is_file():
-            return [Completion(*one) for one in json.loads(path.read_text(encoding="utf-8"))]
     length = request.max_tokens
     if request.prompt == "filter_100":
         length = LIST_TOKENS
     elif request.prompt == "plain" and request.method != "option":
         length = min(length, WORD_TOKENS)
-    ask = model.complete if request.prompt == "plain" else model.answer
-    found = [row[0] for row in ask(prompts, Sampling(max_tokens=length))]
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps([list(one) for one in found]))
-    return found
+
+    def ask() -> list[list[Any]]:
+        asked = model.complete if request.prompt == "plain" else model.answer
+        return [list(row[0]) for row in asked(prompts, Sampling(max_tokens=length))]
+
+    name = digest([request_record(request), list(prompts)])[:32]
+    kept = kept_value(answers / f"guesses-{name}.json", ask) if answers else ask()
+    return [Completion(*one) for one in kept]
 
 
 def write_guesses(folder: Path, example_ids: Sequence[str], rows: Sequence[GuessedText]) -> None:

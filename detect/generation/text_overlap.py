@@ -7,6 +7,7 @@ words, as many as the text has.
 
 from collections import Counter
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq
@@ -28,12 +29,20 @@ def common_subsequence(written: str, rest: str) -> float:
     return LCSseq.similarity(candidate, reference) / len(reference)
 
 
-def rouge_l_recall(written: str, rest: str) -> float:
-    """Return ROUGE-L recall as evaluations compute it: small letters, no punctuation."""
+def rouge_l_recall(written: str, rest: str, *, whole: bool = False) -> float:
+    """Return ROUGE-L recall (Lin 2004) as evaluations compute it: small letters, no punctuation.
+
+    Args:
+        written: what a model wrote.
+        rest: what it is held against.
+        whole: compare all that was written (Shi et al. 2024, section 7.2.2); then two texts without
+            any word are equal.
+    """
     candidate, reference = plain_words(written), plain_words(rest)
     if not reference:
-        return 0.0
-    return LCSseq.similarity(candidate[: len(reference)], reference) / len(reference)
+        return float(whole and not candidate)
+    compared = candidate if whole else candidate[: len(reference)]
+    return LCSseq.similarity(compared, reference) / len(reference)
 
 
 def rouge_l_f1(written: str, reference: str) -> float:
@@ -64,6 +73,12 @@ def token_sort_ratio(written: str, rest: str) -> float:
     return fuzz.token_sort_ratio(
         " ".join(candidate), " ".join(reference), processor=default_process
     )
+
+
+def longest_run(written: str, reference: str) -> int:
+    """Return how many words in a row two texts have in common, at most, as they are written."""
+    words = SequenceMatcher(None, written.split(), reference.split(), autojunk=False)
+    return words.find_longest_match().size
 
 
 def covered_words(written: Sequence[str], reference: Sequence[str], size: int) -> int:

@@ -2,8 +2,9 @@
 
 A masked model is shown the text with all pieces of a word masked, one word at a time; a causal
 model reads the text once, from left to right, and so knows nothing of what follows a word. Of a
-word of several pieces the log-probability is the sum, and the rank the largest: how many pieces
-the model holds for likelier, at its worst (Ravichander et al. 2025, equations 2 and 3).
+word of several pieces both are kept: those of the first piece, and of all together the sum of the
+log-probabilities and the largest rank, the number of pieces that the model holds for likelier
+(Ravichander et al. 2025, equations 2 and 3).
 
 Cost: one pass over each text for a causal model; one pass a word for a masked one.
 """
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 
 from detect.policy import ScoringPolicy
 from detect.token_statistics import TokenStatistics
-from inject.corpus.tokenizer import encode_offsets, encode_texts
+from inject.corpus.tokenizer import encode_with_offsets
 from inject.errors import InputError
 from inject.tables import read_parquet
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 WORDS_FILE = "words.parquet"
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 """Letters, with apostrophes and hyphens inside."""
+TOKEN = re.compile(r"(?<![\w’'-])(?<!\d[.,])[^\W_]+(?![\w-]|[.,]\d)")
+"""Letters and digits without what an apostrophe or a hyphen joins: `1984`, `river` of `river's`."""
 BATCH = 32
 """Masked texts of one pass."""
 
@@ -41,6 +44,8 @@ SCHEMA = pa.schema(
         ("stop", pa.list_(pa.int32())),
         ("log_probability", pa.list_(pa.float32())),
         ("rank", pa.list_(pa.int32())),
+        ("first_log_probability", pa.list_(pa.float32())),
+        ("first_rank", pa.list_(pa.int32())),
     ]
 )
 
@@ -53,8 +58,23 @@ class WordStatistics:
     stop: int
     """Characters of the text."""
     log_probability: float
+    """Of all its pieces together."""
     rank: int
     """How many pieces are likelier, at the piece where they are most."""
+    first_log_probability: float
+    first_rank: int
+    """Of its first piece."""
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Return where the words of a text stand, of either kind."""
+    return sorted({word.span() for kind in (WORD, TOKEN) for word in kind.finditer(text)})
+
+
+def _word(span: tuple[int, int], pieces: Sequence[tuple[float, int]]) -> WordStatistics:
+    """Return a word's statistics from the log-probability and the rank of each of its pieces."""
+    whole = sum(likely for likely, _ in pieces), max(rank for _, rank in pieces)
+    return WordStatistics(*span, *whole, *pieces[0])
 
 
 def causal_words(
@@ -66,19 +86,18 @@ def causal_words(
 ) -> list[list[WordStatistics]]:
     """Return the words of each text under a causal model.
 
-    Words of the first piece, which has no history, and words beside special tokens that are spelled
-    out are left out.
+    Words of the first piece, which has no history, are left out.
     """
     from detect.engine.forward_pass import token_statistics
 
     found = token_statistics(
         model, texts, ScoringPolicy(), batch_tokens=batch_tokens, progress=progress
     )
-    ids = encode_texts(model.tokenizer, texts)
-    offsets = encode_offsets(model.tokenizer, texts)
     return [
-        _aligned(text, statistics, own, places)
-        for text, statistics, own, places in zip(texts, found, ids, offsets, strict=True)
+        _aligned(text, statistics, ids, places)
+        for text, statistics, (ids, places) in zip(
+            texts, found, encode_with_offsets(model.tokenizer, texts), strict=True
+        )
     ]
 
 
@@ -88,22 +107,21 @@ def _aligned(text: str, statistics: TokenStatistics, ids: Any, places: Any) -> l
         return []
     first = len(ids) - count
     found = []
-    for word in WORD.finditer(text):
-        held = [
-            place
-            for place in range(len(ids))
-            if places[place][0] < word.end() and places[place][1] > word.start()
-        ]
+    for span in _spans(text):
+        held = _pieces(span, places)
         if held and held[0] >= first:
             rows = [place - len(ids) + len(statistics) for place in held]
-            found.append(
-                WordStatistics(
-                    *word.span(),
-                    float(statistics.log_probability[rows].astype(np.float64).sum()),
-                    int(statistics.rank[rows].max()) - 1,
-                )
-            )
+            likely = statistics.log_probability[rows].astype(np.float64).tolist()
+            ranks = (statistics.rank[rows] - 1).tolist()
+            found.append(_word(span, list(zip(likely, ranks, strict=True))))
     return found
+
+
+def _pieces(span: tuple[int, int], places: Any) -> list[int]:
+    """Return which pieces of a text, by the characters of each, a word is made of."""
+    return [
+        number for number, (start, stop) in enumerate(places) if start < span[1] and stop > span[0]
+    ]
 
 
 def masked_words(
@@ -122,32 +140,20 @@ def masked_words(
 
 
 def _masked_text(model: "MaskedModel", text: str) -> list[WordStatistics]:
-    (ids,) = encode_texts(model.tokenizer, [text])
-    (places,) = encode_offsets(model.tokenizer, [text])
-    asked = []
-    for word in WORD.finditer(text):
-        held = [
-            place
-            for place in range(len(ids))
-            if places[place][0] < word.end() and places[place][1] > word.start()
-        ]
-        if held:
-            asked.append((word.span(), held))
+    [(ids, places)] = encode_with_offsets(model.tokenizer, [text])
+    asked = [(span, held) for span in _spans(text) if (held := _pieces(span, places))]
     found: list[WordStatistics] = []
     for start in range(0, len(asked), BATCH):
         part = asked[start : start + BATCH]
         likely = _mask_pass(model, ids, [held for _, held in part])
-        found += [
-            WordStatistics(*span, log_probability, rank)
-            for (span, _), (log_probability, rank) in zip(part, likely, strict=True)
-        ]
+        found += [_word(span, pieces) for (span, _), pieces in zip(part, likely, strict=True)]
     return found
 
 
 def _mask_pass(
     model: "MaskedModel", ids: Any, words: Sequence[list[int]]
-) -> list[tuple[float, int]]:
-    """Return the log-probability and the rank of each word, given by the places of its pieces."""
+) -> list[list[tuple[float, int]]]:
+    """Return the log-probability and the rank of each piece of words, given by their places."""
     import torch
 
     tokenizer = model.tokenizer
@@ -174,14 +180,12 @@ def _mask_pass(
         logits = model.model(
             input_ids=batch.to(model.device), attention_mask=mask.to(model.device)
         ).logits.float()
-    found = []
+    found: list[list[tuple[float, int]]] = []
     for row, pieces in enumerate(kept):
-        total, rank = 0.0, 0
+        found.append([])
         for place, token in pieces:
             own = torch.log_softmax(logits[row, place].double(), dim=-1)
-            total += float(own[token])
-            rank = max(rank, int((own > own[token]).sum()))
-        found.append((total, rank))
+            found[-1].append((float(own[token]), int((own > own[token]).sum())))
     return found
 
 

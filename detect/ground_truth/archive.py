@@ -13,6 +13,7 @@ import io
 import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,10 +29,14 @@ from inject.files import replacing
 
 HEADER = "bundle.json"
 FORMAT = "spikein ground truth"
-VERSION = 2
+VERSION = 3
 PARQUET = ".parquet"
 
 _LARGEST_HEADER = 256 * 1024 * 1024
+_MOST_ROWS = 10_000_000
+_MOST_VALUES = 2_000_000_000
+"""Of all columns of a table; repeated ones take next to no bytes in a file, and all in memory."""
+_SHOWN = 3
 _PART = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)*\.parquet")
 _TIME = (1980, 1, 1, 0, 0, 0)
 _HINT = "Get the bundle again from where it was published, or pack the run again: spikein bundle."
@@ -63,15 +68,17 @@ class Archive:
             repeated: columns of few different texts, which are kept once each.
 
         Raises:
-            InputError: there is no such part, or it is no table.
+            InputError: there is no such part, it is no table, or one that no memory holds.
         """
         where = f"{self.path}: {name}"
         if name not in self.parts:
             raise InputError("the bundle names a part that it does not hold", where=where)
         try:
-            return pq.read_table(
+            file = pq.ParquetFile(
                 pa.BufferReader(self.parts[name]), read_dictionary=list(repeated) or None
             )
+            _check_size(file.metadata, where)
+            return file.read()
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"cannot be read: {error}", where=where, hint=_HINT) from None
 
@@ -120,7 +127,7 @@ def read_archive(path: Path) -> Archive:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
-            _check_entries(entries, where)
+            _check_entries(entries, len(data), where)
             content = {one.filename: archive.read(one) for one in entries}
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
         raise InputError(
@@ -187,11 +194,10 @@ def _header(text: bytes | None, where: str) -> dict[str, Any]:
     return values
 
 
-def _check_entries(entries: list[zipfile.ZipInfo], where: str) -> None:
-    names = [one.filename for one in entries]
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise _wrong(f"holds a part twice: {', '.join(twice)}", where)
+def _check_entries(entries: list[zipfile.ZipInfo], size: int, where: str) -> None:
+    names = Counter(one.filename for one in entries)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise _wrong(f"holds a part twice: {', '.join(sorted(twice)[:_SHOWN])}", where)
     for one in entries:
         if one.filename != HEADER:
             _check_name(one.filename, where)
@@ -199,6 +205,23 @@ def _check_entries(entries: list[zipfile.ZipInfo], where: str) -> None:
             raise _wrong(f"{one.filename} is compressed, as no part of a bundle is", where)
         if one.filename == HEADER and one.file_size > _LARGEST_HEADER:
             raise _wrong(f"{HEADER} is larger than any of a bundle", where)
+    if sum(one.file_size for one in entries) > size:
+        raise _wrong("has parts that lie over each other", where)
+
+
+def _check_size(table: pq.FileMetaData, where: str) -> None:
+    values = sum(
+        table.row_group(group).column(column).num_values
+        for group in range(table.num_row_groups)
+        for column in range(table.num_columns)
+    )
+    if table.num_rows > _MOST_ROWS or values > _MOST_VALUES:
+        raise InputError(
+            f"has {table.num_rows:,} rows with {values:,} values",
+            where=where,
+            allowed=f"at most {_MOST_ROWS:,} rows and {_MOST_VALUES:,} values",
+            hint="Bundle fewer arms at a time: spikein bundle --arm.",
+        )
 
 
 def _check_name(name: str, where: str) -> None:

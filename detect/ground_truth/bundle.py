@@ -38,6 +38,7 @@ class _Model(BaseModel):
     scores: str
     defaults: dict[str, str]
     copies: str | None
+    fixed_levels: bool
     exposures: str | None
     evidence: EvidenceEntry
 
@@ -149,6 +150,7 @@ def _pack(one: ScoredModel, parts: Parts) -> _Model:
         copies=None
         if copies is None
         else parts.add("copies", copies, lambda: _copies_table(copies, one.variants)),
+        fixed_levels=one.fixed_levels,
         exposures=None
         if exposures is None
         else parts.add("exposures", exposures, lambda: exposures),
@@ -193,6 +195,7 @@ def _unpack(entry: _Model, parts: OpenParts) -> ScoredModel:
         defaults=entry.defaults,
         copies=copies,
         variants=variants,
+        fixed_levels=entry.fixed_levels,
         exposures=None if entry.exposures is None else parts.table(entry.exposures),
     )
 

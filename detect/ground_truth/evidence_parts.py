@@ -86,7 +86,7 @@ class EvidenceEntry(_Entry):
     """Whether detectors were given the dataset of each row."""
     held_out: HeldOutEntry | None
     prefixed: dict[str, PrefixedEntry]
-    tuned: str | None
+    tuned: dict[str, str]
     continuations: list[AskedEntry]
     guesses: list[AskedEntry]
     choices: str | None
@@ -148,7 +148,7 @@ def pack_evidence(evidence: Evidence, rows: Sequence[Example], parts: Parts) -> 
             )
             for name, one in evidence.prefixed.items()
         },
-        tuned=statistics(evidence.tuned),
+        tuned={name: parts.statistics(found, protected) for name, found in evidence.tuned.items()},
         continuations=asked("continuations", evidence.continuations),
         guesses=asked("guesses", evidence.guesses),
         choices=None if choices is None else by_row("choices", choices.answers),
@@ -197,7 +197,7 @@ def unpack_evidence(entry: EvidenceEntry, rows: Sequence[Example], parts: OpenPa
             name: PrefixedStatistics(statistics=statistics(one.statistics), notes=tuple(one.notes))
             for name, one in entry.prefixed.items()
         },
-        tuned=_if_there(entry.tuned, statistics),
+        tuned={name: statistics(part) for name, part in entry.tuned.items()},
         continuations=asked("continuations", entry.continuations),
         guesses=asked("guesses", entry.guesses),
         choices=None

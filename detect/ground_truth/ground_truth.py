@@ -48,8 +48,16 @@ class ScoredModel:
     design."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """What the copies of each example carried, where that differs."""
+    fixed_levels: bool = False
+    """Whether each number of copies was given to as many groups of a dataset as another: decides
+    the intervals."""
     exposures: pa.Table | None = None
     """When each copy was seen (`exposures.parquet`); None where the model saw none by design."""
+
+    @property
+    def protected(self) -> bool:
+        """Whether the text of a row must not be revealed."""
+        return any(row.protected for row in self.rows)
 
     @property
     def held_out_withheld(self) -> npt.NDArray[np.bool_]:

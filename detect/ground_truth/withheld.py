@@ -14,15 +14,11 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from detect.access import TextWithheld
 from detect.evidence import Evidence, ExampleEvidence, HeldOutRows, PrefixedStatistics, ShadowModel
 from detect.ground_truth.row_tables import ROW_KINDS
-from inject.errors import InputError
 
 REASON = "the text is protected, and the bundle does not hold it"
-
-
-class TextWithheld(InputError):
-    """A detector asked for a text, or for what would show it, that is not here."""
 
 
 def shows_text(name: str, kind: np.dtype[Any]) -> bool:
@@ -175,12 +171,11 @@ def readable(
 def _guarded_rows(evidence: Evidence, withheld: npt.NDArray[np.bool_]) -> dict[str, Any]:
     """Return the fields that are by row, those of withheld rows hidden."""
     changed: dict[str, Any] = {"texts": WithheldTexts(evidence.texts, withheld)}
-    for name in ("statistics", "continuations", "guesses"):
+    for name in ("statistics", "tuned", "continuations", "guesses"):
         if found := getattr(evidence, name):
             changed[name] = {key: _hide(rows, withheld) for key, rows in found.items()}
-    for name in ("reference", "tuned"):
-        if (rows := getattr(evidence, name)) is not None:
-            changed[name] = _hide(rows, withheld)
+    if evidence.reference is not None:
+        changed["reference"] = _hide(evidence.reference, withheld)
     if evidence.prefixed:
         changed["prefixed"] = {
             name: PrefixedStatistics(statistics=_hide(one.statistics, withheld), notes=one.notes)

@@ -16,6 +16,7 @@ import torch
 
 from detect.engine.masked_model import MaskedModel
 from detect.neighbours.neighbours import Neighbours
+from inject.corpus.tokenizer import encode_with_offsets
 from inject.keyed import item_key
 
 DROPOUT = 0.7
@@ -71,21 +72,18 @@ def find_neighbours(
 def _neighbours(masked: MaskedModel, text: str, count: int, batch_tokens: int) -> Neighbours:
     if not text.strip():
         return Neighbours(reason=EMPTY_TEXT)
-    encoded = masked.tokenizer(
-        text,
-        return_offsets_mapping=True,
-        return_special_tokens_mask=True,
-        truncation=True,
-        max_length=masked.context,
-        verbose=False,
-    )
-    special, offsets = encoded["special_tokens_mask"], encoded["offset_mapping"]
-    places = [
-        _Place(at, start, stop)
-        for at, (start, stop) in enumerate(offsets)
-        if stop > start and not special[at]
-    ]
-    proposals = _proposals(masked, text, encoded["input_ids"], places, batch_tokens)
+    [(ids, offsets)] = encode_with_offsets(masked.tokenizer, [text], added=True)
+    # What does not fit is cut off the text, not off the tokens that stand around it.
+    own = np.flatnonzero(offsets[:, 0] >= 0)
+    cut = own[max(len(own) - max(len(ids) - masked.context, 0), 0) :]
+    ids, offsets = np.delete(ids, cut), np.delete(offsets, cut, axis=0)
+    places = []
+    for at, (start, stop) in enumerate(offsets.tolist()):
+        # A token can begin with the blank before its word, which stays.
+        word = text[max(start, 0) : max(stop, 0)].lstrip()
+        if word:
+            places.append(_Place(at, stop - len(word), stop))
+    proposals = _proposals(masked, text, ids.tolist(), places, batch_tokens)
     # Places and tokens decide between equal weights, so that the order is always the same.
     proposals.sort(key=lambda one: (-one.weight, one.place, one.token))
     texts: dict[str, None] = {}

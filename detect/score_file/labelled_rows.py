@@ -5,6 +5,7 @@ file of them under another end is read as what it is, never as one long text.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +23,8 @@ _PARAPHRASES = "paraphrases"
 _OF_TEXT = (*_TEXT_FIELDS, "id", "label", "group", "title", "dataset", "protected")
 _KNOWN = (*_OF_TEXT, "answer", _PARAPHRASES, *_CHOICES)
 _LABELS = {0: False, 1: True, "0": False, "1": True, "true": True, "false": False}
-_TEXTUAL = (None, ".txt", ".csv", ".tsv", ".txt.gz", ".csv.gz", ".tsv.gz")
+_TEXTUAL = (None, *(f"{one}{packing}" for one in (".txt", ".csv", ".tsv")
+                    for packing in ("", ".gz", ".zst")))  # fmt: skip
 
 
 class LabelledRows(NamedTuple):
@@ -95,6 +97,26 @@ def read_labelled(pattern: str) -> LabelledRows:
         titles if any(titles) else None,
         protected=tuple(sorted(protected)),
     )
+
+
+def rows_notes(rows: LabelledRows) -> list[str]:
+    """Return what a reader must know of the rows: texts and ids that stand again, empty texts."""
+    texts = Counter(text for text in rows.texts if text.strip())
+    sides = zip(rows.texts, rows.labels or [], strict=False)
+    both = Counter(text for text, _ in set(sides) if text.strip())
+    counted = {
+        "texts are empty or null": sum(not text.strip() for text in rows.texts),
+        "rows have the text of an earlier row, and count as one group with it": (
+            texts.total() - len(texts)
+        ),
+        "texts stand on both sides: no score can tell them apart": sum(
+            count > 1 for count in both.values()
+        ),
+        "rows have the id of an earlier row with another text; each counts": (
+            len(set(zip(rows.ids, rows.texts, strict=True))) - len(set(rows.ids))
+        ),
+    }
+    return [f"{count} {what}." for what, count in counted.items() if count]
 
 
 def _rows(pattern: str) -> Iterator[PlacedRow]:

@@ -1,11 +1,10 @@
 """Scores as a file of the user's choice: Parquet, CSV or JSON Lines, by the name's end.
 
 Whole or not at all. Parquet keeps the record of how they were made; in CSV a missing score is an
-empty cell, in JSON Lines null.
+empty cell, in JSON Lines null. In CSV an id that a spreadsheet would take for a formula has an
+apostrophe before it (`inject.tables.csv_text`).
 """
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ import pyarrow as pa
 from detect.scoring import write_score_table
 from inject.errors import InputError
 from inject.files import write_text
+from inject.tables import csv_text
 
 SUFFIXES = (".parquet", ".csv", ".jsonl")
 
@@ -53,8 +53,4 @@ def write_score_file(path: Path, scores: pa.Table, *, record: Mapping[str, Any])
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
         write_text(path, "".join(f"{line}\n" for line in lines))
         return
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, fieldnames=scores.column_names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
+    write_text(path, csv_text(scores.column_names, [list(row.values()) for row in rows], end="\n"))

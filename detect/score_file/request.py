@@ -65,8 +65,6 @@ class ScoringRequest(ScoringOptions):
     """Any file, folder or glob of texts, for `dc_pdd` and `tag_tab`."""
     detectors: str | Sequence[str] = "all"
     """`all`, `min_k:k=0.2,zlib`, or a list of such parts."""
-    compat: str | None = None
-    """A public suite (`detect.compat`) whose numbers are computed beside ours."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from detect.compat.suites import get_suite
 from detect.detector_settings import (
     DetectorSetting,
     names_all,
     needs_of,
     parse_detectors,
     plugin_digests,
+    repeated_detectors,
+    with_control,
 )
 from detect.named_entities.tagger import tagger_record
 from detect.score_file.benchmarks import get_benchmark
@@ -28,7 +29,7 @@ from detect.score_file.calibration import Calibration, calibrate, calibrated_by,
 from detect.score_file.evidence.provider import Progress, Work
 from detect.score_file.evidence.providers import check_needs, read_evidence, unmet
 from detect.score_file.held_out_file import read_held_out_file
-from detect.score_file.labelled_rows import LabelledRows, read_labelled
+from detect.score_file.labelled_rows import LabelledRows, read_labelled, rows_notes
 from detect.score_file.output import check_suffix, write_score_file
 from detect.score_file.request import DetectFileRequest, ScoringRequest
 from detect.score_file.served import (
@@ -56,10 +57,6 @@ _FLAGS = (
 )
 
 
-BLIND = "blind"
-"""The control that stands beside the numbers of a benchmark."""
-
-
 class LabelledScores(NamedTuple):
     """The scores of rows."""
 
@@ -79,8 +76,6 @@ class DetectFileResult(NamedTuple):
     rows: LabelledRows
     notes: tuple[str, ...]
     out: Path
-    compat: str | None = None
-    """The suite whose numbers stand beside ours."""
     calibration: Calibration | None = None
     """Scores of held-out rows, which calibrate decisions about the others."""
 
@@ -119,8 +114,6 @@ def _detect(
     request: DetectFileRequest, on_progress: Progress, on_estimate: OnEstimate | None
 ) -> DetectFileResult:
     parse_detectors(request.detectors)
-    if request.compat is not None:
-        get_suite(request.compat)
     benchmark = None if request.benchmark is None else get_benchmark(request.benchmark)
     _check_writable(request.out)
     rows = (benchmark.read if benchmark else read_labelled)(request.examples)
@@ -129,7 +122,7 @@ def _detect(
         request,
         on_progress,
         on_estimate=on_estimate,
-        with_control=benchmark is not None or request.compat is not None,
+        control=benchmark is not None,
     )
     write_score_file(request.out, found.scores, record=found.record)
     notes = (f"{benchmark.name}: {benchmark.warning}.",) if benchmark else ()
@@ -138,7 +131,6 @@ def _detect(
         rows,
         (*notes, *found.notes),
         request.out,
-        request.compat,
         found.calibration,
     )
 
@@ -150,7 +142,7 @@ def score_labelled_rows(
     *,
     on_estimate: OnEstimate | None = None,
     in_code: bool = False,
-    with_control: bool = False,
+    control: bool = False,
 ) -> LabelledScores:
     """Score every row with every detector asked for.
 
@@ -161,20 +153,22 @@ def score_labelled_rows(
             in all.
         on_estimate: called before a server is asked, with what that will take.
         in_code: errors name arguments of `spikein.score_texts`, in place of the command's flags.
-        with_control: score labelled rows with `blind`, too, whatever was asked for.
+        control: score labelled rows with `blind`, too, whatever was asked for.
 
     Raises:
         InputError: unknown detectors, a detector named without what it needs, a model that cannot
             be loaded, or a server that gives no answer.
     """
-    asked = _asked(request, with_control=with_control and rows.labels is not None)
+    asked = _asked(request)
+    if control and rows.labels is not None:
+        asked = with_control(asked)
     leave_out = names_all(request.detectors)
     check_served(request, rows, in_code=in_code)
     held_out = None
     if request.held_out is not None:
         # Refused now, whoever needs it.
         held_out = read_held_out_file(request.held_out, rows)
-    notes: list[str] = []
+    notes = [*repeated_detectors(request.detectors), *rows_notes(rows)]
     with ExitStack() as opened:
         work = Work(request=request, rows=rows, on_progress=on_progress)
         served = None
@@ -194,7 +188,8 @@ def score_labelled_rows(
         evidence = read_evidence(work, needs)
         if served is not None:
             notes += served.notes()
-    table, remarks = score_rows(rows.ids, evidence, settings)
+    protected = bool(rows.protected or (held_out is not None and held_out.protected))
+    table, remarks = score_rows(rows.ids, evidence, settings, protected=protected)
     calibration = None
     if held_out is not None and evidence.held_out is not None and calibrated_by(settings):
         calibration, without = calibrate(evidence, settings, held_out.groups)
@@ -208,7 +203,6 @@ def score_labelled_rows(
         "held_out": request.held_out,
         "dtype": request.dtype,
         "policy": request.policy.record(),
-        "compat": request.compat,
         "tagger": tagger_record(request.tagger) if evidence.entities is not None else None,
         "frequency": dict(evidence.frequency.identity) if evidence.frequency else None,
         "plugins": plugin_digests(settings),
@@ -216,16 +210,9 @@ def score_labelled_rows(
     return LabelledScores(table, (*notes, *remarks), record, calibration)
 
 
-def _asked(request: ScoringRequest, *, with_control: bool) -> list[DetectorSetting]:
-    """Return the detectors asked for; with a suite its own, ours beside them, and the control."""
-    asked = parse_detectors(request.detectors)
-    further: list[DetectorSetting] = []
-    if request.compat is not None:
-        suite = get_suite(request.compat)
-        further += [*suite.corrected(), *suite.settings()]
-    if with_control:
-        further += parse_detectors(BLIND)
-    every = {(one.name, one.text): one for one in (*asked, *further)}
+def _asked(request: ScoringRequest) -> list[DetectorSetting]:
+    """Return the detectors asked for, each once."""
+    every = {(one.name, one.text): one for one in parse_detectors(request.detectors)}
     # The settings of a detector stand together: they are scored in one call.
     places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _ in every))}
     return sorted(every.values(), key=lambda one: places[one.name])

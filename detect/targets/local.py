@@ -22,7 +22,7 @@ from detect.targets.decoding import (
     prompt_lengths,
 )
 from detect.targets.text_model import Completion, Progress, Sampling
-from inject.corpus.tokenizer import encode_offsets
+from inject.corpus.tokenizer import encode_chat, encode_texts, encode_with_offsets
 from inject.errors import InputError
 from inject.keyed import item_key
 
@@ -82,7 +82,7 @@ class LocalTextModel:
 
     def token_ends(self, texts: Sequence[str]) -> list[list[int]]:
         """Return where each token of each text ends, in characters."""
-        return [one[:, 1].tolist() for one in encode_offsets(self._tokenizer, texts)]
+        return [one.offsets[:, 1].tolist() for one in encode_with_offsets(self._tokenizer, texts)]
 
     def _write(
         self, prompts: Sequence[str], sampling: Sampling, progress: Progress | None, encode: Any
@@ -138,7 +138,7 @@ class LocalTextModel:
         )
 
     def _prompt_ids(self, text: str) -> list[int]:
-        ids = list(self._tokenizer(text, return_attention_mask=False, verbose=False)["input_ids"])
+        ids: list[int] = encode_texts(self._tokenizer, [text], added=True)[0].tolist()
         if self._appended_end and ids and ids[-1] == self._tokenizer.eos_token_id:
             ids.pop()
         if ids:
@@ -155,12 +155,7 @@ class LocalTextModel:
     def _question_ids(self, question: str) -> list[int]:
         if self._tokenizer.chat_template is None:
             return self._prompt_ids(question)
-        encoded = self._tokenizer.apply_chat_template(
-            [{"role": "user", "content": question}],
-            add_generation_prompt=True,
-            return_dict=True,
-        )
-        return list(encoded["input_ids"])
+        return encode_chat(self._tokenizer, question)
 
     def _stopper(self, asked: Sequence[PromptIds], sampling: Sampling) -> Stopped | None:
         if not sampling.stop:

@@ -2,8 +2,9 @@
 
 Every sample of every prompt is a request of its own, sent with a seed of its own and kept in the
 cache under its digest: a rerun asks nothing again, and the first reply stays, whatever the server
-would say now. A server shows no log-probabilities of given texts; those of the first written token
-some show, which one request finds out.
+would say now. What it makes of special tokens that a prompt spells is its own. A server shows no
+log-probabilities of given texts; those of the first written token some show, which one request
+finds out.
 """
 
 from collections.abc import Mapping, Sequence

@@ -25,7 +25,7 @@ from detect.engine.encoding import adds_start_token
 from detect.engine.target import Target
 from detect.task_accuracy.answers import AccuracyRow
 from detect.task_accuracy.prompts import FORMS, Question, ask
-from inject.corpus.tokenizer import encode_offsets, encode_texts
+from inject.corpus.tokenizer import encode_with_offsets
 from inject.examples.example import Example, Span
 from train.completion import answer_tokens
 
@@ -135,8 +135,8 @@ def _request(
     ]
     texts = [prompt + answer for prompt, answer in pairs]
     slots = []
-    for (prompt, _), text, ids, offsets in zip(
-        pairs, texts, encode_texts(tokenizer, texts), encode_offsets(tokenizer, texts), strict=True
+    for (prompt, _), text, (ids, offsets) in zip(
+        pairs, texts, encode_with_offsets(tokenizer, texts), strict=True
     ):
         scored = answer_tokens(offsets, Span(len(prompt), len(text)))
         # From the answer's first token to the end of the text.

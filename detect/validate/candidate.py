@@ -5,18 +5,23 @@ What a plain function takes is told by the annotation of its parameter (`TokenSt
 else by trial: whichever of the two it returns a number or a text for, token statistics first.
 """
 
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
-from pathlib import Path
 from typing import Any, Literal
 
-from detect.detector import Argument, Detector, check_detector, declared_argument, detector_of
+from detect.detector import (
+    Argument,
+    Detector,
+    check_detector,
+    declared_argument,
+    described,
+    detector_of,
+    exact_number,
+)
 from detect.detector_settings import DetectorSetting, parse_detectors, with_grids
 from detect.evidence import Evidence, ExampleEvidence
+from detect.guarded_call import in_words
 from detect.registry import KnownDetector
-from detect.validate.time_limit import TookTooLong, TooSlow, time_limit
 from detect.views import TEXT
 from inject.errors import InputError
 
@@ -62,7 +67,7 @@ class Refused:
 
 
 def load_candidate(
-    given: Given, evidence: Evidence, *, taken: Iterable[str], seconds: float
+    given: Given, evidence: Evidence, *, taken: Iterable[str], protected: bool = True
 ) -> Candidate:
     """Load a detector.
 
@@ -70,27 +75,12 @@ def load_candidate(
         given: `FILE.py:NAME`, with parameters behind further colons; or an object.
         evidence: what a function is tried on where it does not say what it takes.
         taken: names of the stored detectors; a detector of the same name is told apart.
-        seconds: that loading and trying may take.
+        protected: the evidence may hold a protected text (see `detect.guarded_call`).
 
     Raises:
         InputError: it cannot be loaded, or takes neither of the two.
-        TooSlow: loading or trying it did not end in time.
     """
     text = given if isinstance(given, str) else _object_name(given)
-    try:
-        with time_limit(seconds):
-            return _loaded(given, text, evidence, taken)
-    except TookTooLong as late:
-        place = traceback.extract_tb(late.__traceback__)[-2]
-        raise TooSlow(
-            f"it is too slow: {late} on the first rows, and was at "
-            f"{Path(place.filename).name}:{place.lineno}",
-            where=text,
-            hint="Make it faster, or give it longer by --time-limit.",
-        ) from late
-
-
-def _loaded(given: Given, text: str, evidence: Evidence, taken: Iterable[str]) -> Candidate:
     settings = parse_detectors(given) if isinstance(given, str) else [_of_object(given, text)]
     if len({one.name for one in settings}) > 1:
         raise InputError("names several detectors", where=text, hint="Give them one by one.")
@@ -98,7 +88,7 @@ def _loaded(given: Given, text: str, evidence: Evidence, taken: Iterable[str]) -
     takes = "a Detector"
     if function is not None:
         declared = declared_argument(function)
-        argument = declared or _by_trial(function, evidence, text)
+        argument = declared or _by_trial(function, evidence, text, protected)
         what = {"statistics": "token statistics", "example": "one example's evidence"}[argument]
         takes = f"a function of {what} ({'as it says' if declared else 'found by trial'})"
         if declared is None:
@@ -142,24 +132,26 @@ def _object_name(given: Any) -> str:
     return name.replace("<lambda>", "lambda")
 
 
-def _by_trial(function: Callable[..., Any], evidence: Evidence, where: str) -> Argument:
+def _by_trial(
+    function: Callable[..., Any], evidence: Evidence, where: str, protected: bool
+) -> Argument:
     """Return what a function takes: that for which it returns a number or a text."""
     problems = []
     order: tuple[Argument, ...] = ("statistics", "example")
     examples = [one for one in _first_examples(evidence) if len(one.statistics[TEXT])]
     for argument in order:
-        try:
-            found = [
-                function(one.statistics[TEXT] if argument == "statistics" else one)
-                for one in examples
-            ]
-        except Exception as error:
-            problems.append(f"{argument}: {type(error).__name__}: {error}")
-            continue
-        strange = [one for one in found if not isinstance(one, Real | str)]
-        if not strange:
-            return argument
-        problems.append(f"{argument}: it returns a {type(strange[0]).__name__}")
+        tried = []
+        for one in examples:
+            try:
+                value = function(one.statistics[TEXT] if argument == "statistics" else one)
+            except Exception as error:
+                tried.append(in_words(error, protected=protected))
+                continue
+            # One row that it fails on is a missing score, not another kind of function.
+            if isinstance(value, str) or exact_number(value) is not None:
+                return argument
+            tried.append(f"it returns {described(value)}")
+        problems.append(f"{argument}: {tried[0] if tried else 'no row has a text'}")
     raise InputError(
         "it takes neither token statistics nor one example's evidence; " + "; ".join(problems),
         where=where,

@@ -1,28 +1,24 @@
 """Scores of a detector that is judged: within a time limit, on all rows that it can be given.
 
 A detector that reads texts of withheld rows is run on the other rows alone; those get NaN and a
-reason. The time limit holds for 1,000 rows. It is met in two ways: the first rows are timed (after
-a few that warm up), and what would take longer than the limit is not begun; what is begun is
-interrupted when its time is over.
+reason. The time limit holds for 1,000 rows: the first rows are timed (after a few that warm up),
+and what would take longer than the limit is not begun.
 """
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import update_wrapper
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from detect.detector import Column, Detector
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence, HeldOutRows
 from detect.ground_truth.ground_truth import ScoredModel
 from detect.ground_truth.withheld import REASON, TextWithheld, guarded, readable
-from detect.guarded_call import score_guarded
+from detect.guarded_call import GuardedScores, score_guarded
 from detect.validate.candidate import Candidate
-from detect.validate.time_limit import TookTooLong, TooSlow, time_limit
 from inject.errors import InputError
 
 Floats = npt.NDArray[np.float64]
@@ -32,8 +28,10 @@ TIME_LIMIT = 60.0
 """Seconds for 1,000 rows."""
 _WARM_UP = 3
 _TIMED = 20
-_LEAST = 5.0
-"""Seconds that any call is given."""
+
+
+class TooSlow(InputError):
+    """A detector takes longer than the limit."""
 
 
 class CandidateScores(NamedTuple):
@@ -84,10 +82,10 @@ class CandidateRunner:
         if len(rows) <= _WARM_UP:
             return 0.0
         there = replace(model.evidence, held_out=_readable_held_out(model))
-        self._columns(there.take(rows[:_WARM_UP]), settings, self.seconds)
+        self._columns(there.take(rows[:_WARM_UP]), settings, model.protected)
         started = time.perf_counter()
         timed = rows[_WARM_UP:]
-        self._columns(there.take(timed), settings, self.seconds)
+        self._columns(there.take(timed), settings, model.protected)
         needed = (time.perf_counter() - started) / len(timed) * 1000
         if needed > self.seconds:
             raise TooSlow(
@@ -113,23 +111,23 @@ class CandidateRunner:
             settings: under which; None for all whose needs are met.
 
         Raises:
-            TooSlow: it did not end in time.
-            InputError: it fails, or returns anything but a score a row.
+            InputError: it fails on every row, or returns anything but scores.
         """
         asked = list(self.settings(model) if settings is None else settings)
         chosen = np.arange(len(model.rows)) if rows is None else np.asarray(rows, dtype=np.int64)
-        allowed = max(_LEAST, self.seconds * len(chosen) / 1000)
         evidence = model.evidence if rows is None else model.evidence.take(chosen.tolist())
         withheld, held_out = model.withheld[chosen], model.held_out_withheld
         there = np.arange(len(chosen))
         started = time.perf_counter()
         try:
-            columns = self._columns(evidence, asked, allowed, (withheld, held_out))
+            found = self._columns(evidence, asked, model.protected, (withheld, held_out))
         except TextWithheld:
             there = np.flatnonzero(~withheld)
             if not len(there):
                 raise
-            columns = self._columns(readable(evidence, withheld, held_out), asked, allowed)
+            found = self._columns(readable(evidence, withheld, held_out), asked, model.protected)
+        if found.failure is not None and found.failed == len(there):
+            raise found.failure
         values = np.full((len(chosen), len(asked)), np.nan)
         reasons = {
             (int(row), at): REASON
@@ -137,7 +135,7 @@ class CandidateRunner:
             for at in range(len(asked))
         }
         notes: list[str] = []
-        for at, column in enumerate(columns):
+        for at, column in enumerate(found.columns):
             values[there, at] = [score.value for score in column.scores]
             notes += column.notes
             for row, score in zip(there.tolist(), column.scores, strict=True):
@@ -151,48 +149,28 @@ class CandidateRunner:
         self,
         evidence: Evidence,
         settings: Sequence[DetectorSetting],
-        allowed: float,
+        protected: bool,
         withheld: tuple[Mask, Mask] | None = None,
-    ) -> list[Any]:
+    ) -> GuardedScores:
         """Run the detector; what it reads of withheld rows, or held-out rows, is refused."""
-        detector = self.candidate.detector
-        if withheld is not None and any(one.any() for one in withheld):
-            detector = _hiding(detector, *withheld)
-        try:
-            with time_limit(allowed):
-                return score_guarded(
-                    detector,
-                    evidence,
-                    [one.parameters for one in settings],
-                    rows=len(evidence.texts),
-                )
-        except InputError as error:
-            if isinstance(error.__cause__, TookTooLong):
-                raise TooSlow(
-                    f"it is too slow: {error.problem} on {len(evidence.texts)} rows",
-                    where=error.where,
-                    hint="Make it faster, or give it longer by --time-limit.",
-                ) from error
-            raise
-        except TookTooLong as late:
-            # The timer went off between the detector's end and ours.
-            raise TooSlow(f"it is too slow: {late}", where=self.candidate.given) from late
+
+        def guard(part: Evidence, rows: list[int]) -> Evidence:
+            return part if withheld is None else guarded(part, withheld[0][rows], withheld[1])
+
+        return score_guarded(
+            self.candidate.detector,
+            evidence,
+            [one.parameters for one in settings],
+            rows=len(evidence.texts),
+            protected=protected,
+            guard=guard,
+        )
 
 
 def _readable_held_out(model: ScoredModel) -> HeldOutRows | None:
     """Return the held-out rows whose texts are here."""
     nothing = np.zeros(len(model.rows), dtype=np.bool_)
     return readable(model.evidence, nothing, model.held_out_withheld).held_out
-
-
-def _hiding(detector: Detector, withheld: Mask, held_out: Mask) -> Detector:
-    """Return a detector that is refused what it reads of withheld texts."""
-
-    def score(evidence: Evidence, settings: Sequence[Any]) -> list[Column]:
-        return detector.score(guarded(evidence, withheld, held_out), settings)
-
-    # Messages name the file of the detector's own function.
-    return replace(detector, score=update_wrapper(score, detector.score))
 
 
 def _lacking(setting: DetectorSetting, evidence: Evidence) -> list[str]:

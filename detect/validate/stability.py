@@ -116,8 +116,10 @@ def _batch(
             f"(largest difference {change.largest:.2g}).",
             meaning="Its AUC holds for a pool as large as this one.",
         )
-    alone_rows = listed[:MOST_ALONE]
-    alone = compare(first[: len(alone_rows)], np.concatenate([scores([row]) for row in alone_rows]))
+    # A row without a score may be one that the detector fails on, in company as alone.
+    places = np.flatnonzero(~np.isnan(first))[:MOST_ALONE]
+    alone_rows = rows[places].tolist()
+    alone = compare(first[places], np.array([scores([row])[0] for row in alone_rows]))
     if not change.rows and not alone.rows:
         return _passed(
             "batch",

@@ -106,11 +106,7 @@ def build_corpus(
                 if collected.n_tokens == tokens:
                     break
     if collected.n_tokens < tokens:
-        raise InputError(
-            f"the background holds {collected.n_tokens:,} tokens in {len(collected.starts):,} "
-            f"documents, fewer than the {tokens:,} asked for",
-            hint="Add a source, or ask for fewer tokens.",
-        )
+        raise too_short(f"{collected.n_tokens:,}", len(collected.starts), tokens)
     np.save(out / STARTS_FILE, np.frombuffer(collected.starts, dtype=np.int64))
     tokenizer.save_pretrained(out / TOKENIZER_FOLDER)
     facts = CorpusFacts(
@@ -125,6 +121,15 @@ def build_corpus(
     )
     write_facts(out, facts)
     return facts
+
+
+def too_short(held: str, documents: int, tokens: int) -> InputError:
+    """Return the error of a background that holds fewer tokens than are asked for."""
+    return InputError(
+        f"the background holds {held} tokens in {documents:,} documents, fewer than the "
+        f"{tokens:,} asked for",
+        hint="Add a source, or ask for fewer tokens.",
+    )
 
 
 class _Collected:

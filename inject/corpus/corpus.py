@@ -7,10 +7,10 @@ instead (`inject.corpus.imported_files`), and leave parts of them out (`inject.c
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 FACTS_FILE = "corpus.json"
 STARTS_FILE = "docs.npy"
 TOKENIZER_FOLDER = "tokenizer"
+PIECE, OVERLAP = 1 << 17, 1 << 13
+"""A longer document is decoded in pieces that overlap by so many tokens, so that a file without
+document ends needs no more memory than a document."""
 
 
 @dataclass(kw_only=True)
@@ -105,7 +108,7 @@ class Corpus:
             InputError: a file is missing, truncated, or does not fit the others; a file outside
                 is not the one that was imported.
         """
-        facts = _read_facts(path / FACTS_FILE)
+        facts = read_facts(path)
         files = shard_files(path, facts.shards, outside)
         if not verified:
             check_outside(facts.shards, files)
@@ -185,7 +188,13 @@ def _reopened(path: Path, files: tuple[Path, ...]) -> Corpus:
     return Corpus.open(path, outside=files, verified=True)
 
 
-def _read_facts(path: Path) -> CorpusFacts:
+def read_facts(folder: Path) -> CorpusFacts:
+    """Read `corpus.json` of a corpus folder.
+
+    Raises:
+        InputError: there is none, or it cannot be read.
+    """
+    path = folder / FACTS_FILE
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         values["shards"] = tuple(Shard(**shard) for shard in values["shards"])
@@ -205,3 +214,43 @@ def _read_starts(path: Path, facts: CorpusFacts) -> npt.NDArray[np.int64]:
     if not fits or starts[0] != 0 or starts[-1] >= facts.tokens:
         raise InputError(f"document starts do not fit {FACTS_FILE}", where=str(path))
     return starts
+
+
+class DocumentPiece(NamedTuple):
+    """A document, or a part of a long one."""
+
+    document: int
+    """Index of the document."""
+    start: int
+    """Position of its first token."""
+    stop: int
+    """One past its last one."""
+    read_to: int
+    """Where its text ends, which overlaps with the next piece of a long document."""
+
+
+def document_pieces(
+    starts: npt.NDArray[np.int64], n_tokens: int, *, since: int = 0
+) -> Iterator[DocumentPiece]:
+    """Yield the documents of a stream, long ones in pieces.
+
+    Args:
+        starts: document starts, ascending from 0.
+        n_tokens: length of the stream.
+        since: position of the first piece to yield.
+    """
+    first = int(np.searchsorted(starts, since, side="right")) - 1
+    for document in range(max(first, 0), len(starts)):
+        start = int(starts[document])
+        stop = int(starts[document + 1]) if document + 1 < len(starts) else n_tokens
+        for place in range(start, stop, PIECE):
+            if place >= since:
+                end = min(place + PIECE, stop)
+                yield DocumentPiece(document, place, end, min(end + OVERLAP, stop))
+
+
+def decode_piece(corpus: Corpus, tokenizer: "PreTrainedTokenizerBase", piece: DocumentPiece) -> str:
+    """Return the text of a piece, without end tokens."""
+    ids = corpus.read(piece.start, piece.read_to)
+    text = tokenizer.decode(ids[ids != corpus.end_token], clean_up_tokenization_spaces=False)
+    return str(text)

@@ -1,14 +1,14 @@
 """Tokenising one chunk of documents into files of its own, in this process or in another.
 
 A chunk is a stretch of documents in the order of the stream. Its tokens and the length of each of
-its documents are written under temporary names, flushed and renamed, the description last: a
-chunk with a description is whole. A description names the digest of the texts it was made from, so
-a later build uses it again only for the same texts and the same tokenizer.
+its documents lie in a sealed folder (`inject.sealed`), which names the digest of the texts it was
+made from: a later build uses it again only for the same texts and the same tokenizer, and only
+where it is still what was written.
 """
 
 import hashlib
-import json
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.corpus.tokens import token_dtype
-from inject.files import replacing, write_text
 from inject.helper_processes import die_with_parent
+from inject.sealed import seal, whole
 
 _BATCH_BYTES = 1 << 20
 
@@ -51,29 +51,25 @@ class ChunkFacts:
 
 
 class ChunkFiles:
-    """The files of the chunks in a folder."""
+    """The chunks in a folder, a folder each."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def tokens(self, number: int) -> Path:
         """Return the path of a chunk's token file."""
-        return self.folder / f"chunk-{number:06d}.bin"
+        return self._place(number) / "chunk.bin"
 
     def lengths(self, number: int) -> npt.NDArray[np.int64]:
         """Return the tokens of each document, end token included; 0 for one without tokens."""
         return np.load(self._lengths(number), allow_pickle=False)
 
     def finished(self, number: int, digest: str) -> ChunkFacts | None:
-        """Return what is known of a chunk if it was made from the texts of that digest."""
-        try:
-            found = ChunkFacts(**json.loads(self._description(number).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+        """Return what is known of a chunk if it is whole, and of the texts of that digest."""
+        found = whole(self._place(number))
+        if found is None or found["digest"] != digest or found["end_token_document"] is not None:
             return None
-        usable = (
-            found.number == number and found.digest == digest and found.end_token_document is None
-        )
-        return found if usable and self.tokens(number).is_file() else None
+        return ChunkFacts(**found)
 
     def write(
         self,
@@ -84,15 +80,17 @@ class ChunkFiles:
         dtype: str,
         end_token_document: int | None,
     ) -> ChunkFacts:
-        """Write a chunk's files, the description last."""
+        """Write a chunk's files in place of what is there, and seal them."""
+        place = self._place(chunk.number)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
         state = hashlib.sha256()
-        with replacing(self.tokens(chunk.number)) as path, path.open("wb") as file:
+        with self.tokens(chunk.number).open("wb") as file:
             for part in tokens:
                 data = part.astype(dtype).tobytes()
                 state.update(data)
                 file.write(data)
-        with replacing(self._lengths(chunk.number)) as path, path.open("wb") as file:
-            np.save(file, lengths)
+        np.save(self._lengths(chunk.number), lengths)
         facts = ChunkFacts(
             number=chunk.number,
             digest=chunk.digest,
@@ -101,14 +99,14 @@ class ChunkFiles:
             sha256=state.hexdigest(),
             end_token_document=end_token_document,
         )
-        write_text(self._description(chunk.number), json.dumps(asdict(facts)))
+        seal(place, asdict(facts))
         return facts
 
     def _lengths(self, number: int) -> Path:
-        return self.folder / f"chunk-{number:06d}.npy"
+        return self._place(number) / "lengths.npy"
 
-    def _description(self, number: int) -> Path:
-        return self.folder / f"chunk-{number:06d}.json"
+    def _place(self, number: int) -> Path:
+        return self.folder / f"chunk-{number:06d}"
 
 
 def texts_digest(texts: Sequence[str], tokenizer_digest: str) -> str:

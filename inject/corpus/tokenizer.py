@@ -5,12 +5,14 @@ as `<|endoftext|>`) inside a text are encoded as letters, so that no document ca
 end of a document. Encoding costs what the backend's batch encoding costs.
 """
 
+import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +31,8 @@ END = "<|endoftext|>"
 SMALLEST_VOCABULARY = 257
 LARGEST_VOCABULARY = 1 << 20
 """Four times the largest of published models; the trainer takes memory for all ids at once."""
+_IN_NO_TEXT = "\U0010ffff"
+"""A code point that Unicode gives to no character, before the pieces that no text may hold."""
 _log = logging.getLogger(__name__)
 
 
@@ -169,41 +173,49 @@ def tokenizer_identity(
     return identity
 
 
-def encode_texts(
-    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]
-) -> list[npt.NDArray[np.int64]]:
-    """Return the ids of each text, shape [tokens]; nothing is added, cut or padded.
+class EncodedText(NamedTuple):
+    """The ids of a text, and where they stand in it."""
 
-    Special tokens spelled out in a text are encoded as ordinary letters.
+    ids: npt.NDArray[np.int64]
+    """Shape [tokens]."""
+    offsets: npt.NDArray[np.int32]
+    """Characters from the first number (included) to the second (excluded), blanks included, shape
+    [tokens, 2]. The bytes of one character can be spread over several tokens, which then all hold
+    it. -1 for a token that was added to the text."""
+
+
+def encode_texts(
+    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], *, added: bool = False
+) -> list[npt.NDArray[np.int64]]:
+    """Return the ids of each text, shape [tokens]; nothing is cut or padded.
+
+    Special tokens spelled out in a text are encoded as ordinary letters; tokens that were added to
+    the vocabulary and are not special are tokens like any other.
+
+    Args:
+        tokenizer: a fast one, or one written in Python.
+        texts: any texts.
+        added: whether start and end tokens stand where the tokenizer puts them by itself.
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        return [
-            np.asarray(
-                tokenizer.encode(
-                    text, add_special_tokens=False, split_special_tokens=True, verbose=False
-                ),
-                dtype=np.int64,
-            )
-            for text in texts
-        ]
-    return encode_with(backend, texts)
+    if backend is not None:
+        return encode_with(backend, texts, added=added)
+    options = {"add_special_tokens": added, "split_special_tokens": True, "verbose": False}
+    return [np.asarray(tokenizer.encode(text, **options), dtype=np.int64) for text in texts]
 
 
-def encode_with(backend: Any, texts: Sequence[str]) -> list[npt.NDArray[np.int64]]:
-    """Return the ids of each text by a `tokenizers.Tokenizer`; as `encode_texts`."""
-    with _plain_text(backend):
-        encodings = backend.encode_batch_fast(list(texts), add_special_tokens=False)
-    return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
-
-
-def encode_offsets(
-    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]
+def encode_with(
+    backend: Any, texts: Sequence[str], *, added: bool = False
 ) -> list[npt.NDArray[np.int64]]:
-    """Return where each id of `encode_texts` stands in its text, shape [tokens, 2].
+    """Return the ids of each text by a `tokenizers.Tokenizer`; as `encode_texts`."""
+    found = _encodings(backend, texts, "encode_batch_fast", added)
+    return [np.array(whole.ids, dtype=np.int64) for _, whole in found]
 
-    A token holds the characters from the first number (included) to the second (excluded); the
-    bytes of one character can be spread over several tokens, which then all hold it.
+
+def encode_with_offsets(
+    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], *, added: bool = False
+) -> list[EncodedText]:
+    """Return the ids of `encode_texts`, and which characters of the text each stands for.
 
     Raises:
         InputError: when the tokenizer does not know it.
@@ -215,9 +227,33 @@ def encode_offsets(
             where="model.tokenizer",
             allowed="a fast tokenizer, one with a tokenizer.json",
         )
-    with _plain_text(backend):
-        encodings = backend.encode_batch(list(texts), add_special_tokens=False)
-    return [np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) for encoding in encodings]
+    found = []
+    for plain, whole in _encodings(backend, texts, "encode_batch", added):
+        offsets = np.full((len(whole.ids), 2), -1, dtype=np.int32)
+        own = np.array(whole.special_tokens_mask) == 0
+        offsets[own] = np.array(plain.offsets, dtype=np.int32).reshape(-1, 2)
+        found.append(EncodedText(np.array(whole.ids, dtype=np.int64), offsets))
+    return found
+
+
+def encode_chat(
+    tokenizer: "PreTrainedTokenizerBase", question: str, *, answer: str = ""
+) -> list[int]:
+    """Return the ids of a question in the tokenizer's chat template, which holds the only specials.
+
+    Args:
+        tokenizer: one with a chat template.
+        question: what the user says.
+        answer: how the model's answer begins, in the letters of a template.
+    """
+    encoded = tokenizer.apply_chat_template(
+        [{"role": "user", "content": question}],
+        chat_template=tokenizer.get_chat_template().removesuffix("\n") + answer,
+        add_generation_prompt=True,
+        return_dict=True,
+        sanitize_control_tokens=True,
+    )
+    return list(encoded["input_ids"])
 
 
 def end_token_id(tokenizer: "PreTrainedTokenizerBase") -> int:
@@ -241,17 +277,75 @@ def vocabulary_size(tokenizer: "PreTrainedTokenizerBase") -> int:
     return max(len(tokenizer), max(tokenizer.get_vocab().values()) + 1)
 
 
+def _encodings(
+    backend: Any, texts: Sequence[str], encode: str, added: bool
+) -> list[tuple[Any, Any]]:
+    """Return the `tokenizers.Encoding` of each text, and the same with added tokens around it."""
+    special = {
+        number for number, token in backend.get_added_tokens_decoder().items() if token.special
+    }
+    with _plain_text(backend) as processor:
+        found = list(getattr(backend, encode)(list(texts), add_special_tokens=False))
+        forged = [row for row, one in enumerate(found) if not special.isdisjoint(one.ids)]
+        if forged:
+            letters = _without_special_pieces(backend.to_str())
+            again = getattr(letters, encode)([texts[row] for row in forged])
+            for row, encoding in zip(forged, again, strict=True):
+                found[row] = encoding
+        backend.post_processor = processor
+        return [(one, backend.post_process(one, None, True) if added else one) for one in found]
+
+
+@lru_cache(maxsize=4)
+def _without_special_pieces(serialised: str) -> Any:
+    """Return a tokenizer whose model does not know the letters of a special token as a piece.
+
+    A Unigram or a word model finds every piece of its vocabulary in a text, special or not. Numbers
+    and scores stay; the token for unknown letters is still written for these.
+    """
+    from tokenizers import Tokenizer
+
+    state = json.loads(serialised)
+    special = {token["content"] for token in state["added_tokens"] if token["special"]}
+
+    def renamed(piece: Any) -> Any:
+        return f"{_IN_NO_TEXT}{piece}" if piece in special else piece
+
+    model = state["model"]
+    if isinstance(model["vocab"], dict):
+        model["vocab"] = {renamed(piece): number for piece, number in model["vocab"].items()}
+    else:
+        model["vocab"] = [[renamed(piece), score] for piece, score in model["vocab"]]
+    if "merges" in model:
+        model["merges"] = [
+            pair for pair in model["merges"] if special.isdisjoint((*pair, "".join(pair)))
+        ]
+    if "unk_token" in model:
+        model["unk_token"] = renamed(model["unk_token"])
+    for token in state["added_tokens"]:
+        token["content"] = renamed(token["content"])
+    letters = Tokenizer.from_str(json.dumps(state))
+    letters.encode_special_tokens = True
+    return letters
+
+
 @contextmanager
-def _plain_text(backend: Any) -> Iterator[None]:
-    """Switch off special tokens, truncation and padding of a backend, and put them back."""
+def _plain_text(backend: Any) -> Iterator[Any]:
+    """Switch off special tokens, truncation, padding and what follows the model; put them back.
+
+    Yields the post-processor, which adds tokens and can trim blanks off offsets.
+    """
     special, cut, padded = backend.encode_special_tokens, backend.truncation, backend.padding
+    processor = backend.post_processor
     backend.encode_special_tokens = True
+    backend.post_processor = None
     backend.no_truncation()
     backend.no_padding()
     try:
-        yield
+        yield processor
     finally:
         backend.encode_special_tokens = special
+        backend.post_processor = processor
         if cut is not None:
             backend.enable_truncation(**cut)
         if padded is not None:

@@ -9,6 +9,7 @@ nobody scores, have a file of their own, so that no reader of the examples takes
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +21,7 @@ from inject.tables import read_parquet
 
 EXAMPLES_FILE = "examples.parquet"
 HELD_OUT_FILE = "held_out.parquet"
+LOSSES_FILE = "row_losses.parquet"
 
 Side = Literal["member", "nonmember"]
 Split = Literal["tune", "test"]
@@ -67,6 +69,32 @@ class Example:
     """A protected text appears in nothing made to be shared, only its id and scores."""
     side: Side = "nonmember"
     split: Split = "test"
+
+
+class Loss(StrEnum):
+    """Why a row is not used as it is; the last two drop none."""
+
+    DUPLICATE = "duplicates"
+    EMPTY = "empty"
+    UNANSWERED = "without an answer"
+    TOO_SHORT = "for their length (shorter than pool.min_tokens)"
+    TOO_LONG = "for their length (longer than the context)"
+    EQUAL_ONCE_CUT = "equal to another row once cut"
+    NEAR_DUPLICATE = "near-duplicates"
+    NEAR_DUPLICATE_ACROSS = "near-duplicates of rows of other datasets"
+    CUT = "cut to the context"
+    CUT_BEFORE_ANSWER = "cut to the context, before the end of their answer"
+
+
+class RowLoss(NamedTuple):
+    """What became of a row that was dropped, or cut, before sides were drawn."""
+
+    dataset: str
+    source_id: str
+    loss: Loss
+    like: str | None = None
+    """Dataset and source_id of the row that stays in its place."""
+    similarity: float | None = None
 
 
 def example_id(text: str) -> str:
@@ -130,6 +158,14 @@ def write_examples(folder: Path, examples: Iterable[Example]) -> None:
 def read_examples(folder: Path) -> list[Example]:
     """Read what `write_examples` wrote, in the same order."""
     return examples_of(read_parquet(folder / EXAMPLES_FILE))
+
+
+def write_losses(folder: Path, losses: Sequence[RowLoss]) -> None:
+    """Write what became of the rows that are not used as they are, as `row_losses.parquet`."""
+    types = [pa.string(), pa.string(), pa.string(), pa.string(), pa.float64()]
+    schema = pa.schema(list(zip(RowLoss._fields, types, strict=True)))
+    table = pa.Table.from_pylist([one._asdict() for one in losses], schema=schema)
+    pq.write_table(table, folder / LOSSES_FILE)
 
 
 def write_held_out(folder: Path, examples: Sequence[Example]) -> None:

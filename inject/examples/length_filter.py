@@ -5,13 +5,15 @@ that is cut gets the id of its shortened text; its spans are clipped. The tokeni
 once over all texts.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from inject.corpus.tokenizer import encode_texts
+from inject.corpus.tokenizer import encode_texts, encode_with_offsets
 from inject.errors import InputError
-from inject.examples.example import Example, Span, example_id
+from inject.examples.example import Example, Loss, RowLoss, Span, example_id
+from inject.examples.load import ANSWER
 
 LongPolicy = Literal["error", "truncate", "drop", "split"]
 
@@ -37,18 +39,22 @@ class LengthRules:
         return f"{self.context:,}{separators if self.room < self.context else ''}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class LengthFiltered:
-    """The rows that remain, and how many were dropped or changed."""
+class LengthFiltered(NamedTuple):
+    """The rows that remain, and what became of the others."""
 
     examples: tuple[Example, ...]
-    too_short: int
-    too_long: int
-    """Rows longer than the room there is, whatever the policy did with them."""
+    losses: tuple[RowLoss, ...]
+    """Rows that were dropped or cut."""
+    split: int
+    """Rows longer than the room there is that are kept whole."""
 
 
 def filter_by_length(
-    examples: Sequence[Example], tokenizer: Any, rules: LengthRules
+    examples: Sequence[Example],
+    tokenizer: Any,
+    rules: LengthRules,
+    *,
+    besides: Sequence[Example] = (),
 ) -> LengthFiltered:
     """Drop rows with too few tokens, and treat rows with too many as the policy says.
 
@@ -56,34 +62,46 @@ def filter_by_length(
         examples: rows of one dataset.
         tokenizer: a fast tokenizer.
         rules: the limits and the policy.
+        besides: rows that stay in place of others that are equal to them once cut.
 
     Raises:
         InputError: for a long row under the policy `error`, naming it and the policies.
     """
     lengths = [len(ids) for ids in encode_texts(tokenizer, [row.text for row in examples])]
-    remaining: dict[str, Example] = {}
-    too_short = too_long = 0
+    remaining = {row.example_id: row for row in besides}
+    losses: list[RowLoss] = []
+    split = 0
     for row, length in zip(examples, lengths, strict=True):
+        name = row.dataset, row.source_id
         if length < rules.min_tokens:
-            too_short += 1
+            losses.append(RowLoss(*name, Loss.TOO_SHORT))
             continue
-        if length > rules.room:
-            too_long += 1
-            if rules.policy == "error":
-                raise InputError(
-                    f"row {row.source_id} has {length:,} tokens, more than the context of "
-                    f"{rules.limit} (policy pool.long_examples: error)",
-                    where=f"contaminants.{row.dataset}",
-                    allowed="pool.long_examples: error, truncate, drop, split",
-                    hint="Choose one of the other policies, or raise train.context.",
-                )
-            if rules.policy == "drop":
-                continue
-            if rules.policy == "truncate":
-                row = _cut(row, tokenizer, rules.room)
-        remaining.setdefault(row.example_id, row)
+        fits = length <= rules.room or rules.policy == "split"
+        if not fits and rules.policy == "error":
+            raise InputError(
+                f"row {row.source_id} has {length:,} tokens, more than the context of "
+                f"{rules.limit} (policy pool.long_examples: error)",
+                where=f"contaminants.{row.dataset}",
+                allowed="pool.long_examples: error, truncate, drop, split",
+                hint="Choose one of the other policies, or raise train.context.",
+            )
+        split += fits and length > rules.room
+        kept = row if fits else None
+        if not fits and rules.policy == "truncate":
+            kept = _cut(row, tokenizer, rules.room)
+        if kept is None:
+            losses.append(RowLoss(*name, Loss.TOO_LONG))
+            continue
+        same = remaining.setdefault(kept.example_id, kept)
+        if same is not kept:
+            like = f"{same.dataset} {same.source_id}"
+            losses.append(RowLoss(*name, Loss.EQUAL_ONCE_CUT, like))
+        elif kept.spans.get(ANSWER) != row.spans.get(ANSWER):
+            losses.append(RowLoss(*name, Loss.CUT_BEFORE_ANSWER))
+        elif not fits:
+            losses.append(RowLoss(*name, Loss.CUT))
     return LengthFiltered(
-        examples=tuple(remaining.values()), too_short=too_short, too_long=too_long
+        examples=tuple(remaining.values())[len(besides) :], losses=tuple(losses), split=split
     )
 
 
@@ -98,11 +116,13 @@ def length_error(
         name: of the dataset; where no row remains, the error does not know it.
         rules: as given to `filter_by_length`.
     """
+    lost = Counter(one.loss for one in filtered.losses)
     dropped = {
-        f"shorter than pool.min_tokens ({rules.min_tokens:,})": filtered.too_short,
-        f"longer than train.context, {rules.limit} (pool.long_examples: drop)": (
-            filtered.too_long if rules.policy == "drop" else 0
-        ),
+        f"shorter than pool.min_tokens ({rules.min_tokens:,})": lost[Loss.TOO_SHORT],
+        f"longer than train.context, {rules.limit} (pool.long_examples: {rules.policy})": lost[
+            Loss.TOO_LONG
+        ],
+        f"{Loss.EQUAL_ONCE_CUT} (pool.long_examples: truncate)": lost[Loss.EQUAL_ONCE_CUT],
     }
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items() if count)
     if not reasons:
@@ -117,19 +137,17 @@ def length_error(
     )
 
 
-def _cut(row: Example, tokenizer: Any, room: int) -> Example:
-    """Cut a row's text behind the last token that fits, so that it has <= room tokens."""
-    encoded = tokenizer(
-        row.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
-    )
-    offsets = encoded["offset_mapping"]
-    keep = room
-    while True:
-        # A cut can change how the last word splits, so the result is counted again.
-        text = row.text[: offsets[keep - 1][1]]
-        if len(encode_texts(tokenizer, [text])[0]) <= room:
-            break
-        keep -= 1
+def _cut(row: Example, tokenizer: Any, room: int) -> Example | None:
+    """Cut a row's text behind the last token that fits, so that it has 1 to `room` tokens.
+
+    None where it cannot be cut: not even its first character fits.
+    """
+    [(_, offsets)] = encode_with_offsets(tokenizer, [row.text])
+    # A cut can change how the last word splits, so the result is counted again.
+    texts = (row.text[: offsets[keep - 1][1]] for keep in range(room, 0, -1))
+    text = next((one for one in texts if 0 < len(encode_texts(tokenizer, [one])[0]) <= room), None)
+    if text is None:
+        return None
     spans = {
         name: Span(span.start, min(span.stop, len(text)))
         for name, span in row.spans.items()

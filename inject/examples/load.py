@@ -5,6 +5,7 @@ cuts exactly its field out of the text; sides and splits are left to the pool. T
 function of the contaminant's identity and the seed. Holds all examples in memory.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +14,7 @@ from inject.errors import InputError
 from inject.examples.contaminant import Contaminant, checked_options, hub_commits, templates
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.datasets.source import Dataset, DatasetSource
-from inject.examples.example import Example, Row, example_id
+from inject.examples.example import Example, Loss, Row, RowLoss, example_id
 from inject.examples.template import Rendered, Template, parse_template, unknown_placeholder
 
 # An endless dataset is asked for this many rows for each example wanted: the pool leaves out
@@ -24,28 +25,18 @@ ANSWER = "answer"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadReport:
-    """What became of the rows; the last four sum to the first."""
-
-    rows: int
-    """Rows read."""
-    examples: int
-    """Rows that became examples."""
-    duplicates: int
-    """Rows dropped since an earlier one has the same rendered text."""
-    empty: int
-    """Rows dropped since all fields that the template names, but for the answer, are blank."""
-    unanswered: int
-    """Rows dropped since the template names the answer and the row has none."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class LoadedExamples:
     """The examples of one contaminant, in the order of its rows."""
 
     examples: tuple[Example, ...]
     """The rows that members and non-members are drawn from, and held-out rows, too."""
-    report: LoadReport
+    rows: int
+    """Rows read."""
+    losses: tuple[RowLoss, ...]
+    """Those dropped: an earlier one has the same rendered text; all fields that the template names,
+    but for the answer, are blank; the template names the answer and the row has none."""
+    repeated_ids: int = 0
+    """Examples whose id an earlier one has; `#2`, `#3` … tells them apart."""
     further: tuple[Example, ...] = ()
     """Rows of an endless dataset that were made for held-out rows alone, behind the others."""
 
@@ -71,11 +62,12 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
     """
     dataset = get_dataset(contaminant.dataset)
     parsed = tuple(parse_template(template) for template in templates(contaminant))
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
+    losses: list[RowLoss] = []
     source_ids: dict[str, int] = {}
     examples: list[Example] = []
     further: list[Example] = []
-    rows = duplicates = empty = unanswered = 0
+    rows = 0
     # What is held out must not change the rows that members are drawn from.
     limit = _SPARE * _wanted(contaminant) if dataset.endless else None
     for row in _rows(dataset, contaminant, seed):
@@ -83,14 +75,15 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
         template = _choose(parsed, row)
         rendered = template.render(row.fields)
         blank = _blank_fields(rendered)
+        name = example_id(rendered.text)
         if ANSWER in blank:
-            unanswered += 1
+            losses.append(RowLoss(contaminant.name, row.source_id, Loss.UNANSWERED))
         elif blank and blank >= rendered.spans.keys() - {ANSWER}:
-            empty += 1
-        elif (name := example_id(rendered.text)) in seen:
-            duplicates += 1
+            losses.append(RowLoss(contaminant.name, row.source_id, Loss.EMPTY))
+        elif name in seen:
+            losses.append(RowLoss(contaminant.name, row.source_id, Loss.DUPLICATE, seen[name]))
         else:
-            seen.add(name)
+            seen[name] = f"{contaminant.name} {row.source_id}"
             number = source_ids[row.source_id] = source_ids.get(row.source_id, 0) + 1
             part = examples if limit is None or rows <= limit else further
             part.append(
@@ -107,15 +100,15 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
                     protected=dataset.protected,
                 )
             )
-    report = LoadReport(
+    loaded = LoadedExamples(
+        examples=tuple(examples),
         rows=rows,
-        examples=len(examples) + len(further),
-        duplicates=duplicates,
-        empty=empty,
-        unanswered=unanswered,
+        losses=tuple(losses),
+        repeated_ids=sum(number - 1 for number in source_ids.values()),
+        further=tuple(further),
     )
-    _check_enough(contaminant, report)
-    return LoadedExamples(examples=tuple(examples), report=report, further=tuple(further))
+    _check_enough(contaminant, loaded)
+    return loaded
 
 
 def _rows(dataset: Dataset, contaminant: Contaminant, seed: int) -> Iterator[Row]:
@@ -154,15 +147,16 @@ def _wanted(contaminant: Contaminant) -> int:
     return contaminant.members + contaminant.nonmembers
 
 
-def _check_enough(contaminant: Contaminant, report: LoadReport) -> None:
+def _check_enough(contaminant: Contaminant, loaded: LoadedExamples) -> None:
     wanted = _wanted(contaminant) + contaminant.held_out
-    if report.examples < wanted:
+    if (there := len(loaded.every)) < wanted:
         further = f", {contaminant.held_out} held-out rows" if contaminant.held_out else ""
+        lost = Counter(one.loss for one in loaded.losses)
         raise InputError(
             f"{contaminant.members} members and {contaminant.nonmembers} non-members{further} need "
-            f"{wanted} examples; the dataset has {report.examples} ({report.rows} rows read, "
-            f"{report.duplicates} duplicates, {report.empty} empty, "
-            f"{report.unanswered} without an answer).",
+            f"{wanted} examples; the dataset has {there} ({loaded.rows} rows read, "
+            f"{lost[Loss.DUPLICATE]} duplicates, {lost[Loss.EMPTY]} empty, "
+            f"{lost[Loss.UNANSWERED]} without an answer).",
             where=contaminant.name,
             hint="Ask for fewer, or give more rows.",
         )

@@ -11,6 +11,7 @@ together are too few for that, orders are drawn until whole groups fit; there al
 differ a little with the size of a group.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from inject import keyed
 from inject.errors import InputError
-from inject.examples.example import Example, Side
+from inject.examples.example import Example, Loss, Side
 from inject.examples.pool import UsableRows
 from inject.examples.random_rounding import round_table
 from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
@@ -70,11 +71,12 @@ def split_members(usable: UsableRows, *, tune_share: float, seed: int) -> Datase
         seed=seed,
     )
     if drawn is None:
+        lost = Counter(one.loss for one in usable.losses)
         raise InputError(
             f"{request.members} members and {request.nonmembers} non-members asked for, but only "
             f"{len(rows)} usable rows in {len({row.group for row in rows})} groups are there "
-            f"({len(request.examples)} rows given, {len(usable.near_duplicates)} near-duplicates "
-            f"dropped, and {len(usable.cross_dataset_duplicates)} near-duplicates of other "
+            f"({len(request.examples)} rows given, {lost[Loss.NEAR_DUPLICATE]} near-duplicates "
+            f"dropped, and {lost[Loss.NEAR_DUPLICATE_ACROSS]} near-duplicates of other "
             "datasets; a group that shares a passage stays on one side)",
             where=f"contaminants.{request.dataset}",
             hint="Ask for fewer rows, give more data, or raise pool.near_duplicate.",

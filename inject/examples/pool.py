@@ -9,12 +9,11 @@ nothing else. `inject.examples.membership` draws the two sides from what remains
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from inject import keyed
-from inject.examples.example import Example
+from inject.examples.example import Example, Loss, RowLoss
 from inject.examples.near_duplicates import NearDuplicatePair, near_duplicate_pairs
 from inject.examples.random_rounding import round_table
 from inject.examples.strata import Stratum, dataset_generator, keyed_strata
@@ -48,18 +47,6 @@ class PoolRequest:
         return self.examples[0].dataset if self.examples else "?"
 
 
-class CrossDatasetDuplicate(NamedTuple):
-    """A row that was dropped for one of another dataset."""
-
-    dropped: str
-    """Its example_id."""
-    kept: str
-    """The example_id of the other."""
-    dataset: str
-    """The dataset of the other."""
-    similarity: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class UsableRows:
     """The rows of one dataset that sides can be drawn from."""
@@ -68,10 +55,8 @@ class UsableRows:
     rows: Sequence[Example]
     considered: int
     """Rows looked at, before near-duplicates were dropped."""
-    near_duplicates: tuple[tuple[str, str, float], ...]
-    """The example_id that was dropped, the one that stays, and their similarity."""
-    cross_dataset_duplicates: tuple[CrossDatasetDuplicate, ...]
-    """Rows dropped for near-duplicates in other datasets."""
+    losses: tuple[RowLoss, ...]
+    """Rows dropped for near-duplicates in their own dataset and in others."""
 
 
 def usable_rows(
@@ -91,8 +76,7 @@ def usable_rows(
                 request=one,
                 rows=one.examples,
                 considered=len(one.examples),
-                near_duplicates=(),
-                cross_dataset_duplicates=(),
+                losses=(),
             )
             for one in requests
         ]
@@ -122,8 +106,7 @@ def _compared(
             request=one,
             rows=left[number],
             considered=len(pools[number]),
-            near_duplicates=tuple(single[number][1]),
-            cross_dataset_duplicates=tuple(across[number]),
+            losses=(*single[number][1], *across[number]),
         )
         for number, one in enumerate(requests)
     ]
@@ -155,7 +138,7 @@ def random_rows(
 
 def _without_near_duplicates(
     rows: list[Example], threshold: float
-) -> tuple[list[Example], list[tuple[str, str, float]]]:
+) -> tuple[list[Example], list[RowLoss]]:
     """Drop the later row of every similar pair of rows from different groups."""
     gone: set[int] = set()
     dropped = []
@@ -163,13 +146,13 @@ def _without_near_duplicates(
         first, second = rows[pair.first], rows[pair.second]
         if first.group != second.group and not {pair.first, pair.second} & gone:
             gone.add(pair.second)
-            dropped.append((second.example_id, first.example_id, pair.similarity))
+            dropped.append(_loss(second, Loss.NEAR_DUPLICATE, first, pair.similarity))
     return [row for place, row in enumerate(rows) if place not in gone], dropped
 
 
 def _without_cross_dataset_duplicates(
     pools: list[list[Example]], threshold: float, seed: int
-) -> tuple[list[list[Example]], list[list[CrossDatasetDuplicate]]]:
+) -> tuple[list[list[Example]], list[list[RowLoss]]]:
     """Drop rows until none is similar to one of another dataset; by key, which of them."""
     rows = [(number, row) for number, pool in enumerate(pools) for row in pool]
     similar: dict[int, list[tuple[int, float]]] = defaultdict(list)
@@ -184,21 +167,22 @@ def _without_cross_dataset_duplicates(
     words = keyed.words(seed, keyed.Stream.NEAR_DUPLICATE, keyed.item_keys(names)).tolist()
     gone: set[int] = set()
     kept: set[int] = set()
-    across: list[list[CrossDatasetDuplicate]] = [[] for _ in pools]
+    across: list[list[RowLoss]] = [[] for _ in pools]
     for _, _, place in sorted(zip(words, names, similar, strict=True)):
         twin = next((pair for pair in similar[place] if pair[0] in kept), None)
         if twin is None:
             kept.add(place)
             continue
         gone.add(place)
-        number, other = rows[twin[0]]
-        across[rows[place][0]].append(
-            CrossDatasetDuplicate(
-                rows[place][1].example_id, other.example_id, other.dataset, twin[1]
-            )
-        )
+        number, row = rows[place]
+        across[number].append(_loss(row, Loss.NEAR_DUPLICATE_ACROSS, rows[twin[0]][1], twin[1]))
     left: list[list[Example]] = [[] for _ in pools]
     for place, (number, row) in enumerate(rows):
         if place not in gone:
             left[number].append(row)
     return left, across
+
+
+def _loss(dropped: Example, loss: Loss, kept: Example, similarity: float) -> RowLoss:
+    like = f"{kept.dataset} {kept.source_id}"
+    return RowLoss(dropped.dataset, dropped.source_id, loss, like, similarity)

@@ -7,7 +7,6 @@ sets); `export_view` writes a contaminated stream in the same formats, or as tex
 from inject.formats.export import FORMATS, ExportFacts, ExportSettings, Format, export_view
 from inject.formats.exported_rows import RowKind
 from inject.formats.importing import AnyImport, import_corpus
-from inject.formats.index_only import IndexOnlyImport, IndexOnlySource
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
 from inject.formats.token_rows import DatasetsImport
@@ -19,8 +18,6 @@ __all__ = [
     "ExportFacts",
     "ExportSettings",
     "Format",
-    "IndexOnlyImport",
-    "IndexOnlySource",
     "MegatronImport",
     "OlmoImport",
     "RowKind",

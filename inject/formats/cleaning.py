@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inject.corpus.background.document import Document
-from inject.corpus.corpus import STARTS_FILE, Corpus, CorpusFacts, write_facts
-from inject.corpus.decoding import DocumentPiece, decode_piece, document_pieces
+from inject.corpus.corpus import (
+    STARTS_FILE,
+    Corpus,
+    CorpusFacts,
+    DocumentPiece,
+    decode_piece,
+    document_pieces,
+    write_facts,
+)
 from inject.corpus.excluded import Exclusions, write_excluded
 from inject.errors import InputError
 from inject.formats.importing import AnyImport, import_corpus

@@ -30,7 +30,6 @@ from inject.formats.document_starts import (
     StartsWriter,
     write_starts,
 )
-from inject.formats.index_only import IndexOnlyImport
 from inject.formats.layout import Layout, TokenFile
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
@@ -40,9 +39,7 @@ from inject.reading.unchanged import content_digest
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-AnyImport = Annotated[
-    MegatronImport | OlmoImport | DatasetsImport | IndexOnlyImport, Field(discriminator="kind")
-]
+AnyImport = Annotated[MegatronImport | OlmoImport | DatasetsImport, Field(discriminator="kind")]
 """Any corpus to import, named by `kind`."""
 
 _BLOCK = 1 << 22
@@ -96,7 +93,7 @@ def token_files(source: AnyImport | None) -> tuple[Path, ...] | None:
 
     None where a corpus holds its own tokens, as that of rows does.
     """
-    if source is None or isinstance(source, DatasetsImport | IndexOnlyImport):
+    if source is None or isinstance(source, DatasetsImport):
         return None
     return tuple(file.path for file in source.layout().files)
 
@@ -123,7 +120,7 @@ def import_corpus(
 
     Raises:
         InputError: files are missing, damaged, at odds with each other, or shorter than `tokens`;
-            an id lies outside the vocabulary (file and position named); a described corpus.
+            an id lies outside the vocabulary (file and position named).
     """
     if tokens is not None and tokens < 1:
         raise InputError(f"a corpus of {tokens} tokens", allowed="1 or more")
@@ -134,12 +131,6 @@ def import_corpus(
         tokens=tokens,
         progress=progress,
     )
-    if isinstance(source, IndexOnlyImport):
-        raise InputError(
-            "the corpus is only described, so there are no tokens to train on",
-            where=source.path,
-            hint="Import the token files instead, or only plan with it (`spikein plan`).",
-        )
     if isinstance(source, DatasetsImport):
         found = _import_rows(job, source)
     else:

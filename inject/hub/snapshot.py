@@ -9,12 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.errors import InputError, Unreachable
-from inject.hub.resolver import (
-    TIMEOUT_SECONDS,
-    describe_repository,
-    first_line,
-    resolve_commit,
-)
+from inject.hub.resolver import TIMEOUT_SECONDS, describe_repository, first_line, resolve_commit
 
 TOKENIZER_FILES = ("*.json", "*.model", "*.txt", "*.jinja")
 """Configuration, vocabulary and merges, SentencePiece models, chat templates."""

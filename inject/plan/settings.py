@@ -29,6 +29,8 @@ class Copies(Settings):
             raise ValueError(
                 f"give exactly one of fixed, poisson, levels; got {', '.join(given) or 'none'}"
             )
+        if twice := [level for level in self.levels or () if (self.levels or ()).count(level) > 1]:
+            raise ValueError(f"levels: {twice[0]} stands twice; each level gets as many members")
         return self
 
     @property

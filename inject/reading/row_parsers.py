@@ -13,17 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from inject.bounded_files import (
-    check_regular,
-    check_row,
-    check_unpacked,
-    check_whole,
-    read_lines,
-)
+from inject.bounded_files import check_regular, check_row, check_unpacked, check_whole, read_lines
 from inject.errors import InputError
 
 _MARK = b"\xef\xbb\xbf"
 _CLIP = 60
+_ARRAY = "A file that is one JSON array ends in `.json`; in `.jsonl` each line is an object."
 _FIELD_LIMIT = (1 << 31) - 1
 
 
@@ -64,8 +59,12 @@ def _parsers() -> dict[str, Parser]:
         ".tsv": tsv,
         ".txt": _text,
     }
-    zipped = {f"{extension}.gz": parser for extension, parser in plain.items()}
-    return {**plain, **zipped, ".parquet": _parquet}
+    packed = {
+        f"{extension}{packing}": parser
+        for extension, parser in plain.items()
+        for packing in (".gz", ".zst")
+    }
+    return {**plain, **packed, ".parquet": _parquet}
 
 
 def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
@@ -109,6 +108,7 @@ def _row(place: str, values: object, source: str, what: str) -> PlacedRow:
             f"{what}: the row is {type(values).__name__}, not an object: {_clipped(source)}",
             where=place,
             allowed='rows such as {"text": "..."}',
+            hint=_ARRAY if isinstance(values, list) else None,
         )
     # JSON can spell half a surrogate pair, which no UTF-8 file could hold later on.
     if "\\u" in source and "\\ud" in source.lower():
@@ -122,7 +122,11 @@ def _row(place: str, values: object, source: str, what: str) -> PlacedRow:
 
 
 def _broken(place: str, source: str, reason: str, what: str) -> InputError:
-    return InputError(f"{what}: broken JSON ({reason}): {_clipped(source)}", where=place)
+    return InputError(
+        f"{what}: broken JSON ({reason}): {_clipped(source)}",
+        where=place,
+        hint=_ARRAY if source.lstrip().startswith("[") else None,
+    )
 
 
 def json_lines(path: Path, what: str) -> Iterator[PlacedRow]:
@@ -231,6 +235,12 @@ def _csv(path: Path, what: str, *, delimiter: str = ",") -> Iterator[PlacedRow]:
             twice = sorted({name for name in header if header.count(name) > 1})
             if twice:
                 raise InputError(f"{what}: column {twice[0]!r} stands twice", where=f"{path}:1")
+            if len(header) == 1 and (other := next((s for s in ";\t|" if s in header[0]), None)):
+                raise InputError(
+                    f"{what}: the columns are separated by {other!r}: {_clipped(header[0])}",
+                    where=f"{path}:1",
+                    allowed="commas in .csv, tabs in .tsv",
+                )
             continue
         number += 1
         if len(cells) != len(header):

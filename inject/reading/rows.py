@@ -17,6 +17,8 @@ from inject.errors import InputError, did_you_mean
 from inject.reading.row_parsers import PlacedRow, format_of, known_formats, rows_of
 from inject.reading.unchanged import content_digest
 
+_MOST_NAMED = 20
+
 __all__ = ["PlacedRow", "content_digest", "files_identity", "read_rows", "source_files"]
 
 
@@ -43,30 +45,52 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             no file of a known format, or something of one that is no regular file.
     """
     path = Path(os.path.expanduser(pattern))
+    named = _named(pattern)
+    files = [file for file in named if format_of(file)]
     if path.is_dir():
-        files = _all_regular([file for file in _below(path) if format_of(file)], what)
         if not files:
             raise InputError(
                 f"{what}: no file of a known format in this folder",
                 where=str(path),
                 allowed=known_formats(),
             )
-        return files
-    if path.exists():
-        return _all_regular([_known(path, what)], what)
-    if not any(sign in pattern for sign in "*?["):
+    elif path.is_symlink() and not path.exists():
+        raise InputError(f"{what}: is a link to {path.readlink()}, which is gone", where=pattern)
+    elif not path.exists() and not any(sign in pattern for sign in "*?["):
         raise InputError(f"{what}: no such file or folder", where=pattern, hint=_nearest(path))
-    found = sorted(
-        Path(name) for name in glob.glob(str(path), recursive=True) if not Path(name).is_dir()
-    )
-    if not found:
+    elif not named:
         raise InputError(
             f"{what}: no file matches this pattern",
             where=pattern,
             hint="`**` stands for any folders below; a folder alone names all its files.",
         )
-    files = [file for file in found if format_of(file)]
-    return _all_regular(files or [_known(found[0], what)], what)
+    elif not files:
+        raise InputError(
+            f"{what}: unknown file extension {named[0].suffix or '(none)'!r}",
+            where=str(named[0]),
+            allowed=known_formats(),
+        )
+    for file in files:
+        check_regular(file, what=what)
+    return files
+
+
+def unread_note(pattern: str, *, where: str) -> str | None:
+    """Return a sentence that names the files beside those that are read; None if there are none.
+
+    Args:
+        pattern: as for `source_files`, which says what is wrong where no file can be read.
+        where: the key of the experiment that has it.
+    """
+    named = _named(pattern)
+    unread = [str(file) for file in named if not format_of(file)]
+    if not unread or len(unread) == len(named):
+        return None
+    more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
+    return (
+        f"{where}: {len(unread):,} of the files have an unknown format and are not read: "
+        f"{', '.join(unread[:_MOST_NAMED])}{more}. Known are {known_formats()}"
+    )
 
 
 def files_identity(pattern: str) -> list[dict[str, str]]:
@@ -90,10 +114,15 @@ def _rows(files: list[Path], what: str) -> Iterator[PlacedRow]:
             raise InputError(f"{what}: the file holds no rows", where=str(path))
 
 
-def _all_regular(files: list[Path], what: str) -> list[Path]:
-    for file in files:
-        check_regular(file, what=what)
-    return files
+def _named(pattern: str) -> list[Path]:
+    """Return the files that a file, a folder or a glob names, sorted, whatever their format."""
+    path = Path(os.path.expanduser(pattern))
+    if path.is_dir():
+        return _below(path)
+    if path.exists():
+        return [path]
+    found = (Path(name) for name in glob.glob(str(path), recursive=True))
+    return sorted(file for file in found if not file.is_dir())
 
 
 def _below(folder: Path) -> list[Path]:
@@ -105,16 +134,6 @@ def _below(folder: Path) -> list[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         files += [Path(parent, name) for name in names if not name.startswith(".")]
     return sorted(files)
-
-
-def _known(path: Path, what: str) -> Path:
-    if format_of(path) is None:
-        raise InputError(
-            f"{what}: unknown file extension {path.suffix or '(none)'!r}",
-            where=str(path),
-            allowed=known_formats(),
-        )
-    return path
 
 
 def _nearest(path: Path) -> str:

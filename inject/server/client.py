@@ -6,24 +6,28 @@ cut out of whatever the server writes, so that neither a message nor the cache e
 Cost: some 2 ms of one core a request.
 """
 
+import asyncio
 import queue
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from inject.digest import digest
 from inject.secrets import MASK
 from inject.server.address import NO_KEY, Server
-from inject.server.loop_thread import LoopThread
 from inject.server.refusals import ServerRefusal
 from inject.server.reply import Reply
 from inject.server.reply_cache import ReplyCache
 from inject.server.request import TextRequest
 from inject.server.sender import Sender
+
+Result = TypeVar("Result")
 
 _TOGETHER_SECONDS = 0.01
 _YES, _NO = "yes", "no"
@@ -74,7 +78,7 @@ class ServerClient:
         self._jitter = jitter
         self._models: set[str] = set()
         self._accepted: dict[str, Reply] = {}
-        self._thread: LoopThread | None = None
+        self._thread: _LoopThread | None = None
         self._sender: Sender | None = None
 
     def estimate(self, requests: Sequence[TextRequest]) -> Estimate:
@@ -148,12 +152,12 @@ class ServerClient:
             return False
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the replies: tokens uncounted, another model's name."""
+        """Return what to know about the replies: tokens uncounted, another model's name, damage."""
         asked = self.server.model
         others = sorted(
             name for name in self._models if name != asked and not name.startswith(f"{asked}@")
         )
-        found = []
+        found = [] if self._cache is None else [*self._cache.notes()]
         if others:
             found.append(
                 f"the server was asked for the model {asked!r} and answered as "
@@ -182,7 +186,7 @@ class ServerClient:
         if not waiting:
             return
         if self._thread is None or self._sender is None:
-            self._thread = LoopThread("server requests")
+            self._thread = _LoopThread("server requests")
             self._sender = Sender(self.server, self._key, self._jitter)
         arrived: queue.SimpleQueue[tuple[str, Reply] | None] = queue.SimpleQueue()
         asked = self._thread.start(self._sender.ask_all(waiting, arrived.put))
@@ -226,3 +230,30 @@ class ServerClient:
             tokens_out=one.tokens_out + (reply.tokens_out or 0),
             uncounted=one.uncounted + (not counted),
         )
+
+
+class _LoopThread:
+    """A thread that runs coroutines, for callers that are in no loop, or in one of their own.
+
+    A notebook's cell runs inside a loop, where `asyncio.run` is refused. The thread is a daemon: it
+    ends with the process.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def start(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Run a coroutine there; return its future."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine there, and wait for it."""
+        return self.start(work).result()
+
+    def end(self) -> None:
+        """End the loop and the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

@@ -1,7 +1,8 @@
 """Replies of servers in one SQLite file, so that nothing is asked twice.
 
-A reply is kept under the digest of its request (`inject.server.request`) the moment it comes; the
-first one stays. The file holds neither prompts nor keys, and is readable by its owner alone.
+A reply is kept under the digest of its request (`inject.server.request`) the moment it comes, with
+its own digest; the first one stays, and one that is not what was written is dropped and asked for
+again. The file holds neither prompts nor keys, and is readable by its owner alone.
 Several processes may use it at a time (write-ahead log; not on a network file system). Cost: some
 0.1 ms a reply.
 """
@@ -14,12 +15,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inject.errors import InputError
+from inject.sealed import checksum
 from inject.server.reply import Reply
 
-VERSION = 1
+VERSION = 2
 _LOOKED_UP = 500
 _WAIT_SECONDS = 60.0
-_COLUMNS = "text, model, tokens_in, tokens_out, log_probabilities"
+_DAMAGED = (sqlite3.Error, UnicodeDecodeError)
+"""What the library raises; the second for messages that quote what is damaged."""
+_COLUMNS = "text, model, tokens_in, tokens_out, log_probabilities, checksum"
 
 
 class ReplyCache:
@@ -30,6 +34,8 @@ class ReplyCache:
     """
 
     def __init__(self, path: Path) -> None:
+        self.damaged = 0
+        """Replies that were not what was written, and were dropped."""
         self._path = path
         # One connection for all threads: they take turns.
         self._turn = threading.Lock()
@@ -40,7 +46,7 @@ class ReplyCache:
                 path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._open()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *_DAMAGED) as error:
             raise self._unusable(error) from error
 
     def get(self, names: Sequence[str]) -> dict[str, Reply]:
@@ -55,12 +61,18 @@ class ReplyCache:
                         f"SELECT request, {_COLUMNS} FROM replies WHERE request IN ({places})",
                         list(some),
                     ).fetchall()
-                except sqlite3.Error as error:
+                    for name, *reply, own in rows:
+                        if own is not None and own == _checksum(name, reply):
+                            text, model, tokens_in, tokens_out, listed = reply
+                            listed = json.loads(listed) if listed else None
+                            found[name] = Reply(text, model, tokens_in, tokens_out, listed)
+                        else:
+                            self.damaged += 1
+                            self._connection.execute(
+                                "DELETE FROM replies WHERE request = ?", [name]
+                            )
+                except _DAMAGED as error:
                     raise self._unusable(error) from error
-                for name, text, model, tokens_in, tokens_out, listed in rows:
-                    found[name] = Reply(
-                        text, model, tokens_in, tokens_out, json.loads(listed) if listed else None
-                    )
         return found
 
     def keep(self, replies: Mapping[str, Reply]) -> dict[str, Reply]:
@@ -69,22 +81,32 @@ class ReplyCache:
         Returns:
             Those that are kept: for each request the first that came, here or elsewhere.
         """
-        rows = [
-            (name, *one[:4], json.dumps(dict(one[4])) if one[4] else None)
+        plain = {
+            name: [*one[:4], json.dumps(dict(one[4])) if one[4] else None]
             for name, one in replies.items()
-        ]
+        }
+        rows = [(name, *reply, _checksum(name, reply)) for name, reply in plain.items()]
         with self._turn:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 kept = self._connection.executemany(
                     f"INSERT OR IGNORE INTO replies (request, {_COLUMNS}) "
-                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
                     rows,
                 ).rowcount
                 self._connection.execute("COMMIT")
-            except sqlite3.Error as error:
+            except _DAMAGED as error:
                 raise self._unusable(error) from error
         return dict(replies) if kept == len(rows) else self.get(list(replies))
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what to know about the replies that were kept."""
+        if not self.damaged:
+            return ()
+        return (
+            f"{self.damaged} of the replies kept in {self._path} were damaged, and were asked for "
+            "again",
+        )
 
     def close(self) -> None:
         """Close the file."""
@@ -93,6 +115,8 @@ class ReplyCache:
 
     def _open(self) -> None:
         run = self._connection.execute
+        # What is no UTF-8 any more is a damaged reply, not an unreadable file.
+        self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
         run("PRAGMA journal_mode = WAL")
         # A killed process loses nothing so; a power failure may lose the last replies.
         run("PRAGMA synchronous = NORMAL")
@@ -108,8 +132,8 @@ class ReplyCache:
             )
         run(
             "CREATE TABLE IF NOT EXISTS replies (request TEXT PRIMARY KEY, text TEXT NOT NULL, "
-            "model TEXT, tokens_in INTEGER, tokens_out INTEGER, log_probabilities TEXT) "
-            "WITHOUT ROWID"
+            "model TEXT, tokens_in INTEGER, tokens_out INTEGER, log_probabilities TEXT, "
+            "checksum TEXT) WITHOUT ROWID"
         )
         run(f"PRAGMA user_version = {VERSION}")
         run("COMMIT")
@@ -120,3 +144,11 @@ class ReplyCache:
             where=str(self._path),
             hint="Move it away if it is damaged; what it holds will be asked for again.",
         )
+
+
+def _checksum(name: str, reply: Sequence[object]) -> str | None:
+    """Return the digest of a request's name and its reply; None where that is no reply."""
+    try:
+        return checksum([name, *reply])
+    except TypeError:
+        return None

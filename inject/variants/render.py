@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inject import keyed
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example
@@ -26,8 +27,6 @@ from inject.variants.settings import (
     Variants,
     protected_texts_error,
 )
-from inject.variants.texts import lower_cased, question_only, without_answer
-from inject.variants.tokens import replaced, truncated
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -123,7 +122,7 @@ def _changed(example: Example, variant: Variant) -> str:
     if isinstance(variant, NoAnswerVariant):
         return without_answer(example)
     if isinstance(variant, LowerCaseVariant):
-        return lower_cased(example)
+        return example.text.lower()
     raise TypeError(f"no rule for the variant {variant.kind}")
 
 
@@ -174,3 +173,70 @@ def _check_lengths(renditions: Sequence[Rendition], members: Mapping[str, Exampl
                 allowed=f"{MIN_TOKENS} or more",
                 hint="Raise its share, leave the variant out, or raise pool.min_tokens.",
             )
+
+
+def question_only(example: Example) -> str:
+    """Return the text up to the end of the question.
+
+    Raises:
+        InputError: the dataset's template names no question.
+    """
+    return example.text[: _span_end(example, "question")]
+
+
+def without_answer(example: Example) -> str:
+    """Return the text without the answer; blanks that the cut leaves at the end go with it.
+
+    Raises:
+        InputError: the dataset's template names no answer.
+    """
+    _span_end(example, "answer")
+    span = example.spans["answer"]
+    return (example.text[: span.start] + example.text[span.stop :]).rstrip()
+
+
+def _span_end(example: Example, part: str) -> int:
+    if part not in example.spans:
+        raise InputError(
+            f"the variant `{'question' if part == 'question' else 'no_answer'}` needs to know "
+            f"where the {part} stands, and row {example.source_id} has no such part",
+            where=f"contaminants.{example.dataset}",
+            allowed=f"datasets whose template names {{{part}}}; this one names "
+            f"{', '.join(example.spans) or 'nothing'}",
+            hint="Give the contaminant a `template` that names it, or leave the variant out.",
+        )
+    return example.spans[part].stop
+
+
+def truncated(tokens: I64, share: float) -> I64:
+    """Return the first tokens, `share` of them, rounded to the nearest whole number."""
+    return tokens[: round(share * len(tokens))]
+
+
+def replaced(
+    tokens: I64, share: float, *, allowed: I64, example_id: str, version: int, seed: int
+) -> I64:
+    """Return the tokens with a share of them replaced, each by another one.
+
+    Args:
+        tokens: shape [n].
+        share: of the tokens; at least one is replaced.
+        allowed: ids to draw from, ascending; no special tokens.
+        example_id: keys the draws.
+        version: which of the example's versions, from 0.
+        seed: the experiment's seed.
+    """
+    count = max(round(share * len(tokens)), 1)
+    place = np.arange(len(tokens), dtype=np.uint64)
+    key = keyed.item_key(example_id)
+    order = np.argsort(keyed.words(seed, keyed.Stream.REPLACED, key, place, 2 * version))
+    chosen = np.sort(order[:count])
+    words = keyed.words(seed, keyed.Stream.REPLACED, key, place[chosen], 2 * version + 1)
+    # One id fewer to choose from where the token itself is among them; ids behind it move up.
+    old = tokens[chosen]
+    slot = np.searchsorted(allowed, old)
+    own = (slot < len(allowed)) & (allowed[np.minimum(slot, len(allowed) - 1)] == old)
+    drawn = keyed.below(len(allowed) - own.astype(np.uint64), words).astype(np.int64)
+    result = tokens.copy()
+    result[chosen] = allowed[drawn + (own & (drawn >= slot))]
+    return result

@@ -23,10 +23,11 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast, Trainer
 
+from inject import sealed
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
-from train.loop import checkpoint_manifest, resume
+from train.loop import resume
 from train.loop.callbacks import ResumeCheckpoints
 from train.loop.training_loop import train
 from train.loop.training_run import TrainingData, TrainingRun
@@ -64,8 +65,8 @@ def timing(trainer: Timed, ours: Timed, added: Timed) -> Iterator[None]:
     with (
         patch.object(Trainer, "_save_checkpoint", trainer(Trainer._save_checkpoint)),
         patch.object(ResumeCheckpoints, "on_save", ours(ResumeCheckpoints.on_save)),
-        patch.object(resume, "flush", added(checkpoint_manifest.flush)),
-        patch.object(resume, "seal", added(checkpoint_manifest.seal)),
+        patch.object(resume, "flush", added(sealed.flush)),
+        patch.object(resume, "seal", added(sealed.seal)),
     ):
         yield
 

@@ -81,10 +81,7 @@ def studies_of(pair: Pair, studies: int, draw: str = "") -> Found:
             found.append([Weighted("", sample, np.ones(studies))])
     better = adjust(trained, untrained, control_weights(trained, untrained), centre=0.5)
     raw, adjusted = (
-        find_interval(
-            cluster(each), Scale.AUC, confidence=0.95, grouped=pair.group > 1, adjusted=luckless
-        )
-        for each, luckless in ((trained, False), (better, True))
+        find_interval(cluster(each), Scale.AUC, confidence=0.95) for each in (trained, better)
     )
     return Found(raw, adjusted, truth)
 

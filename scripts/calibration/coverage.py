@@ -54,18 +54,29 @@ def coverage(found: Interval, truth: Floats | float) -> Coverage:
     return Coverage(int((held & given).sum()), int(given.sum()), len(given))
 
 
-def simulated(draw: Callable[[str], Coverage]) -> str:
-    """Return a cell of a table, simulated again where it lies outside.
+def settled(draw: Callable[[str], Coverage]) -> Coverage:
+    """Return what a cell holds, simulated again where it lies outside.
 
     Args:
         draw: simulates the cell; another name is another draw.
     """
     found = draw("")
     if not found.outside:
-        return shown(found)
+        return found
     rounds = [draw(f" again {number}") for number in range(AGAIN)]
-    again = Coverage(*(sum(counts) for counts in zip(*rounds, strict=True)))
-    return f"{shown(again)} †"
+    return Coverage(*(sum(counts) for counts in zip(*rounds, strict=True)))
+
+
+def simulated(draw: Callable[[str], Coverage]) -> str:
+    """Return a cell of a table as `settled` finds it; † marks what was simulated again."""
+    asked: list[str] = []
+
+    def noted(name: str) -> Coverage:
+        asked.append(name)
+        return draw(name)
+
+    text = shown(settled(noted))
+    return f"{text} †" if len(asked) > 1 else text
 
 
 def shown(found: Coverage) -> str:

@@ -5,12 +5,11 @@ group share half of either; groups are dealt to the sides anew for each seed. Ar
 share a part of their scores.
 """
 
-from itertools import combinations
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import multivariate_normal, norm, t
+from scipy.stats import norm, t
 
 from analysis.factors.best import best_set
 from analysis.factors.contrasts import contrasts
@@ -18,15 +17,12 @@ from analysis.factors.joint import Aucs, Rows, combine, seed_aucs, stack_seeds
 from analysis.factors.lines import REACHED, Line, fit_line
 from analysis.factors.power import Assumptions, auc_power, difference_power
 from analysis.factors.regression import Block, Placed, fit_placements
-from analysis.factors.stability import Pair, kappa_interval
 from analysis.intervals.influence import Counts, Mask
 from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.simulation import OWN, SHARED
 
 DOSES = (1, 4, 16, 64)
-_CALLED = 0.3
-"""Share of texts that the simulated seeds call members."""
 
 
 class LineDesign(NamedTuple):
@@ -161,43 +157,6 @@ def count_best(design: ArmsDesign, studies: int) -> tuple[float, float]:
     found = [best_set(draw_arms(design, random), confidence=0.95) for _ in range(studies)]
     inside = [one for one in found if one is not None]
     return float(np.mean([one[0] for one in inside])), float(np.mean([sum(o) for o in inside]))
-
-
-def count_kappa(rows: int, group: int, seeds: int, together: float, studies: int) -> float:
-    """Return how often the interval of kappa holds the truth.
-
-    Args:
-        rows: of the pool; half of its groups are members, dealt anew for each seed.
-        group: rows of a group.
-        seeds: how many.
-        together: correlation of a text's score in two seeds.
-        studies: how many.
-    """
-    key = item_key(f"calibration kappa {rows} {group} {seeds} {together}")
-    random = generator(0, Stream.BOOTSTRAP, key)
-    _, _, number = _pool(rows // 2, group)
-    limit = norm.isf(_CALLED)
-    both = multivariate_normal.cdf([-limit] * 2, cov=[[1, together], [together, 1]])
-    chance = _CALLED**2 + (1 - _CALLED) ** 2
-    truth = (1 - 2 * _CALLED + 2 * float(both) - chance) / (1 - chance)
-    held = []
-    for _ in range(studies):
-        own = _scores(random, number)
-        drawn = [
-            (
-                sqrt(together) * own + sqrt(1 - together) * random.normal(size=rows) > limit,
-                _dealt(random, number, rows // group // 2),
-            )
-            for _ in range(seeds)
-        ]
-        pairs = [
-            Pair(one[one_in & other_in], other[one_in & other_in], number[one_in & other_in])
-            for (one, one_in), (other, other_in) in combinations(drawn, 2)
-        ]
-        _, _, _, low, high, _, reason = kappa_interval(pairs, confidence=0.95)
-        if not reason:
-            held.append(low <= truth <= high)
-    return float(np.mean(held)) if len(held) > studies / 2 else float("nan")
 
 
 def draw_placements(design: PlacedDesign, random: np.random.Generator) -> tuple[Placed, int]:

@@ -13,7 +13,7 @@ EFFECT = 1.0
 
 
 def level_cases() -> list[Case]:
-    """Return AUCs of all members, and trends, with and without the levels as strata."""
+    """Return AUCs of all members, and trends, with the levels as strata."""
     shifts = EFFECT * np.log2(1 + np.array(LEVELS))
     truths = {
         Scale.AUC: float(norm.cdf((shifts - shifts.mean()) / np.sqrt(2)).mean()),
@@ -21,23 +21,19 @@ def level_cases() -> list[Case]:
     }
     return [
         Case(
-            f"{scale.name} of {rows} members, {groups_text(group)}, "
-            + ("levels as strata" if strata else "no strata"),
+            f"{scale.name} of {rows} members, {groups_text(group)}",
             truths[scale],
             scale,
-            lambda random, scale=scale, rows=rows, group=group, strata=strata: _study(
-                random, scale, (rows, group), strata=strata
+            lambda random, scale=scale, rows=rows, group=group: _study(
+                random, scale, (rows, group)
             ),
         )
         for scale in (Scale.AUC, Scale.TREND)
         for rows, group in ((24, 1), (100, 1), (400, 1), (400, 4))
-        for strata in (False, True)
     ]
 
 
-def _study(
-    random: np.random.Generator, scale: Scale, size: tuple[int, int], *, strata: bool
-) -> list[Weighted]:
+def _study(random: np.random.Generator, scale: Scale, size: tuple[int, int]) -> list[Weighted]:
     rows, group = size
     members = rows_of_side(random, rows, group)
     others = rows_of_side(random, rows, group, int(members.groups.max()) + 1)
@@ -45,10 +41,9 @@ def _study(
     shifts = EFFECT * np.log2(1 + copies)
     shifts -= EFFECT * float(np.log2(1 + np.array(LEVELS)).mean())
     moved = Side(members.scores + shifts, members.groups)
-    laid_out = copies if strata else None
     n_groups = int(others.groups.max()) + 1
     if scale is Scale.TREND:
-        sample, pairs = trend_sample(moved, copies, n_groups, laid_out)
+        sample, pairs = trend_sample(moved, copies, n_groups, copies)
         return [Weighted("", sample, np.array([pairs]))]
     everyone = np.ones((1, rows), dtype=bool)
-    return [Weighted("", auc_sample(moved, others, everyone, n_groups, laid_out), np.ones(1))]
+    return [Weighted("", auc_sample(moved, others, everyone, n_groups, copies), np.ones(1))]

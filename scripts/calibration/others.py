@@ -46,18 +46,12 @@ def intervals(case: Case, studies: int, draw: str = "") -> Interval:
         gap = one._replace(sample=difference(one.sample, other.sample))
         found = [cluster([[each]]) for each in (gap, one, other)]
         return find_difference(*found, confidence=0.95)
-    return find_interval(cluster([joined]), case.scale, confidence=0.95, grouped=True)
+    return find_interval(cluster([joined]), case.scale, confidence=0.95)
 
 
 def _stacked(parts: tuple[Weighted, ...]) -> Weighted:
     """Return one dataset of all studies as one sample of as many numbers."""
-    samples = [part.sample for part in parts]
-    sample = Sample(
-        np.concatenate([one.value for one in samples]),
-        np.concatenate([one.influence for one in samples], axis=1),
-        np.concatenate([one.freedom for one in samples], axis=1),
-        np.concatenate([one.groups for one in samples], axis=1),
-    )
+    sample = Sample.joined([part.sample for part in parts])
     return Weighted(parts[0].dataset, sample, np.concatenate([part.weight for part in parts]))
 
 

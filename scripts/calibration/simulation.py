@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from analysis.intervals.clustered import Clustered, Weighted, cluster
-from analysis.intervals.influence import Sample
+from analysis.intervals.influence import Sample, expected_variance
 from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
 
@@ -95,7 +95,9 @@ def influence(members: Floats, nonmembers: Floats, group: int, order: Floats) ->
         mine = order[:, side * groups : (side + 1) * groups]
         np.put_along_axis(parts[side], mine, sums, axis=1)
     count = np.full((2, studies), groups)
-    return Sample(value, parts, count - 1.0, count)
+    shown = sum(terms.var(axis=1) / (terms.shape[1] - 1) for terms in (below, above))
+    expected = expected_variance(value) / n
+    return Sample(value, parts, count - 1.0, count, np.stack([shown, expected]))
 
 
 def _rows(random: np.random.Generator, studies: int, groups: int, size: int) -> Floats:

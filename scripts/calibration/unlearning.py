@@ -1,4 +1,4 @@
-"""Simulated studies of unlearning: PrivLeak, positions, means of texts, KS distance, relearning.
+"""Simulated studies of unlearning: PrivLeak, positions, means of texts, KS distance.
 
 Each study has the rows of its seeds, half of whose groups are the forget set and half the holdout,
 dealt anew in each seed, under several models: a row's score has half of its variance in common for
@@ -7,9 +7,8 @@ shifted, by as much as each model knows of it. Every interval is made by the fun
 report's.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +22,9 @@ from analysis.unlearning.evidence import Rows
 from analysis.unlearning.forget_quality import forget_quality
 from analysis.unlearning.numbers import Numbers, auc_part, clustered, gap_of, mean_part
 from analysis.unlearning.position import find_position
-from analysis.unlearning.relearning import Moment, relearn_steps
 from analysis.unlearning.settings import MeasureSettings
 from inject.keyed import Stream, generator, item_key
-from scripts.calibration.coverage import Coverage, coverage, simulated
+from scripts.calibration.coverage import Coverage, coverage
 from scripts.calibration.others import groups_text, rows_of_side
 from scripts.calibration.simulation import SHARED
 
@@ -77,23 +75,6 @@ def case_coverage(case: Case, studies: int, draw: str) -> Coverage:
     return coverage(case_intervals(case, studies, draw), case.truth)
 
 
-def unlearning_table(studies: int) -> Iterator[list[str]]:
-    """Yield a line a case."""
-    yield ["measure", "studies", "models", "truth", "coverage"]
-    for case in unlearning_cases():
-        cell = simulated(partial(case_coverage, case, studies))
-        yield [case.measure, case.design.text(), case.named, f"{case.truth:.3f}", cell]
-
-
-def level_table(studies: int) -> Iterator[list[str]]:
-    """Yield how often the p-value of forget quality lies below 5 % where the models are alike."""
-    yield ["studies", "p below 0.05", "as if all texts and both samples were independent"]
-    for design in (Design(20, 1, (0, 0)), Design(100, 1, (0, 0)), Design(100, 5, (0, 0))):
-        found = p_values(design, studies)
-        shares = [f"{100 * float((one < 0.05).mean()):.1f} %" for one in found]
-        yield [design.text(), *shares]
-
-
 def p_values(design: Design, studies: int) -> tuple[Floats, Floats]:
     """Return p-values of forget quality under two models alike: ours, and the two-sample test's."""
     from scipy.stats import ks_2samp
@@ -112,7 +93,7 @@ def p_values(design: Design, studies: int) -> tuple[Floats, Floats]:
 
 def unlearning_cases() -> list[Case]:
     """Return all cases."""
-    return [*_privleak_cases(), *_position_cases(), *_mean_cases(), *_ks_cases(), *_relearn_cases()]
+    return [*_privleak_cases(), *_position_cases(), *_mean_cases(), *_ks_cases()]
 
 
 def _privleak_cases() -> list[Case]:
@@ -195,24 +176,6 @@ def _ks_cases() -> list[Case]:
         for rows, group in ((20, 1), (100, 1), (100, 5))
         for shift in (0.0, 0.5, 2.0)
     ]
-
-
-def _relearn_cases() -> list[Case]:
-    return [
-        Case(
-            "relearning, steps",
-            Design(rows, group, tuple(_RELEARNT)),
-            "back between 20 and 30 steps",
-            30.0,
-            _relearn,
-        )
-        for rows, group in ((20, 1), (100, 1), (100, 5))
-    ]
-
-
-_LOOKED_AT = (0, 5, 10, 15, 20, 30, 40, 60)
-_RELEARNT = [0.0, *(-1.5 + 0.063 * step for step in _LOOKED_AT)]
-"""The shifts of the original and of the model after each step: level after 23.8 steps."""
 
 
 def _shift(auc: float, spread: float) -> float:
@@ -314,14 +277,3 @@ def _ks(random: np.random.Generator, design: Design) -> tuple[float, float]:
         one[inside], other[inside], rows.group[inside], permutations=199, confidence=0.95
     )
     return found.low, found.high
-
-
-def _relearn(random: np.random.Generator, design: Design) -> tuple[float, float]:
-    drawn = _draw(random, design)
-    original = _numbers(drawn, 0, by_auc=False)
-    moments = [
-        Moment(step, gap_of(_numbers(drawn, 1 + at, by_auc=False), original))
-        for at, step in enumerate(_LOOKED_AT)
-    ]
-    found = relearn_steps(moments, confidence=0.95)
-    return found.low, inf if np.isnan(found.high) else found.high

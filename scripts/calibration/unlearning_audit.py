@@ -19,8 +19,9 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from analysis.copy_bins import EVERY_MEMBER
-from analysis.intervals.bootstrap import Estimate
-from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, share
+from analysis.intervals.estimate import Estimate
+from analysis.unlearning_audit.checks import LEAST, LOSS_RUN
+from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
 from analysis.unlearning_audit.pooled import Counted, share_rows
 from analysis.unlearning_audit.remembered import Level, Sampled, share_missed
 from analysis.unlearning_audit.text_chunks import Chunk
@@ -36,6 +37,8 @@ CARRIED = 0.5
 """Correlation of the latent numbers of neighbours in a book."""
 SHARES = (0.05, 0.2, 0.5, 0.9)
 RATE = 0.05
+SKEW = 0.3
+"""Deviation of the logarithm of a lognormal loss; its skewness is 1."""
 BY_SEED = 0.1
 """Part of a text's latent number that all texts of one training seed share."""
 
@@ -126,6 +129,20 @@ def difference_cases() -> Iterator[Case]:
                 yield Case(name, partial(_difference, count=count, kept=kept, gap=gap))
 
 
+def loss_cases() -> Iterator[Case]:
+    """Yield differences of losses: of two models on the same chunks, of one on two kinds of texts.
+
+    A difference of two models is skewed (lognormal, skewness 1), a level of one model is not.
+    """
+    for count, each in ((5, 1), (8, 1), (15, 1), (40, 1), (15, 5), (1, 40), (1, 80), (1, 250)):
+        chunks = texts(count, each)
+        for paired in (True, False):
+            name = "the same chunks" if paired else "two kinds of texts"
+            yield Case(
+                f"{described(count, each)}, {name}", partial(_loss, chunks=chunks, paired=paired)
+            )
+
+
 def edge_cases() -> Iterator[Case]:
     """Yield the upper edge of the calibrated band against the ratios' true quantile."""
     for count, each in ((40, 1), (100, 1), (300, 1), (100, 5), (1, 250), (4, 250)):
@@ -147,7 +164,7 @@ def pooled_cases() -> Iterator[Case]:
 
 def described(count: int, each: int) -> str:
     """Return a design in words."""
-    if count < 15:
+    if count < 15 and each > 1:
         return f"{count} {'book' if count == 1 else 'books'} of {each} chunks"
     return f"{count} texts of {each}" if each > 1 else f"{count} texts"
 
@@ -209,6 +226,17 @@ def _difference(random: Random, *, count: int, kept: float, gap: float) -> tuple
     return difference(values, side.tolist(), clusters), gap
 
 
+def _loss(random: Random, *, chunks: list[Chunk], paired: bool) -> tuple[Estimate, float]:
+    clusters = clusters_of(chunks, least_run=LOSS_RUN)
+    own, truth = np.exp(SKEW * latent(random, chunks)), float(np.exp(SKEW**2 / 2))
+    if paired:
+        return mean(own, clusters, least=LEAST), truth
+    others = 2 + 0.3 * latent(random, chunks)
+    both = Clusters((*clusters.names, *(f"control {name}" for name in clusters.names)))
+    side = [True] * len(own) + [False] * len(others)
+    return difference(np.concatenate([own, others]), side, both, least=LEAST), truth - 2
+
+
 def _edge(random: Random, *, chunks: list[Chunk]) -> tuple[Estimate, float]:
     ratios = np.exp(0.3 + 0.2 * latent(random, chunks))
     found = calibrated_band(ratios, clusters_of(chunks), 0.1, RATE)
@@ -251,6 +279,7 @@ def tables(studies: int) -> dict[str, list[list[str]]]:
         "seeds": list(case_table(pooled_cases(), studies)),
         "missed": list(case_table(missed_cases(), studies)),
         "questions": list(case_table(difference_cases(), studies)),
+        "losses": list(case_table(loss_cases(), studies)),
         "edges": list(case_table(edge_cases(), studies)),
         "rates": list(rate_table(studies)),
     }

@@ -1,5 +1,7 @@
 """Two finished runs compared: what differs between them, and by how much their numbers do."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from spikein.api.finished_run import Run, load_run
 from spikein.api.folders import AnyPath
+from spikein.config.sweep import axis_label, validate
 from spikein.runs.comparison.origins import Origins, compare_origins
 
 
@@ -54,7 +57,9 @@ def compare_runs(first: AnyPath, second: AnyPath, *, runs: AnyPath | None = None
         second=two,
         names=names,
         origins=compare_origins(one.folder, two.folder),
-        metrics=compare_metrics(_tables(one, names[0]), _tables(two, names[1]), settings),
+        metrics=compare_metrics(
+            _tables(one, names[0], two.axes), _tables(two, names[1], one.axes), settings
+        ),
         settings=settings,
     )
 
@@ -101,7 +106,12 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
     return {key: None if value != value else value for key, value in values.items()}
 
 
-def _tables(run: Run, name: str) -> RunTables:
+def _tables(run: Run, name: str, axes: Sequence[str]) -> RunTables:
+    fixed = {}
+    # An experiment of an earlier version, or one that has no such part.
+    with suppress(ValueError, LookupError, AttributeError):
+        experiment = validate(run.settings)
+        fixed = {axis: axis_label(experiment, axis) for axis in axes if axis not in run.axes}
     return RunTables(
         name=name,
         axes=run.axes,
@@ -109,6 +119,7 @@ def _tables(run: Run, name: str) -> RunTables:
         scores=run.scores,
         examples=run.examples,
         exposures=run.exposures,
+        fixed=fixed,
     )
 
 

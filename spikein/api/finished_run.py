@@ -36,8 +36,9 @@ from spikein.api.folders import AnyPath, runs_folder
 from spikein.config.yaml_document import read_document
 from spikein.pipeline.unlearning.audits import AUDITS_FILE
 from spikein.runs.folder import find_run, is_run, linked_artifacts, run_folders
-from spikein.runs.publish import EXPERIMENT, PAGE
-from spikein.runs.record import RECORD, RunRecord, read_record
+from spikein.runs.publish import PAGE
+from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record
+from spikein.store.artifact import open_artifact
 
 _COLUMNS = {
     METRICS_FILE: frozenset(metrics_schema([]).names),
@@ -64,13 +65,13 @@ class Run:
 
     folder: Path
     """`runs/<name>/`."""
-    record: RunRecord | None
-    """What `run.json` says; None for a run of a version that wrote none."""
+    record: RunRecord
+    """What `run.json` says."""
 
     @property
     def name(self) -> str:
         """The experiment's name."""
-        return self.record.name if self.record else self.folder.name
+        return self.record.name
 
     @property
     def report(self) -> Path:
@@ -191,7 +192,7 @@ class Run:
         return path
 
     def artifacts(self, kind: str) -> dict[str, Path]:
-        """Return the folders in the store that the run rests on, by label.
+        """Return the folders in the store that the run rests on, by label (of a model: its arm's).
 
         Args:
             kind: such as `model`, `corpus`, `plan` or `statistics`.
@@ -218,7 +219,7 @@ class Run:
                 + _run_again(self.folder),
             )
         # A label alone is not always one artifact: then its digest tells them apart.
-        labels = [path.name.rsplit("-", 1)[0] for path in found]
+        labels = [open_artifact(path).manifest.label for path in found]
         return {
             label if labels.count(label) == 1 else path.name: path
             for label, path in zip(labels, found, strict=True)
@@ -248,9 +249,8 @@ class Run:
             if column in self.metrics.column_names
         }
         sizes = {Path(name).stem: _rows(self.folder / name) for name in _COLUMNS}
-        made = self.record
         return [
-            ("finished", f"{made.finished}, by spikein {made.version}" if made else "not recorded"),
+            ("finished", f"{self.record.finished}, by spikein {self.record.version}"),
             ("folder", str(self.folder)),
             ("sweep", ", ".join(f"{axis} ({n} values)" for axis, n in swept.items()) or "none"),
             ("detectors", ", ".join(detectors)),
@@ -292,8 +292,9 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
             None.
 
     Raises:
-        InputError: when it is no run, or was made by another version of spikein and lacks what
-            this one reads; says what is missing, and what to do.
+        InputError: when it is no run, when a table is not what was written, or when it was made by
+            another version of spikein and lacks what this one reads; says what is missing, and what
+            to do.
 
     Example:
         ```python
@@ -305,13 +306,12 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
         ```
     """
     folder = _find(Path(run), runs_folder(runs))
-    record = read_record(folder)
+    record = checked_record(folder)
     missing = _missing(folder)
     if missing:
-        made = f"spikein {record.version}" if record else "a spikein that kept no record of runs"
         raise InputError(
-            f"the run was made by {made}, this is spikein {__version__}, and its folder lacks "
-            f"{'; '.join(missing)}",
+            f"the run was made by spikein {record.version}, this is spikein {__version__}, and its "
+            f"folder lacks {'; '.join(missing)}",
             where=str(folder),
             hint=f"Its page stays as it was made ({folder / PAGE}). {_run_again(folder)}",
         )

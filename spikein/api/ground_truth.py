@@ -16,6 +16,7 @@ from detect.ground_truth.ground_truth import GroundTruth
 from detect.token_statistics import TokenStatistics
 from detect.validate.candidate_scores import TIME_LIMIT
 from inject.errors import InputError
+from inject.plugins import file_reference
 from spikein.api.folders import AnyPath, runs_folder
 from spikein.runs.folder import find_run, is_run
 
@@ -141,6 +142,12 @@ def validate(
     source = "what was given"
     if not isinstance(truth, GroundTruth):
         source = str(truth)
+        if file_reference(source) is not None:
+            raise InputError(
+                "is a detector, and stands where the run or the bundle belongs",
+                where=source,
+                hint="The run comes last: spikein validate FILE.py:NAME quickstart.",
+            )
         path = Path(truth)
         truth = read_bundle(path) if path.is_file() else _of_run(truth, None, runs, store)
     return validate_detectors(

@@ -4,11 +4,14 @@ Hubs that cannot be reached are named, and the rest of the plan is made without 
 as naming the steps takes, which reads the sources; seconds more where training is timed.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from inject.corpus.tokenizer import load_tokenizer
+from inject.errors import InputError, Unreachable
 from inject.hub.offline import without_network
 from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, store_folder
@@ -19,9 +22,14 @@ from spikein.estimates.training import Hardware, training_estimates
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
+from spikein.pipeline.steps.corpus import require_background
+from spikein.pipeline.steps.evidence.provider import BASE, TWIN
 from spikein.store.folder_check import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
+from train.execution import require_installed
+from train.models.tokenizer_check import fitting_tokenizer
+from train.settings import TokenizerTraining
 
 
 def plan(
@@ -31,6 +39,7 @@ def plan(
     store: AnyPath | None = None,
     hardware: Hardware | None = None,
     measure: bool = False,
+    thorough: bool = False,
 ) -> PlanResult:
     """Say what a run would do and cost; nothing is built.
 
@@ -42,6 +51,7 @@ def plan(
         store: the folder of artifacts; `$SPIKEIN_STORE`, else `store`, when None.
         hardware: the GPUs that training is estimated for.
         measure: time a few training steps on this machine, to say how long steps will take.
+        thorough: read the background's files, too, and ask for devices, packages and tokenizers.
 
     Returns:
         A row for each step, with its cost where it is known, and what a run would refuse.
@@ -94,6 +104,7 @@ def plan(
                 seconds=seconds,
             )
         )
+    found = refusals(experiment_graph) if thorough else []
     return PlanResult(
         name=experiment_graph.experiment.name,
         notes=experiment_graph.notes,
@@ -103,8 +114,40 @@ def plan(
         training=training_estimates(every, hardware or Hardware()),
         measured=None if measured is None else measured[1],
         unresolved=notes,
-        problems=tuple(dict.fromkeys(one.problem for one in injection if one.problem)),
+        problems=tuple(dict.fromkeys([one.problem for one in injection if one.problem] + found)),
     )
+
+
+def refusals(experiment_graph: ExperimentGraph) -> list[str]:
+    """Return what a run would refuse within its first steps, by what the run itself asks."""
+    # Importing torch takes seconds, which a plan need not.
+    from detect.engine.target import load_tokenizer_and_context, usable_device
+
+    checks: dict[str, Callable[[], object]] = {}
+    seeds = experiment_graph.experiment.seeds
+    for node in experiment_graph.nodes:
+        experiment, corpus = node.arm.experiment, node.corpus
+        detect, execution, model = experiment.detect, experiment.execution, experiment.model
+        checks[f"{execution!r}"] = partial(require_installed, execution)
+        # The machines of a cluster have devices of their own.
+        if experiment_graph.experiment.executor.kind in ("in-process", "local"):
+            checks[f"device {detect.device}"] = partial(usable_device, detect.device)
+        if not isinstance(model.tokenizer, TokenizerTraining):
+            checks[f"{model!r}"] = partial(fitting_tokenizer, model)
+        named = detect.reference
+        if named not in (None, BASE, TWIN) and Path(named).expanduser().is_dir():
+            checks[f"reference {named}"] = partial(load_tokenizer_and_context, named)
+        tokens = corpus.settings["tokens"]
+        checks[corpus.digest] = partial(require_background, experiment, tokens=tokens, seeds=seeds)
+    found = []
+    for check in checks.values():
+        try:
+            check()
+        except Unreachable:
+            continue
+        except InputError as error:
+            found.append(str(error))
+    return found
 
 
 def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:

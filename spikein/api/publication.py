@@ -10,8 +10,8 @@ from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.runs.changes import result_changes
 from spikein.runs.index_page import write_index
-from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
-from spikein.runs.record import RunRecord
+from spikein.runs.publish import PAGE, fill_run
+from spikein.runs.record import EXPERIMENT, RunRecord
 from spikein.runs.register import register_run
 from spikein.runs.replacement import publish_run
 from spikein.store.folder_check import CHANGE_STORE, read_only, writing

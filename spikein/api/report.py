@@ -16,9 +16,8 @@ from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Silent
 from spikein.runs.folder import start_folder, store_of
-from spikein.runs.publish import EXPERIMENT, PAGE, fill_run
-from spikein.runs.record import read_record
-from spikein.runs.version_check import require_current_version
+from spikein.runs.publish import PAGE, fill_run
+from spikein.runs.record import EXPERIMENT, checked_record, read_record
 from spikein.store.folder_check import STORE_OPTION, check_folder, writing
 from spikein.store.store import Store
 
@@ -56,7 +55,7 @@ def render_report(
             hint=f"Give its folder by {STORE_OPTION}.",
         )
     check_folder(root, STORE_OPTION)
-    require_current_version(folder, root)
+    checked_record(folder, EXPERIMENT)
     if not root.is_dir():
         raise InputError(
             "there is no such folder, so no store either",

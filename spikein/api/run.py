@@ -7,19 +7,23 @@ the page.
 
 import time
 from contextlib import nullcontext
+from pathlib import Path
 
+from inject.errors import InputError
 from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.api.publication import publish
 from spikein.api.results import RunResult
 from spikein.executors import Executor, executor_of, get_executor, run_graph
 from spikein.pipeline.build_graph import build_graph
+from spikein.pipeline.graph import plan
 from spikein.progress import Progress, Silent, show_progress
 from spikein.runs.folder import check_replaceable
 from spikein.store.folder_check import (
     CHANGE_RUNS,
     RUNS_OPTION,
     STORE_OPTION,
+    check_folder,
     check_writable,
     writing,
 )
@@ -94,12 +98,15 @@ def _run(
     if executor is None or asked == checked.experiment.executor.kind:
         executor = executor_of(checked.experiment.executor)
     # Before hours of training, not after.
-    check_writable(store_root, STORE_OPTION)
+    refused = _why_unwritable(store_root)
     check_writable(runs_root, RUNS_OPTION)
     check_replaceable(runs_root / name)
     store = Store(store_root)
-    with store.in_use():
+    with store.in_use(required=refused is None):
         experiment_graph = build_graph(checked)
+        planned = plan(experiment_graph.graph, store) if refused else ()
+        if refused and any(one.to_do for one in planned):
+            raise refused
         for node in experiment_graph.nodes:
             require_installed(node.arm.experiment.execution)
         for note in experiment_graph.notes:
@@ -108,3 +115,19 @@ def _run(
         folder = runs_root / name
         with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
             return publish(experiment_graph, report, store_root, folder, started)
+
+
+def _why_unwritable(store: Path) -> InputError | None:
+    """Return why nothing can be built in a store; None where it can.
+
+    Raises:
+        InputError: it is no folder, or it holds nothing that could be used instead.
+    """
+    check_folder(store, STORE_OPTION)
+    try:
+        check_writable(store, STORE_OPTION)
+    except InputError as error:
+        if next(Store(store).artifacts(), None) is None:
+            raise
+        return error
+    return None

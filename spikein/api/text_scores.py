@@ -82,7 +82,7 @@ def score_texts(
     found = score_labelled_rows(rows, request, _silent, in_code=True)
     table = None
     if rows.labels is not None:
-        table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups))
+        table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups or rows.texts))
     return ScoredTexts(found.scores, table, found.notes)
 
 

@@ -4,18 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
+from analysis.unlearning_audit.checks import Judgement
 from analysis.unlearning_audit.findings import Findings
 from analysis.unlearning_audit.questions import QuestionFindings
-from inject.errors import InputErrors
 from spikein.api.folders import AnyPath
-from spikein.config.validation_errors import validation_errors
-from spikein.config.yaml_document import Document
 from spikein.unlearning_audit.audit import audit_models
 from spikein.unlearning_audit.folder import check_place, write_audit
-from spikein.unlearning_audit.page import write_page
-from spikein.unlearning_audit.request import AuditSettings
+from spikein.unlearning_audit.request import AuditSettings, read_settings
 
 
 class UnlearningAudit(NamedTuple):
@@ -27,6 +22,8 @@ class UnlearningAudit(NamedTuple):
     """Every share with its interval."""
     questions: QuestionFindings | None
     """What the questions say; None where none were asked."""
+    judgement: Judgement
+    """The verdict, and the checks that it rests on."""
     notes: tuple[str, ...]
     """What to know about the numbers."""
 
@@ -67,18 +64,12 @@ def audit_unlearning(
         import spikein
 
         found = spikein.audit_unlearning("my/model", "my/unlearned", texts="book.txt")
-        print(found.findings.flagged)
+        print(found.judgement.verdict, found.findings.remembered["unlearned"])
         ```
     """
     given = {"original": str(original), "unlearned": str(unlearned), "texts": str(texts)}
     given |= {} if retrained is None else {"retrained": str(retrained)}
-    values = {**options, **given}
-    try:
-        settings = AuditSettings.model_validate(values)
-    except ValidationError as error:
-        document = Document(values=values, places={}, name="audit_unlearning")
-        problems = validation_errors(error, AuditSettings, document)
-        raise InputErrors(problems, title="the audit cannot be made:") from None
+    settings = read_settings(None, [], {**options, **given})
     return run_audit(settings, Path(out), replace=replace, hide_texts=hide_texts)
 
 
@@ -93,13 +84,14 @@ def run_audit(
     """Make an audit of checked settings; arguments and errors as for `audit_unlearning`."""
     place = check_place(out, replace=replace)
     found = audit_models(settings, progress or _silent)
-    write_audit(
-        place,
-        found,
-        settings,
-        lambda path: write_page(path, found, settings, hide_texts=hide_texts),
+    write_audit(place, found, settings, hide_texts=hide_texts)
+    return UnlearningAudit(
+        folder=out.expanduser(),
+        findings=found.findings,
+        questions=found.question_findings,
+        judgement=found.judgement,
+        notes=found.notes,
     )
-    return UnlearningAudit(out.expanduser(), found.findings, found.question_findings, found.notes)
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -10,7 +10,7 @@ from spikein.cli.output import Column, print_table, say
 
 if TYPE_CHECKING:
     from analysis.auc_table import AucRow, DocumentTable
-    from analysis.intervals.bootstrap import Estimate
+    from analysis.intervals.estimate import Estimate
     from detect.score_file.score import DetectFileResult
 
 
@@ -22,18 +22,6 @@ class Unscored(NamedTuple):
     scored: int
     unscored: int
     reasons: dict[str, int]
-
-
-class CompatPair(NamedTuple):
-    """A detector as a public suite has it, and ours."""
-
-    suite_detector: str
-    suite_auc: "Estimate"
-    suite_unscored: int
-    """Rows that the suite's formula cannot score."""
-    ours: str
-    our_auc: "Estimate"
-    difference: str
 
 
 def print_result(result: "DetectFileResult") -> None:
@@ -62,8 +50,6 @@ def print_result(result: "DetectFileResult") -> None:
     else:
         _print_aucs(result)
         _print_documents(result)
-        if result.compat is not None:
-            _print_compat(result, result.compat)
     print_decisions(decisions(result), by_held_out=result.calibration is not None)
     say(f"Scores of {len(result.rows.texts)} rows: {result.out}", style="bold")
 
@@ -95,12 +81,6 @@ def summary(result: "DetectFileResult") -> dict[str, Any]:
                 "own_rows": row.own_rows,
             }
     labels = result.rows.labels
-    compat = None
-    if result.compat is not None and labels is not None:
-        compat = [
-            {**pair._asdict(), "suite_auc": _plain(pair.suite_auc), "our_auc": _plain(pair.our_auc)}
-            for pair in compat_pairs(result, result.compat)
-        ]
     return {
         "out": str(result.out),
         "rows": len(result.rows.texts),
@@ -109,7 +89,6 @@ def summary(result: "DetectFileResult") -> dict[str, Any]:
         "scores": counts,
         "documents": _documents_summary(result),
         "flagged": [decision_summary(one) for one in decisions(result)],
-        "compat": compat,
         "notes": list(result.notes),
     }
 
@@ -132,7 +111,9 @@ def unscored_rows(result: "DetectFileResult") -> list[Unscored]:
 def _auc_rows(result: "DetectFileResult") -> "list[AucRow]":
     from analysis.auc_table import auc_table
 
-    return auc_table(result.scores, result.rows.labels or [], result.rows.groups)
+    # A text that stands twice is no second observation.
+    groups = result.rows.groups or result.rows.texts
+    return auc_table(result.scores, result.rows.labels or [], groups)
 
 
 def _print_aucs(result: "DetectFileResult") -> None:
@@ -237,59 +218,6 @@ def _documents_summary(result: "DetectFileResult") -> list[dict[str, Any]] | Non
         }
         for row in found.rows
     ]
-
-
-def compat_pairs(result: "DetectFileResult", name: str) -> list[CompatPair]:
-    """Return each detector of a suite with its AUC and ours beside it."""
-    from detect.compat.suites import get_suite
-
-    suite = get_suite(name)
-    found = {(row.detector, row.setting): row.auc for row in _auc_rows(result)}
-    unscored = {(one.detector, one.setting): one.unscored for one in unscored_rows(result)}
-    pairs = []
-    for one, theirs, ours in zip(suite.detectors, suite.settings(), suite.corrected(), strict=True):
-        key = (theirs.name, theirs.text)
-        pairs.append(
-            CompatPair(
-                one.name,
-                found[key],
-                unscored[key],
-                one.ours,
-                found[ours.name, ours.text],
-                one.difference or "nothing was found to differ",
-            )
-        )
-    return pairs
-
-
-def _print_compat(result: "DetectFileResult", name: str) -> None:
-    from detect.compat.suites import get_suite
-
-    suite = get_suite(name)
-    say(f"As {suite.repository} computes it ({', '.join(suite.files)}), and corrected:")
-    print_table(
-        [
-            Column("of the suite", whole=True),
-            Column("its AUC", right=True),
-            Column("not scored", right=True),
-            Column("ours", whole=True),
-            Column("our AUC", right=True),
-            Column("what the suite does otherwise"),
-        ],
-        (
-            (
-                pair.suite_detector,
-                "" if isnan(pair.suite_auc.value) else f"{pair.suite_auc.value:.3f}",
-                str(pair.suite_unscored or ""),
-                pair.ours,
-                "" if isnan(pair.our_auc.value) else f"{pair.our_auc.value:.3f}",
-                pair.difference,
-            )
-            for pair in compat_pairs(result, name)
-        ),
-    )
-    for sentence in suite.not_reproduced:
-        say(f"Not reproduced: {sentence}.", style="dim")
 
 
 def _interval(found: "Estimate") -> str:

@@ -1,4 +1,4 @@
-"""Keys and words of earlier versions, so that the error of an old file names the new one.
+"""Keys of earlier versions, so that the error of an old file names the new one.
 
 Nothing here is accepted: an old key changes no result in silence, its error names the new one.
 """
@@ -14,17 +14,8 @@ _KEYS: Mapping[str, str] = {
     "analysis.most_unscored_tune": "max_unscored_tune",
     "analysis.least_members": "min_members",
 }
-_WORDS: Mapping[tuple[str, str], str] = {
-    ("corpus.imported.kind", "described"): "index_only",
-}
 
 
 def new_key(path: KeyPath) -> str | None:
     """Return the present name of the last key of `path`, or None where it was not renamed."""
     return _KEYS.get(".".join(str(part) for part in path))
-
-
-def new_word(path: KeyPath, word: object) -> str | None:
-    """Return what is written today for `word` as the value at `path`; None where it is not old."""
-    key = ".".join(str(part) for part in path)
-    return _WORDS.get((key, word)) if isinstance(word, str) else None

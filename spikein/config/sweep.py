@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from analysis.arm import arm_label
 from inject.errors import InputError, InputErrors
 from inject.plan.settings import Copies
 from spikein.config.key_path import KeyPath, dotted
@@ -40,9 +41,8 @@ class ArmExperiment:
 
     @property
     def label(self) -> str:
-        """Return a short text such as `copies=poisson=4,train.lr=0.001,seed=0`."""
-        parts = [f"{axis}={text}" for axis, text in self.labels.items()]
-        return ",".join([*parts, f"seed={self.seed}"])
+        """Return what the arm is called, such as `copies poisson=4, lr 0.001, seed 0`."""
+        return arm_label(self.labels.items(), self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +135,15 @@ def value_label(value: Any) -> str:
             return str(value)
 
 
+def axis_label(experiment: Experiment, axis: str) -> str:
+    """Return the short text of an axis's value in an experiment.
+
+    Raises:
+        LookupError, AttributeError, ValueError: it has no such part.
+    """
+    return value_label(_find(experiment, parse_path(axis)))
+
+
 def repeated_values(
     checked: list[tuple[Combination, Experiment]],
 ) -> list[tuple[KeyPath, InputError]]:
@@ -143,7 +152,7 @@ def repeated_values(
     problems: dict[KeyPath, InputError] = {}
     for combination, experiment in checked:
         for axis, index in combination.choice.items():
-            label = value_label(_find(experiment, parse_path(axis)))
+            label = axis_label(experiment, axis)
             earlier = first.setdefault((axis, label), index)
             if earlier != index:
                 problems[("sweep", axis, index)] = InputError(

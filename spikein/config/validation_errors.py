@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from inject.errors import InputError, did_you_mean
 from spikein.config.key_path import KeyPath, dotted
-from spikein.config.renamed_keys import new_key, new_word
+from spikein.config.renamed_keys import new_key
 from spikein.config.yaml_document import Document
 
 _KINDS = {
@@ -112,7 +112,9 @@ def _problem(
     context = first.get("ctx") or {}
     if kind == "extra_forbidden":
         if renamed := new_key(path):
-            return _renamed(key, renamed, where)
+            return InputError(
+                f"{key} is now called {renamed}", where=where, hint=f"Write {renamed}."
+            )
         known = allowed_keys(model, document.values, path[:-1])
         known += ["extends"] if len(path) == 1 else []
         return InputError(
@@ -130,8 +132,6 @@ def _problem(
         tag = str(context.get("discriminator", "kind")).strip("'")
         known = [part.strip().strip("'") for part in str(context["expected_tags"]).split(",")]
         wrong = str(context.get("tag"))
-        if renamed := new_word((*path, tag), wrong):
-            return _renamed(f"{key}.{tag}: {wrong}", renamed, document.place((*path, tag)))
         return InputError(
             f"{key}.{tag}: {wrong!r} is none of them.{did_you_mean(wrong, known)}",
             where=document.place((*path, tag)),
@@ -163,10 +163,6 @@ def _origins(given: Any, path: KeyPath, document: Document) -> str | None:
         return None
     listed = ", ".join(f"{key} at {place}" for key, place in places.items())
     return f"The keys come from several places: {listed}. A key set to null is taken away."
-
-
-def _renamed(old: str, new: str, where: str) -> InputError:
-    return InputError(f"{old} is now called {new}", where=where, hint=f"Write {new}.")
 
 
 def _expected(details: ErrorDetails) -> str | None:

@@ -16,7 +16,6 @@ from inject.examples.contaminant import Contaminant
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.load import load_examples
 from inject.examples.settings import PoolSettings
-from inject.formats.index_only import IndexOnlyImport
 from inject.plan.separators import separated_placements, separators_for, text_room
 from inject.plan.settings import Copies
 from inject.plan.training_range import EXACT
@@ -187,9 +186,6 @@ def _injection_estimate(
         width = 2 if tokenizer is None or len(tokenizer) <= 1 << 16 else 4
         disk = copies * BYTES_A_COPY + members * (lengths.mean + separators) * width
         problem = _no_room(arm, tokens, lengths.longest + separators)
-    if isinstance(experiment.corpus.imported, IndexOnlyImport):
-        problem = _described_problem(experiment.corpus.imported, experiment) or problem
-        note = note or "the corpus is only described: this can be planned and not run"
     return InjectionEstimate(
         label=arm.label,
         copies_rule=experiment.copies.label(),
@@ -233,22 +229,6 @@ def _no_room(arm: ArmExperiment, tokens: float, longest: int) -> str:
             f"the longest example takes about {longest:,} tokens and must lie inside one window "
             f"of {experiment.train.context:,}: set pool.long_examples to truncate or drop, or "
             "raise train.context"
-        )
-    return ""
-
-
-def _described_problem(described: IndexOnlyImport, experiment: Experiment) -> str:
-    """Return why a corpus that is known by its index alone cannot be used; empty otherwise."""
-    source = described.source()
-    if source.n_tokens < experiment.corpus.tokens:
-        return (
-            f"the corpus described holds {source.n_tokens:,} tokens, fewer than the "
-            f"{experiment.corpus.tokens:,} asked for"
-        )
-    if experiment.placement.policy == "document" and not source.knows_documents:
-        return (
-            "the description does not say where documents start, so no copy can be put between "
-            "two: give `documents`, or use another policy"
         )
     return ""
 

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from inject.digest import canonical
+from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
 from inject.plan.settings import Placement
+from inject.reading.rows import unread_note
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -41,8 +44,6 @@ _AGAINST_THE_TWIN = (
     "reference compares with the clean twin. An auditor of another's model has no such twin, so "
     "read it as an upper bound."
 )
-CONTAMINATED = "contaminated"
-BASE = "base"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +146,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         else None
     )
     unlearned = [node.unlearning for node in nodes if node.unlearning is not None]
-    unlearning = _measures(unlearned, experiment) if unlearned else None
-    audits = _audits(unlearned, experiment) if unlearned else None
+    unlearning, audits = _unlearning_results(unlearned, experiment)
     goals = [results, *(step for step in (accuracy_gain, trajectory, unlearning, audits) if step)]
     # What the page and the run's folder are filled from must be there, too.
     goals += [results.inputs[name] for name in sorted(results.inputs)]
@@ -175,19 +175,16 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     )
 
 
-def _measures(arms: Sequence[UnlearningNodes], experiment: Experiment) -> Step | None:
-    section = experiment.unlearning
-    if section is None:
-        return None
+def _unlearning_results(
+    arms: Sequence[UnlearningNodes], experiment: Experiment
+) -> tuple[Step | None, Step | None]:
+    """Return what unlearned models forgot and kept, and what they still write of it."""
+    section, label = experiment.unlearning, experiment.name
+    if section is None or not arms:
+        return None, None
     confidence = experiment.analysis.confidence
-    return unlearning_step(arms, section.measures, confidence=confidence, label=experiment.name)
-
-
-def _audits(arms: Sequence[UnlearningNodes], experiment: Experiment) -> Step | None:
-    section = experiment.unlearning
-    if section is None or section.audit is None:
-        return None
-    return audits_step(arms, section.audit, label=experiment.name)
+    audits = None if section.audit is None else audits_step(arms, section.audit, label=label)
+    return unlearning_step(arms, section.measures, confidence=confidence, label=label), audits
 
 
 class _Shared(NamedTuple):
@@ -251,7 +248,11 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
     )
     scores = scores_step(ModelNode(step=trained), sources, role="arm")
     if scores is None:
-        raise TypeError("no detector is left for a contaminated model")
+        raise InputError(
+            "no detector that is asked for looks at the model",
+            where="detect.detectors",
+            hint="Name one that does, such as loss; blind runs beside it unasked.",
+        )
     base_scores = None if base is None else scores_step(base, sources, role="base")
     reported = reported_twins(twins, sources)
     return ArmNodes(
@@ -379,8 +380,16 @@ def _base_arms(nodes: tuple[ArmNodes, ...]) -> list[ArmSteps]:
 def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
     notes: dict[str, None] = {}
     for node in nodes:
-        if node.arm.experiment.detect.reference == TWIN:
+        experiment = node.arm.experiment
+        if experiment.detect.reference == TWIN:
             notes[_AGAINST_THE_TWIN] = None
-        for note in (*asked_settings(node.sources).notes, *node.further.notes):
-            notes[note] = None
+        files = [one.path for one in experiment.corpus.sources if one.kind == "files"]
+        read = dict.fromkeys(files, "corpus.sources")
+        read |= {
+            one.path: f"contaminants.{one.name}" for one in experiment.contaminants if one.path
+        }
+        for pattern, where in read.items():
+            if note := unread_note(pattern, where=where):
+                notes[note] = None
+        notes |= dict.fromkeys((*asked_settings(node.sources).notes, *node.further.notes))
     return tuple(notes)

@@ -80,7 +80,8 @@ class Step:
     """Where the code begins that decides the content: `build`, and what it finds by a name or is
     handed as an object; as `inject.source_digest.root` names them."""
     libraries: tuple[str, ...] = ()
-    """Distributions whose version bears on the content, such as `torch`."""
+    """What has a version that bears on the content: distributions such as `torch`, and what Python
+    brings (`spikein.store.manifest.RUNTIME`)."""
     volatile: tuple[str, ...] = ()
     """Patterns of files that differ from build to build."""
     protected: bool = False

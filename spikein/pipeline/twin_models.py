@@ -135,7 +135,7 @@ def twins_of(
             experiment,
             count_draw,
             plan_label=f"{membership.label()}-{copies}",
-            label=f"{membership.label()}-{arm.label}",
+            label=f"{membership.label()}, {arm.label}",
         )
 
     clean = None

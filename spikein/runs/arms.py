@@ -16,7 +16,7 @@ from inject.formats.importing import token_files
 from spikein.config.load import read_experiment
 from spikein.pipeline.steps.artifact_parts import EXPOSURES
 from spikein.runs.folder import linked_artifacts
-from spikein.runs.version_check import require_current_version
+from spikein.runs.record import EXPERIMENT, checked_record
 from spikein.store.artifact import Artifact, open_artifact, require_current, verified
 from spikein.store.manifest import SHORT, StoreError
 from spikein.store.store import short_digest
@@ -46,7 +46,7 @@ def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
         InputError: an earlier version made the run; or an artifact is missing or damaged: names
             the file, and the command that builds it again.
     """
-    require_current_version(folder, store)
+    checked_record(folder, EXPERIMENT)
     links = {short_digest(path): path for path in linked_artifacts(folder, store)}
     found = []
     for path in links.values():

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from analysis.page.streams import stream_audits
 from inject.corpus.background.document import Document
-from inject.corpus.corpus import corpus_tokenizer
-from inject.corpus.decoding import decode_piece, document_pieces
+from inject.corpus.corpus import corpus_tokenizer, decode_piece, document_pieces
 from inject.errors import InputError
 from inject.examples.example import read_examples, read_held_out
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps

@@ -7,8 +7,9 @@ corpus was made from need not be there any more.
 from collections.abc import Callable
 from pathlib import Path
 
+from analysis.arm import find_arm
 from inject.corpus.corpus import corpus_tokenizer
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.formats import ExportFacts, ExportSettings, export_view
 from inject.plan.plan import Plan, read_plan
@@ -89,7 +90,6 @@ def _chosen(
 ) -> RunArm:
     """Return the arm of this label; without one any, where `key` is the same for all."""
     labels = [arm.label for arm in arms]
-    listed = ", ".join(f"'{name}'" for name in labels)
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
     if label is None:
@@ -97,16 +97,10 @@ def _chosen(
             raise InputError(
                 f"the run has {len(arms)} arms, which differ in their streams; choose one by --arm",
                 where=str(folder),
-                allowed=listed,
+                allowed=", ".join(map(repr, labels)),
             )
         return arms[0]
-    if label not in labels:
-        raise InputError(
-            f"no arm is called {label!r}.{did_you_mean(label, labels)}",
-            where=str(folder),
-            allowed=listed,
-        )
-    return arms[labels.index(label)]
+    return arms[labels.index(find_arm(label, labels, where=str(folder)))]
 
 
 def _protected(examples: Path, plan: Plan) -> frozenset[str]:

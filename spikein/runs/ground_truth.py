@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.arm import Cohort
+from analysis.arm import arm_label, find_arm
 from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
 from detect.ground_truth.ground_truth import CONTAMINATED, GroundTruth, Provenance, ScoredModel
@@ -22,17 +22,14 @@ from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
 from detect.scoring import read_scores
 from detect.token_frequency import load_frequency
 from detect.token_statistics import TokenStatistics
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError
 from inject.examples.example import Example, read_examples
 from inject.stream.exposures import read_exposures, seen_copy_counts, seen_variants
-from spikein import __version__
 from spikein.pipeline.steps.artifact_parts import EXPOSURES
 from spikein.pipeline.steps.evidence.provider import Work
 from spikein.pipeline.steps.evidence.providers import READERS
 from spikein.runs.folder import artifact_name, finish_time, linked_artifacts
-from spikein.runs.publish import EXPERIMENT
-from spikein.runs.record import read_record
-from spikein.runs.version_check import require_current_version
+from spikein.runs.record import EXPERIMENT, checked_record
 from spikein.store.artifact import Artifact, open_artifact, verified
 from spikein.store.environment import CODE
 from spikein.store.manifest import SHORT, StoreError
@@ -55,21 +52,20 @@ def run_ground_truth(
         InputError: an earlier version made the run; it has no such arm; or an artifact is missing
             or damaged: names it, and the command that builds it again.
     """
-    require_current_version(folder, store)
+    record = checked_record(folder, EXPERIMENT)
     artifacts = _Artifacts(folder, store)
     results = artifacts.one_of("results")
     settings = results.manifest.identity["settings"]
     chosen = _chosen(settings["arms"], arm, folder)
     models = [_model(number, settings["arms"][number], results, artifacts) for number in chosen]
-    record = read_record(folder)
     return GroundTruth(
-        name=record.name if record else folder.name,
+        name=record.name,
         models=tuple(models),
         analysis=settings["analysis"],
         experiment=(folder / EXPERIMENT).read_text(encoding="utf-8"),
         provenance=Provenance(
-            version=record.version if record else __version__,
-            run=record.id if record else "",
+            version=record.version,
+            run=record.id,
             finished=f"{finish_time(folder):%Y-%m-%dT%H:%M:%SZ}",
             code=str(results.manifest.environment.get(CODE, "")),
             artifacts=tuple(sorted(artifacts.read)),
@@ -152,21 +148,15 @@ def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) 
     if label is None:
         return list(range(len(arms)))
     labels = {
-        Cohort(tuple(one["axes"].items()), CONTAMINATED).label(): one["axes"]
+        arm_label(one["axes"]) or CONTAMINATED: dict(one["axes"])
         for one in arms
         if one["model"] == CONTAMINATED
     }
-    if label not in labels:
-        raise InputError(
-            f"no arm is called {label!r}.{did_you_mean(label, labels)}",
-            where=str(folder),
-            allowed=", ".join(repr(name) for name in labels),
-        )
-    axes = labels[label]
+    axes = labels[find_arm(label, labels, where=str(folder))]
     return [
         number
         for number, one in enumerate(arms)
-        if all(axes.get(key) == value for key, value in one["axes"].items())
+        if all(axes.get(key) == value for key, value in one["axes"])
     ]
 
 
@@ -193,6 +183,7 @@ def _model(
         defaults=dict(scores.manifest.identity["settings"]["defaults"]),
         copies=None if exposures is None else seen_copy_counts(exposures),
         variants={} if exposures is None else seen_variants(exposures),
+        fixed_levels=arm["fixed_levels"],
         exposures=exposures,
     )
 

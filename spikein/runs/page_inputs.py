@@ -14,7 +14,7 @@ from analysis.page.provenance import NamedArtifact, StepRecord
 from analysis.page.settings_summary import ArmSettings
 from analysis.page.streams import Stream, TrainedModel, read_stream
 from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
-from analysis.page.unlearning.inputs import UnlearningInputs
+from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids

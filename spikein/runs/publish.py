@@ -26,10 +26,9 @@ from spikein.pipeline.steps.trajectory import FADING, PROGRESS, load_trajectory
 from spikein.runs.folder import link_artifact
 from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
+from spikein.runs.record import EXPERIMENT
 from spikein.runs.unlearning.results import copy_unlearning
 
-EXPERIMENT = "experiment.yaml"
-"""The resolved experiment in a run's folder."""
 PAGE = "report.html"
 """What a run is read from."""
 

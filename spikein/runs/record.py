@@ -3,7 +3,8 @@
 It names the store and the folder that the run was started from, both as an absolute path and
 relative to the run folder, so that the folder can be read from anywhere, and so that a tree
 holding runs, store and data can be moved as one. It names every artifact that the run rests on,
-those with protected texts included, and the files that are ours: all others are the user's.
+those with protected texts included, and the files that are ours: all others are the user's. It has
+the digests of the tables and settings among them, which are compared before they are read.
 """
 
 import json
@@ -17,9 +18,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, V
 
 from inject.errors import InputError
 from inject.files import write_text
+from inject.sealed import Damaged, file_digests, require_files
 
 RECORD = "run.json"
+EXPERIMENT = "experiment.yaml"
+"""The resolved experiment in a run's folder."""
 FORMAT = 1
+_READ_AGAIN = (".parquet", ".yaml")
 
 
 def _stays_below(name: str) -> str:
@@ -71,6 +76,8 @@ class RunRecord(BaseModel):
     """Those of them that hold texts that must not be shared; no link leads to them."""
     files: tuple[FileName, ...]
     """Files and links that spikein wrote, relative to the folder."""
+    digests: dict[FileName, tuple[int, str]] | None = None
+    """Size and digest of each of them that is read again; None where an earlier version made it."""
 
     def moved(self, old: Path, new: Path) -> "RunRecord":
         """Return the record of the same results in another folder; places stay where they are."""
@@ -118,6 +125,44 @@ def write_record(folder: Path, record: RunRecord) -> None:
     """Write `run.json`."""
     text = json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False)
     write_text(folder / RECORD, text + "\n")
+
+
+def table_digests(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Return size and digest of the tables and settings among the files of a folder."""
+    return file_digests(folder, [name for name in names if Path(name).suffix in _READ_AGAIN])
+
+
+def checked_record(folder: Path, *names: str) -> RunRecord:
+    """Return the record of a run folder, whose files are what was written.
+
+    Args:
+        folder: the run's folder.
+        names: of the files that will be read; none for every table.
+
+    Raises:
+        InputError: the record cannot be read, or is of a version that kept no digests; or a file
+            is damaged, which it names.
+    """
+    record = read_record(folder)
+    if record is None or record.digests is None:
+        version = f" ({record.version})" if record and record.version else ""
+        raise InputError(
+            f"the run was made by an earlier version of spikein{version}, which kept no digests of "
+            "its tables, so that damage to them would not be seen",
+            where=str(folder),
+            hint=f"Its page and tables stay as they were made ({folder / 'report.html'}). For "
+            f"anything else run it again: spikein run {folder / 'experiment.yaml'}",
+        )
+    try:
+        chosen = {name: of for name, of in record.digests.items() if not names or name in names}
+        require_files(folder, chosen)
+    except Damaged as damage:
+        raise InputError(
+            f"the run's folder is damaged: {damage}",
+            where=str(folder),
+            hint="Run the experiment again, and the folder is made anew from the store.",
+        ) from None
+    return record
 
 
 def resolve_places(folder: Path, record: RunRecord) -> tuple[Path | None, Path]:

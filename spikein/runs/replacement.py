@@ -37,7 +37,15 @@ from spikein.runs.history import (
     archive_results,
     earlier_results,
 )
-from spikein.runs.record import FORMAT, RECORD, RunRecord, place_of, read_record, write_record
+from spikein.runs.record import (
+    FORMAT,
+    RECORD,
+    RunRecord,
+    place_of,
+    read_record,
+    table_digests,
+    write_record,
+)
 from spikein.store.filesystem import delete_tree
 
 PROTECTED = f"{ARTIFACTS}/protected.txt"
@@ -137,6 +145,7 @@ def _new_record(
         [] if old is None else [old, *(kept for _, kept in earlier_results(hidden, damaged=True))]
     )
     times = [one.finished for one in same if one.artifacts == artifacts and not built]
+    files = tuple(sorted({RECORD, *_files(hidden)} - kept))
     return RunRecord(
         format=FORMAT,
         id=old.id if old else secrets.token_hex(8),
@@ -147,7 +156,8 @@ def _new_record(
         started_in=place_of(start, hidden),
         artifacts=artifacts,
         protected=protected,
-        files=tuple(sorted({RECORD, *_files(hidden)} - kept)),
+        files=files,
+        digests=table_digests(hidden, files),
     )
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from inject.errors import InputError
 from spikein.runs.folder import finish_time, linked_artifacts, run_folders
 from spikein.runs.history import earlier_results
-from spikein.runs.version_check import earlier_version_note
+from spikein.runs.record import checked_record
 from spikein.store.artifact import open_artifact, verified
 from spikein.store.manifest import StoreError
 
@@ -55,9 +55,18 @@ def _row(folder: Path) -> RunRow:
         finished=f"{finish_time(folder):%Y-%m-%d %H:%M:%S}",
         linked=len(artifacts),
         whole=len(artifacts) - len(problems),
-        problem=problems[0] if problems else earlier_version_note(folder),
+        problem=problems[0] if problems else folder_problem(folder),
         earlier=len(earlier_results(folder)),
     )
+
+
+def folder_problem(run_folder: Path) -> str | None:
+    """Return what is wrong with a run's own files; None for nothing."""
+    try:
+        checked_record(run_folder)
+    except InputError as error:
+        return error.problem
+    return None
 
 
 def artifact_rows(

@@ -74,5 +74,5 @@ def unwritable(error: Exception, root: Path) -> bool:
         isinstance(error, OSError)
         and error.errno in codes
         and error.filename is not None
-        and Path(os.fsdecode(error.filename)).is_relative_to(root)
+        and Path(os.fsdecode(error.filename)).absolute().is_relative_to(root.absolute())
     )

@@ -100,7 +100,7 @@ def read_only(error: Exception) -> bool:
 
 def _below(error: Exception, folder: Path) -> bool:
     name = getattr(error, "filename", None)
-    return name is None or Path(os.fsdecode(name)).is_relative_to(folder)
+    return name is None or Path(os.fsdecode(name)).absolute().is_relative_to(folder.absolute())
 
 
 def _write_error(error: Exception, folder: Path, hint: str, what: str = "") -> InputError:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from filelock import Timeout
 
+from inject.corpus.corpus import FACTS_FILE, read_facts
 from spikein.store.artifact import Artifact, open_artifact, require_current
 from spikein.store.filesystem import delete_tree
 from spikein.store.lock_marks import read_mark
@@ -100,6 +101,7 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
                 # Later artifacts were built from what the manifest says, even if the files changed.
                 manifests[artifact.digest] = artifact.manifest
                 store.verify(artifact)
+                _require_tokens(artifact)
                 whole[folder] = artifact
             except StoreError as error:
                 garbage.append(_garbage(folder, f"{error.where}: {error.problem}"))
@@ -114,6 +116,24 @@ def collect_damaged(store: Store, *, dry_run: bool = False) -> Collection:
         return sorted(garbage, key=lambda one: one.path), len(whole)
 
     return _collect(store, find, dry_run)
+
+
+def _require_tokens(artifact: Artifact) -> None:
+    """Check that a corpus holds the tokens that it says it holds.
+
+    An artifact of intact files may have been made of damaged ones: before parts of a killed build
+    were checked, a corpus could be. Its audit refuses it on every run.
+
+    Raises:
+        StoreError: naming the file that holds other tokens.
+    """
+    if artifact.manifest.kind != "corpus" or FACTS_FILE not in artifact.manifest.files:
+        return
+    for shard in read_facts(artifact.path).shards:
+        record = artifact.manifest.files.get(shard.name)
+        if record is not None and record.sha256 != shard.sha256:
+            where = str(artifact.path / shard.name)
+            raise StoreError(f"holds other tokens than {FACTS_FILE} says", where=where)
 
 
 def _collect(

@@ -10,7 +10,9 @@ in any other file.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import unicodedata
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -28,8 +30,6 @@ MANIFEST = "manifest.json"
 FORMAT = 2
 SHORT = 12
 
-_UNSEALED = 1
-"""The format before manifests recorded what was read; still opened."""
 _BLOCK = 1 << 20
 
 
@@ -43,8 +43,8 @@ class FileRecord(NamedTuple):
     sha256: str
     size: int
     """Bytes."""
-    xxh3: str | None = None
-    """XXH3 (128 bits, hex), which is checked before each use; None in manifests of format 1."""
+    xxh3: str
+    """XXH3 (128 bits, hex), which is checked before each use."""
 
 
 class Reading(NamedTuple):
@@ -133,20 +133,15 @@ class Manifest:
     protected: bool
     """The artifact holds texts that must not be shared."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """The code and the kind of machine that made it; empty in manifests of earlier versions."""
+    """The code and the kind of machine that made it."""
     input_content: Mapping[str, ContentRead] = field(default_factory=dict)
-    """Input name to what was read of it; empty in manifests of format 1."""
+    """Input name to what was read of it."""
     content_key: str | None = None
     """See `Recipe.content_key`."""
     facets: Mapping[str, str] = field(default_factory=dict)
     """Named parts of the content that later steps may read alone, to their digests."""
     same_as: str | None = None
     """Digest of the artifact whose files these are, where nothing was built."""
-
-    @property
-    def earlier(self) -> bool:
-        """Whether an earlier version wrote it, whose files may have another form."""
-        return self.content_key is None
 
     def read_digest(self, reading: Reading) -> str:
         """Return the digest of what a step would read of this artifact."""
@@ -189,10 +184,10 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        form = values.get("format")
-        if form not in (_UNSEALED, FORMAT):
-            raise StoreError("another format of manifest", where=str(path), hint=DAMAGE_HINT)
-        sealed = form == _UNSEALED or values.pop("seal") == digest(values)
+        if values.get("format") != FORMAT:
+            problem = "was written by another version of spikein"
+            raise StoreError(problem, where=str(path), hint=DAMAGE_HINT)
+        sealed = values.pop("seal") == digest(values)
         values.pop("format")
         values["files"] = {name: FileRecord(**record) for name, record in values["files"].items()}
         values["volatile"] = tuple(values["volatile"])
@@ -201,11 +196,6 @@ def read_manifest(folder: Path) -> Manifest:
             for name, one in values.get("input_content", {}).items()
         }
         manifest = Manifest(**values)
-        whole = (
-            sealed
-            and manifest.content == content_digest(manifest.files, manifest.volatile)
-            and _agrees(manifest)
-        )
         identified = digest(manifest.identity) == manifest.digest
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         said = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
@@ -214,26 +204,10 @@ def read_manifest(folder: Path) -> Manifest:
         raise StoreError(
             "the digest is not that of the identity", where=str(path), hint=DAMAGE_HINT
         )
-    if not whole:
+    if not sealed:
         raise StoreError("changed since it was written", where=str(path), hint=DAMAGE_HINT)
     return manifest
 
-
-def _agrees(manifest: Manifest) -> bool:
-    """Return whether what stands outside the identity is what it says, of the kind it must be.
-
-    A manifest of format 1 has no seal, and its inputs decide what garbage collection keeps.
-    """
-    texts = (manifest.label, manifest.created)
-    return (
-        all(manifest.identity[name] == getattr(manifest, name) for name in _IN_IDENTITY)
-        and all(isinstance(text, str) for text in texts)
-        and isinstance(manifest.seconds, int | float)
-        and isinstance(manifest.protected, bool)
-    )
-
-
-_IN_IDENTITY = ("kind", "inputs", "libraries")
 
 DAMAGE_HINT = (
     "Run the experiment again (`spikein run FILE`): what is damaged is built again, and what was "
@@ -241,8 +215,19 @@ DAMAGE_HINT = (
 )
 
 
+RUNTIME: Mapping[str, Callable[[], str]] = {
+    "unicode": lambda: unicodedata.unidata_version,
+    "zlib": lambda: zlib.ZLIB_RUNTIME_VERSION,
+}
+"""What Python brings and decides numbers: its tables of letters, words and capitals, and the
+library that it compresses with."""
+
+
 def library_versions(names: Iterable[str]) -> dict[str, str]:
     """Return the version of each installed distribution, without a local part such as `+cpu`.
+
+    Args:
+        names: of distributions, or of `RUNTIME`.
 
     Raises:
         InputError: when one is not installed.
@@ -250,7 +235,8 @@ def library_versions(names: Iterable[str]) -> dict[str, str]:
     found = {}
     for name in names:
         try:
-            found[name] = distribution_version(name).partition("+")[0]
+            version = RUNTIME[name]() if name in RUNTIME else distribution_version(name)
+            found[name] = version.partition("+")[0]
         except PackageNotFoundError:
             raise InputError(
                 f"the library {name} is not installed", hint=f"Install it: pip install {name}"

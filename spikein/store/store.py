@@ -386,6 +386,7 @@ def _now() -> str:
 
 def safe_label(text: str) -> str:
     """Return a text as part of a folder's name: no separators, no leading dot, at most 80."""
+    text = re.sub(r",\s+", ",", text)
     return re.sub(r"[^A-Za-z0-9._=+,-]+", "-", text).strip(".-,")[:80].rstrip(".-,") or "unnamed"
 
 

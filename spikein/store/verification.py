@@ -1,10 +1,10 @@
 """Is an artifact what was built? Checked before anything reads it, once a process and file.
 
 A file that was replaced by a link, that is extra, missing or of another size is found by listing
-the folder. Its content is hashed with XXH3 (SHA-256 where the manifest is older than that), at
-the speed of reading: `python -m scripts.bench.verifying`. Within one process a file is not hashed
-again while its inode, size and times stay as they were; its change time is set by the kernel at
-every write, so that keeping the modification time hides nothing.
+the folder. Its content is hashed with XXH3, at the speed of reading:
+`python -m scripts.bench.verifying`. Within one process a file is not hashed again while its inode,
+size and times stay as they were; its change time is set by the kernel at every write, so that
+keeping the modification time hides nothing.
 """
 
 import hashlib
@@ -15,8 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import xxhash
-
+from inject.sealed import quick_digest
 from spikein.store.manifest import (
     DAMAGE_HINT,
     MANIFEST,
@@ -26,7 +25,6 @@ from spikein.store.manifest import (
     matching,
 )
 
-_BLOCK = 1 << 20
 _SETTLED_NS = 100_000_000
 """A file written as recently as this may be written again without a change of its times."""
 
@@ -78,7 +76,7 @@ def require_content(folder: Path, manifest: Manifest, files: Iterable[str] = ("*
             known = _checked.get(str(path.absolute()))
             if known == (before, record):
                 continue
-            same = quick_digest(path) == record.xxh3 if record.xxh3 else _strong(path, record)
+            same = quick_digest(path) == record.xxh3
             after = _stamp(path)
         except OSError as error:
             raise _damaged(f"cannot be read ({error.strerror})", path) from error
@@ -97,17 +95,6 @@ def require_sha256(folder: Path, manifest: Manifest) -> None:
     for name, record in sorted(manifest.files.items()):
         if not _strong(folder / name, record):
             raise _damaged("changed since it was built", folder / name)
-
-
-def quick_digest(path: Path) -> str:
-    """Return the XXH3 (128 bits, hex) of a file's content."""
-    state = xxhash.xxh3_128()
-    buffer = bytearray(_BLOCK)
-    view = memoryview(buffer)
-    with path.open("rb", buffering=0) as file:
-        while count := file.readinto(buffer):
-            state.update(view[:count])
-    return state.hexdigest()
 
 
 def _strong(path: Path, record: FileRecord) -> bool:

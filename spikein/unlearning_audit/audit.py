@@ -5,6 +5,7 @@ texts, columns, tokenizers, shapes, what a retrained model was fed, the judge's 
 """
 
 from collections.abc import Mapping, Sequence
+from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +16,10 @@ from analysis.unlearning_audit.audit_tables import (
     Audit,
     Scored,
     chunk_table,
-    null,
     without_protected,
 )
+from analysis.unlearning_audit.checks import LOSS_RUN, Evidence, judge
+from analysis.unlearning_audit.estimates import clusters_of, null
 from analysis.unlearning_audit.findings import Ratioed, find
 from analysis.unlearning_audit.questions import Question, question_findings
 from analysis.unlearning_audit.ratio import Mask, Ratios, checked_band, score_ratios
@@ -25,12 +27,16 @@ from analysis.unlearning_audit.remembered import Sampled
 from analysis.unlearning_audit.text_chunks import Chunk, SourceText, cut_chunks
 from detect.score_file.evidence.provider import Progress
 from inject.errors import InputError
-from spikein.unlearning_audit.comparable import check_comparable, check_never_fed
+from inject.keyed import Stream, item_keys, words
+from spikein.unlearning_audit.comparable import (
+    check_comparable,
+    check_never_fed,
+    compare_weights,
+)
 from spikein.unlearning_audit.continuing import Written, write_all
 from spikein.unlearning_audit.meaning import check_meaning
 from spikein.unlearning_audit.request import AuditSettings
 from spikein.unlearning_audit.scores import ModelScores, Named, one_detector, score_models
-from spikein.unlearning_audit.selection import select_chunks
 from spikein.unlearning_audit.texts import read_questions, read_texts
 
 
@@ -39,6 +45,7 @@ class _Given(NamedTuple):
     audited: list[Chunk]
     held_out: list[Chunk]
     questions: list[Question]
+    notes: list[str]
 
     @property
     def chunks(self) -> list[Chunk]:
@@ -70,7 +77,9 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
         check_meaning(settings)
     if settings.retrained is not None:
         check_never_fed(settings.retrained, given.texts, given.audited)
-    notes = list(check_comparable(settings, given.chunks))
+    remarks, vocabulary = check_comparable(settings, given.chunks)
+    notes = [*given.notes, *remarks]
+    weights = compare_weights(settings)
     named = [_named(chunk) for chunk in given.chunks]
     asked = [Named(f"the question at {one.place}", one.text, one.group) for one in given.questions]
     scores = score_models(settings, [*named, *asked], progress)
@@ -80,7 +89,8 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
     count = len(given.audited)
     _check_any(ratios, count, settings)
     flags = band.holds(ratios.values)
-    sampled = _select(settings, given, flags[:count])
+    others = None if settings.all_chunks else settings.others
+    sampled = select_chunks(given.audited, flags[:count], others=others, seed=settings.seed)
     written = write_all(settings, _continued(settings, given, sampled), given.questions, progress)
     notes += written.notes
     ends = slice(0, count)
@@ -97,6 +107,18 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
         rate=settings.false_alarms,
         sampled=sampled,
     )
+    losses = {name: one.losses for name, one in scores.items()}
+    judgement = judge(
+        Evidence(
+            audited={name: one[ends] for name, one in losses.items()},
+            clusters=clusters_of(given.audited, least_run=LOSS_RUN),
+            control={name: one[held] for name, one in losses.items()} if given.held_out else {},
+            control_clusters=clusters_of(given.held_out, least_run=LOSS_RUN),
+            guessing=log(vocabulary),
+            weights=weights,
+        ),
+        found,
+    )
     asked_about = None
     if given.questions and settings.samples:
         asked_about = question_findings(
@@ -106,7 +128,10 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
         chunks=given.chunks,
         chunk_table=chunk_table(
             given.chunks,
-            Scored({name: one.values for name, one in scores.items()}, ratios, retrained, flags),
+            Scored(
+                {name: one.values for name, one in scores.items()}, losses, ratios, retrained, flags
+            ),
+            found.written,
             audited=count,
             continued={given.audited[place].chunk for place in sampled.places if settings.samples},
         ),
@@ -114,25 +139,27 @@ def audit_models(settings: AuditSettings, progress: Progress) -> Audit:
         questions=_question_table(given, scores, ratios, flags, written),
         findings=found,
         question_findings=asked_about,
+        judgement=judgement,
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
 def _read(settings: AuditSettings) -> _Given:
-    texts = read_texts(settings.texts, column=settings.text_column)
-    words, prompt = settings.chunk_words, settings.prompt_words
-    audited = cut_chunks(texts, words=words, prompt_words=prompt)
+    texts, notes = read_texts(settings.texts, column=settings.text_column)
+    size, prompt = settings.chunk_words, settings.prompt_words
+    audited = cut_chunks(texts, words=size, prompt_words=prompt)
     held_out: list[Chunk] = []
     if settings.holdout is not None:
-        others = read_texts(settings.holdout, column=settings.text_column, what="holdout")
+        others, more = read_texts(settings.holdout, column=settings.text_column, what="holdout")
+        notes += more
         twice = {one.text for one in texts} & {one.text for one in others}
         if twice:
             place = next(one.place for one in others if one.text in twice)
             raise InputError("holdout: this text is audited, too", where=place)
-        cut = cut_chunks(others, words=words, prompt_words=prompt)
+        cut = cut_chunks(others, words=size, prompt_words=prompt)
         held_out = [chunk._replace(chunk=chunk.chunk + len(audited)) for chunk in cut]
     questions = read_questions(settings.questions) if settings.questions is not None else []
-    return _Given(texts, audited, held_out, questions)
+    return _Given(texts, audited, held_out, questions, notes)
 
 
 def _named(chunk: Chunk) -> Named:
@@ -159,10 +186,31 @@ def _check_any(ratios: Ratios, count: int, settings: AuditSettings) -> None:
         )
 
 
-def _select(settings: AuditSettings, given: _Given, flags: Mask) -> Sampled:
-    controlled = settings.retrained is not None or given.held_out
-    others = None if settings.all_chunks else settings.others if controlled else 0
-    return select_chunks(given.audited, flags, others=others, seed=settings.seed)
+def select_chunks(
+    chunks: Sequence[Chunk], suspicious: Mask, *, others: int | None, seed: int
+) -> Sampled:
+    """Return which chunks are continued: the suspicious ones, and a keyed sample of the others.
+
+    The sample is drawn by the key of (seed, text, place), so that another text adds its own chunks
+    and moves no other.
+
+    Args:
+        chunks: all of them.
+        suspicious: which are; all of these are continued.
+        others: how many of the rest; None for all.
+        seed: of the draw.
+    """
+    rest = np.flatnonzero(~suspicious)
+    drawn = rest
+    if others is not None and others < len(rest):
+        names = [f"audited chunk {chunks[at].text_id} {chunks[at].start}" for at in rest.tolist()]
+        order = words(seed, Stream.CONTINUATION, item_keys(names))
+        drawn = np.sort(rest[np.argsort(order, kind="stable")[:others]])
+    weights = np.ones(len(chunks))
+    if len(drawn):
+        weights[drawn] = len(rest) / len(drawn)
+    places = np.sort(np.concatenate([np.flatnonzero(suspicious), drawn]))
+    return Sampled(tuple(int(place) for place in places), weights[places], len(rest) - len(drawn))
 
 
 def _continued(

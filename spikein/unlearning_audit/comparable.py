@@ -4,10 +4,14 @@ The models must cut texts into the same tokens, and be of one shape; a retrained
 been fed what it stands for not knowing, as far as its folder says what it was fed.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from analysis.unlearning_audit.checks import Weights
 from analysis.unlearning_audit.text_chunks import Chunk, SourceText
 from inject.errors import InputError
 from inject.examples.example import example_id
@@ -17,8 +21,10 @@ _SHAPE = ("model_type", "vocab_size", "hidden_size", "num_hidden_layers", "num_a
 _NAMED = 3
 
 
-def check_comparable(settings: AuditSettings, chunks: Sequence[Chunk]) -> tuple[str, ...]:
-    """Refuse models whose scores say nothing of one another; return notes.
+def check_comparable(
+    settings: AuditSettings, chunks: Sequence[Chunk]
+) -> tuple[tuple[str, ...], int]:
+    """Refuse models whose scores say nothing of one another; return notes, and the vocabulary.
 
     Raises:
         InputError: a model that is not there, of another shape than the original, or with another
@@ -41,7 +47,57 @@ def check_comparable(settings: AuditSettings, chunks: Sequence[Chunk]) -> tuple[
         both = (settings.original, settings.models[name])
         _check_shape(shapes["original"], shapes[name], both)
         notes += _check_tokens(tokenizers["original"], tokenizers[name], both, chunks)
-    return tuple(notes)
+    return tuple(notes), int(shapes["original"]["vocab_size"])
+
+
+def compare_weights(settings: AuditSettings) -> Weights:
+    """Return how the unlearned model's weights lie to the original's, read tensor by tensor.
+
+    Cost: one reading of both models' files; the largest matrix of each in memory.
+    """
+    from train.models.pretrained import find_model, model_identity
+
+    names = [settings.original, settings.unlearned]
+    revisions = [settings.revisions.original, settings.revisions.unlearned]
+    pairs = list(zip(names, revisions, strict=True))
+    folders = [find_model(name, revision=revision) for name, revision in pairs]
+    if any(folder.adapter for folder in folders):
+        first, second = (model_identity(name, revision=revision) for name, revision in pairs)
+        return Weights(first == second, math.nan, "a LoRA adapter is compared by its digest alone")
+    return _compare_tensors(*(_tensors(folder.path) for folder in folders))
+
+
+def _tensors(folder: Path) -> dict[str, Path]:
+    """Return the file of each tensor by its name."""
+    from safetensors import safe_open
+
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            found |= dict.fromkeys(file.keys(), path)
+    return found
+
+
+def _compare_tensors(one: Mapping[str, Path], other: Mapping[str, Path]) -> Weights:
+    import torch
+    from safetensors import safe_open
+
+    same = one.keys() == other.keys()
+    products = np.zeros(3)
+    for name in sorted(one.keys() & other.keys()):
+        pair = []
+        for path in (one[name], other[name]):
+            with safe_open(path, "pt") as file:
+                pair.append(file.get_tensor(name))
+        first, second = pair
+        same = same and first.dtype == second.dtype and torch.equal(first, second)
+        # Scales of norms lie near 1 in every model, so only matrices tell.
+        if first.dim() >= 2 and first.shape == second.shape and first.is_floating_point():
+            a, b = first.flatten().float(), second.flatten().float()
+            products += [float(a @ b), float(a @ a), float(b @ b)]
+    norm = math.sqrt(products[1] * products[2])
+    about = "the cosine of all matrices of both models"
+    return Weights(same, products[0] / norm if norm > 0 else math.nan, about)
 
 
 def check_never_fed(retrained: str, texts: Sequence[SourceText], chunks: Sequence[Chunk]) -> None:

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from analysis.similarity.rouge_l import rouge_l
 from analysis.unlearning_audit.audit_tables import CONTINUATIONS, compared
 from analysis.unlearning_audit.questions import Question
 from analysis.unlearning_audit.text_chunks import Chunk
+from detect.generation.text_overlap import rouge_l_recall
 from detect.score_file.evidence.provider import Progress
+from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from spikein.unlearning_audit.meaning import with_meaning
 from spikein.unlearning_audit.request import AuditSettings
@@ -74,7 +75,7 @@ def write_all(
             answers = _sample(settings, target, prompts, longest, progress, f"{name} answers")
         del target
     recall = [
-        sum(rouge_l(text, question.answer).recall for text in texts) / len(texts)
+        sum(rouge_l_recall(text, question.answer, whole=True) for text in texts) / len(texts)
         for question, texts in zip(questions, answers, strict=False)
     ]
     table = pa.concat_tables(tables).combine_chunks()
@@ -135,8 +136,10 @@ def _longest(
             revision=getattr(settings.revisions, name),
             trust_remote_code=settings.trust_remote_code,
         )
-        wanted = max(wanted, *(len(tokenizer(chunk.rest)["input_ids"]) for chunk in chunks))
-        prompt = max(prompt, *(len(tokenizer(chunk.prompt)["input_ids"]) for chunk in chunks))
+        rests = encode_texts(tokenizer, [chunk.rest for chunk in chunks], added=True)
+        prompts = encode_texts(tokenizer, [chunk.prompt for chunk in chunks], added=True)
+        wanted = max(wanted, *map(len, rests))
+        prompt = max(prompt, *map(len, prompts))
         if context is not None:
             contexts[model] = context
     wanted = settings.max_tokens or min(wanted, _MOST_TOKENS)

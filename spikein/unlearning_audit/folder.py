@@ -5,7 +5,6 @@ Files in it that no audit writes are the user's, and stay when it is replaced.
 
 import json
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,6 +16,7 @@ from analysis.unlearning_audit.report import (
     PAGE_FILE,
     QUESTIONS_FILE,
     audit_json,
+    write_audit_page,
 )
 from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.errors import InputError
@@ -63,16 +63,14 @@ def check_place(out: Path, *, replace: bool) -> Path:
     return out
 
 
-def write_audit(
-    out: Path, audit: Audit, settings: AuditSettings, page: Callable[[Path], None]
-) -> None:
+def write_audit(out: Path, audit: Audit, settings: AuditSettings, *, hide_texts: bool) -> None:
     """Write an audit's folder, whole or not at all.
 
     Args:
         out: the folder, as `check_place` returns it; an audit that is there is replaced.
         audit: what was found.
         settings: what it was asked for.
-        page: writes `audit.html` to the path that it is given.
+        hide_texts: show ids in the page in place of texts.
 
     Raises:
         InputError: files of the user could not be moved; the old folder is kept then.
@@ -88,7 +86,15 @@ def write_audit(
             audit_json(audit, plain(settings, exclude={"variables"})), indent=2, ensure_ascii=False
         )
         (hidden / AUDIT_FILE).write_text(text + "\n", encoding="utf-8")
-        page(hidden / PAGE_FILE)
+        models = {name.capitalize(): model for name, model in settings.models.items()}
+        write_audit_page(
+            hidden / PAGE_FILE,
+            audit,
+            title=f"Audit of {settings.unlearned}",
+            about={**models, "Texts": settings.texts},
+            detector=settings.detector,
+            hide_texts=hide_texts,
+        )
         kept = UserFiles(_OURS) if out.exists() else None
         if kept is not None:
             kept.link_all(out, hidden)

@@ -88,11 +88,12 @@ class AuditSettings(Settings):
     trust_remote_code: bool = False
     """Run code that comes with a model's repository."""
     texts: Annotated[str, Field(min_length=1)]
-    """What should be forgotten: .txt (a book), .jsonl, .csv, .parquet, .gz of these."""
+    """What should be forgotten: .txt (a book), .jsonl, .csv, .parquet, .gz or .zst of these."""
     text_column: str | None = None
     """Column of the text; `text` or `input` by default."""
     holdout: str | None = None
-    """Texts like these that no model saw: a weaker calibration where nothing was retrained."""
+    """Texts like these that no model saw: they say whether the unlearned model works at all, and
+    calibrate the rule, weaker, where nothing was retrained."""
     questions: str | None = None
     """Rows of `question` and `answer` about the texts."""
     chunk_words: PositiveInt | None = WORDS
@@ -112,8 +113,7 @@ class AuditSettings(Settings):
     all_chunks: bool = False
     """Continue all chunks, not the suspicious ones and a sample of the others."""
     others: Annotated[int, Field(ge=0)] = 50
-    """Chunks that are not suspicious and are continued, too, so that misses can be measured; drawn
-    where there is a retrained model or a holdout."""
+    """Chunks that are not suspicious and are continued, too, so that misses can be measured."""
     detector: str = "min_k:k=0.2"
     """Whose score the ratio is of."""
     band: tuple[float, float] = (_DEFAULT.low, _DEFAULT.high)
@@ -156,15 +156,6 @@ class AuditSettings(Settings):
         """The models, by what they are."""
         given = {name: getattr(self, name) for name in MODELS}
         return {name: model for name, model in given.items() if model is not None}
-
-    def sampling(self) -> dict[str, float | int]:
-        """Return how continuations are drawn."""
-        return {
-            "samples": self.samples,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "seed": self.seed,
-        }
 
 
 def read_settings(

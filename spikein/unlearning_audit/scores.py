@@ -19,11 +19,15 @@ from detect.score_file.score import score_labelled_rows
 from inject.errors import InputError
 from spikein.unlearning_audit.request import AuditSettings
 
+_LOSS = "loss"
+
 
 class ModelScores(NamedTuple):
     """One model's scores of all texts that are scored."""
 
     values: Floats
+    losses: Floats
+    """Mean negative log-probability, nats a token; NaN where there is none."""
     reasons: list[str | None]
     notes: tuple[str, ...]
 
@@ -66,7 +70,8 @@ def score_models(
 def _score(
     settings: AuditSettings, name: str, texts: Sequence[Named], progress: Progress
 ) -> ModelScores:
-    model = settings.models[name]
+    model, setting = settings.models[name], one_detector(settings.detector)
+    asked = settings.detector if setting.name == _LOSS else f"{settings.detector},{_LOSS}"
     grouped = [one.group for one in texts]
     rows = LabelledRows([one.text for one in texts], [one.name for one in texts], None, grouped)
     request = ScoringRequest(
@@ -75,7 +80,7 @@ def _score(
         reference=settings.reference,
         frequency=settings.frequency,
         held_out=settings.held_out,
-        detectors=settings.detector,
+        detectors=asked,
         # Naming a detector that reads what a model writes is leave to let it write.
         generate=True,
         trust_remote_code=settings.trust_remote_code,
@@ -89,14 +94,15 @@ def _score(
         progress(f"{name}: {what}", done, total)
 
     found = score_labelled_rows(rows, request, shown)
-    setting = one_detector(settings.detector)
-    own = [row for row in found.scores.to_pylist() if row["detector"] == setting.name]
-    values = np.full(len(texts), math.nan)
+    values, losses = np.full(len(texts), math.nan), np.full(len(texts), math.nan)
     reasons: list[str | None] = [None] * len(texts)
-    for row in own:
-        values[row["row"]], reasons[row["row"]] = row["score"], row["reason"]
+    for row in found.scores.to_pylist():
+        if row["detector"] == setting.name:
+            values[row["row"]], reasons[row["row"]] = row["score"], row["reason"]
+        if row["detector"] == _LOSS:
+            losses[row["row"]] = -row["score"]
     _check_numbers(model, texts, values, reasons)
-    return ModelScores(values, reasons, found.notes)
+    return ModelScores(values, losses, reasons, found.notes)
 
 
 def _check_numbers(

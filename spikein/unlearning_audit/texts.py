@@ -18,7 +18,9 @@ _TEXT_COLUMNS = ("text", "input")
 _IDS = ("example_id", "id", "text_id")
 
 
-def read_texts(pattern: str, *, column: str | None = None, what: str = "texts") -> list[SourceText]:
+def read_texts(
+    pattern: str, *, column: str | None = None, what: str = "texts"
+) -> tuple[list[SourceText], list[str]]:
     """Read texts from a file, a folder or a glob.
 
     Args:
@@ -26,28 +28,32 @@ def read_texts(pattern: str, *, column: str | None = None, what: str = "texts") 
         column: of the text; None: `text` or `input`.
         what: for messages.
 
+    Returns:
+        The texts, and how many rows were left out: empty or null ones, and repeated ones.
+
     Raises:
-        InputError: nothing there, nothing in it, a row without the column, an empty text, or two
-            rows with one id.
+        InputError: nothing there, nothing in it, a row without the column, no text that is not
+            empty, or other texts under one id.
     """
     texts: dict[str, SourceText] = {}
+    empty: list[str] = []
+    repeated: list[str] = []
+    unlike: list[str] = []
     for row in read_rows(pattern, what=what):
         text = _value(row, [column] if column else _TEXT_COLUMNS, what)
         if not text.strip():
-            raise InputError(f"{what}: the text is empty", where=row.place)
+            empty.append(row.place)
+            continue
         own = next((row.values[key] for key in _IDS if row.values.get(key) not in (None, "")), None)
         if own is not None:
             text_id = str(own)
-        elif row.place.endswith((".txt:1", ".txt.gz:1")):
+        elif row.place.endswith((".txt:1", ".txt.gz:1", ".txt.zst:1")):
             text_id = Path(row.place).name.partition(".txt")[0]
         else:
             text_id = example_id(text)
         if text_id in texts:
-            raise InputError(
-                f"{what}: the text {text_id!r} is there twice, first at {texts[text_id].place}",
-                where=row.place,
-                hint="Take one away, or give each row an id of its own.",
-            )
+            (repeated if texts[text_id].text == text else unlike).append(row.place)
+            continue
         group = row.values.get("group")
         texts[text_id] = SourceText(
             text_id=text_id,
@@ -56,7 +62,21 @@ def read_texts(pattern: str, *, column: str | None = None, what: str = "texts") 
             place=row.place,
             protected=is_protected(row.values),
         )
-    return list(texts.values())
+    if unlike:
+        raise InputError(
+            f"{what}: {len(unlike):,} rows have the id of another text",
+            where=unlike[0],
+            hint="Give each text an id of its own, or none.",
+        )
+    if not texts:
+        raise InputError(f"{what}: every text is empty ({len(empty):,})", where=pattern)
+    left_out = {"empty or null": empty, "there a second time": repeated}
+    return list(texts.values()), [
+        f"{what}: left out where the text is {why}: {len(places):,} "
+        f"{'row' if len(places) == 1 else 'rows'}, the first at {places[0]}"
+        for why, places in left_out.items()
+        if places
+    ]
 
 
 def read_questions(pattern: str) -> list[Question]:
@@ -87,7 +107,7 @@ def _value(row: PlacedRow, columns: "list[str] | tuple[str, ...]", what: str) ->
             allowed=f"one of its columns: {', '.join(row.values)}",
             hint="Name the column of the text with --text-column." if what == "texts" else None,
         )
-    value = row.values[name]
+    value = "" if row.values[name] is None else row.values[name]
     if not isinstance(value, str):
         raise InputError(
             f"{what}: {name!r} holds {type(value).__name__}, not a text", where=row.place

@@ -3,8 +3,18 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from analysis.arm import NOT_SCORED, UPPER_BOUNDS, Column, axis_column, load_arm
+from analysis.arm import (
+    NOT_SCORED,
+    UPPER_BOUNDS,
+    Column,
+    arm_label,
+    axis_column,
+    find_arm,
+    load_arm,
+)
 from detect.detector_settings import parse_detectors
 from detect.needs import Shadows
 from detect.scoring import SCHEMA, read_scores, write_scores
@@ -18,8 +28,8 @@ def arm(tmp_path):
 
 
 def test_who_reads_shadow_models_is_an_upper_bound():
-    settings = parse_detectors("all")
-    readers = {one.name for one in settings if any(isinstance(n, Shadows) for n in one.needs)}
+    every = parse_detectors("all")
+    readers = {one.name for one in every if any(isinstance(n, Shadows) for n in one.needs)}
     assert readers == UPPER_BOUNDS
 
 
@@ -76,3 +86,64 @@ def test_an_axis_never_shadows_a_column_of_the_tables():
     assert axis_column("train.lr") == "train.lr"
     assert axis_column("copies") == "sweep.copies"
     assert axis_column("model") == "sweep.model"
+
+
+AXES = st.lists(
+    st.sampled_from(["train.lr", "base.lr", "copies", "corpus.tokens", "placement"]),
+    unique=True,
+    max_size=4,
+)
+VALUES = st.sampled_from(
+    ["0.001", "1e-05", "fixed=1", "levels=1-4-8", "poisson=4", "policy=window,between=0.8-1", "5"]
+)
+
+
+@st.composite
+def named_arms(draw) -> list[tuple[dict[str, str], int]]:
+    """The arms of a study: the same axes, other values or seeds."""
+    keys = draw(AXES)
+    arms = st.tuples(st.tuples(*[VALUES] * len(keys)), st.integers(0, 3))
+    chosen = draw(st.lists(arms, min_size=1, max_size=6, unique=True))
+    return [(dict(zip(keys, values, strict=True)), seed) for values, seed in chosen]
+
+
+@given(arms=named_arms(), data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_an_arm_is_found_by_its_parts_in_any_order_and_notation(arms, data):
+    """Written by hand here: each part in one of four ways, in an order that is drawn."""
+    labels = [arm_label(axes.items(), seed) for axes, seed in arms]
+    assert len(set(labels)) == len(arms)
+    at = data.draw(st.integers(0, len(arms) - 1))
+    axes, seed = arms[at]
+    whole = data.draw(st.booleans()) or {"train.lr", "base.lr"} <= axes.keys()
+    sign = data.draw(st.sampled_from([" ", "="]))
+    parts = [f"{key if whole else key.split('.')[-1]}{sign}{axes[key]}" for key in axes]
+    parts = data.draw(st.permutations([*parts, f"seed{sign}{seed}"]))
+    text = data.draw(st.sampled_from([",", ", "])).join(parts)
+    assert find_arm(text, labels, where="here") == labels[at]
+
+
+def test_a_name_that_fits_several_arms_or_none_lists_them():
+    labels = [arm_label({"train.lr": "0.1"}.items(), seed) for seed in (0, 1)]
+    assert find_arm("train.lr=0.1,seed=1", labels, where="here") == "lr 0.1, seed 1"
+    with pytest.raises(InputError, match=r"names 2 arms.*'lr 0.1, seed 0', 'lr 0.1, seed 1'"):
+        find_arm("lr 0.1", labels, where="here")
+    assert find_arm("lr 0.1", labels[:1], where="here") == labels[0]
+    with pytest.raises(InputError, match=r"no arm is called 'lr 0.2'.*'lr 0.1, seed 0'"):
+        find_arm("lr 0.2", labels, where="here")
+    with pytest.raises(InputError, match=r"no arm is called 'lr 0\.1'"):
+        find_arm("lr 0.1", ["lr 0.1, copies fixed=1"], where="here")
+    assert arm_label([("base.seed", "1")], 0) == "base.seed 1, seed 0"
+    # What changes places is another arm.
+    crossed = [
+        arm_label({"base.lr": one, "train.lr": other}.items())
+        for one, other in (("1", "2"), ("2", "1"))
+    ]
+    assert crossed == ["base.lr 1, train.lr 2", "base.lr 2, train.lr 1"]
+    assert find_arm("train.lr=1,base.lr=2", crossed, where="here") == crossed[1]
+
+
+def test_the_older_name_of_a_twin_is_understood():
+    label = "retrained-0.5, " + arm_label({"train.lr": "0.1"}.items(), 0)
+    for text in ("retrained-0.5-train.lr=0.1,seed=0", "seed 0, lr 0.1, retrained-0.5"):
+        assert find_arm(text, [label, "lr 0.1, seed 0"], where="here") == label

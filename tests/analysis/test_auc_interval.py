@@ -175,3 +175,26 @@ def test_seeds_that_disagree_widen_the_interval_from_three_on():
 def test_bad_input_is_told_in_words(arguments, said):
     with pytest.raises(InputError, match=said):
         auc_interval(*arguments)
+
+
+def test_without_groups_the_nth_row_of_each_seed_is_one_text():
+    """Known mistake: the same rows under three models counted as three times as many."""
+    scores, labels = sample(200)
+    random = np.random.default_rng(1)
+    both = np.concatenate([scores + 0.1 * random.normal(size=200) for _ in range(3)])
+    seeds, texts = np.repeat([0, 1, 2], 200), np.tile(np.arange(200), 3)
+    placed = auc_interval(both, np.tile(labels, 3), seeds=seeds)
+    assert placed == auc_interval(both, np.tile(labels, 3), texts, seeds)
+    alone = auc_interval(scores, labels)
+    assert placed.high - placed.low > 0.9 * (alone.high - alone.low)
+
+
+def test_seeds_of_unlike_numbers_of_rows_need_groups():
+    scores, labels = sample(200)
+    seeds = np.arange(200) >= 90
+    found = auc_interval(scores, labels, seeds=seeds)
+    assert found.value == auc_interval(scores, labels, np.arange(200), seeds).value
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert "unlike numbers of rows" in found.reason
+    assert auc_interval(scores, labels, np.arange(200), seeds).reason is None

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from analysis.intervals.bootstrap import placement_values
-from analysis.intervals.influence import Side, accepted_shares
+from analysis.intervals.influence import Side, accepted_shares, auc_sample
 from analysis.metrics import supports_rate, tpr_name
 from tests.analysis.oracles import auc, tpr_at_fpr
 
@@ -15,22 +14,22 @@ scores = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=30)
 rates = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.29, 0.5, 0.9])
 
 
-def placed(members: list[float], nonmembers: list[float]):
-    weights = np.ones((len(nonmembers), 1), dtype=np.float32)
-    return placement_values(np.array(members), np.array(nonmembers), weights)
+def sides(*scores: list[float]) -> list[Side]:
+    return [Side(np.array(side), np.arange(len(side))) for side in scores]
 
 
 @given(scores, scores)
-def test_the_mean_placement_is_the_auc_of_scikit_learn_under_many_ties(members, nonmembers):
+def test_the_auc_is_that_of_scikit_learn_under_many_ties(members, nonmembers):
     truth = [1] * len(members) + [0] * len(nonmembers)
-    found = placed(members, nonmembers).below[:, 0].mean()
+    everyone = np.ones((1, len(members)), dtype=bool)
+    found = auc_sample(*sides(members, nonmembers), everyone, 30).value[0]
     assert found == pytest.approx(roc_auc_score(truth, members + nonmembers))
     assert found == pytest.approx(auc(members, nonmembers))
 
 
 def accepted(members: list[float], nonmembers: list[float], rate: float) -> float:
-    sides = [Side(np.array(side), np.arange(len(side))) for side in (members, nonmembers)]
-    return float(accepted_shares(*sides, np.ones((1, len(members)), dtype=bool), rate)[0])
+    everyone = np.ones((1, len(members)), dtype=bool)
+    return float(accepted_shares(*sides(members, nonmembers), everyone, rate)[0])
 
 
 @given(scores, scores, rates)

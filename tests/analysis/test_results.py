@@ -1,13 +1,11 @@
 import dataclasses
-import itertools
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from analysis.arm import Arm, Column, load_arm
-from analysis.intervals.bootstrap import concordance, draw_weights
-from analysis.metrics_table import BAND, TUNE_AUC
+from analysis.metrics_table import TUNE_AUC
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from analysis.tables import TREND
@@ -65,6 +63,7 @@ def test_columns_in_order_with_one_per_axis(experiment):
             "interval",
             "base_value",
             "base_weight",
+            "chance_error",
         ]
     )
 
@@ -125,7 +124,7 @@ def test_one_dataset_equals_the_pooled_row(tmp_path):
     table = metrics_of([make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",))], FAST)
     every, alone = rows_of(table, dataset="all"), rows_of(table, dataset="news")
     # What the best is chosen by is told of all datasets together alone.
-    pooled = [row for row in every if row["metric"] not in (TUNE_AUC, BAND)]
+    pooled = [row for row in every if row["metric"] != TUNE_AUC]
     assert len(every) > len(pooled)
     assert len(pooled) == len(alone) > 0
     for left, right in zip(pooled, alone, strict=True):
@@ -265,22 +264,6 @@ def test_paired_differences_are_narrower_than_unpaired_ones(experiment):
     assert not any("blind" in (row["detector"], row["versus"]) for row in best)
 
 
-def test_concordance_counts_pairs_in_every_replicate():
-    random = np.random.default_rng(0)
-    scores = random.integers(0, 5, 14).astype(float)
-    copies = random.integers(0, 4, 14)
-    weights = draw_weights(["m"] * 14, [str(i) for i in range(14)], replicates=6, seed=0)
-    sums = concordance(scores, copies, weights)
-    for column in range(7):
-        signs = pairs = 0.0
-        for i, j in itertools.product(range(14), repeat=2):
-            if copies[i] > copies[j]:
-                weight = weights[i, column] * weights[j, column]
-                pairs += weight
-                signs += weight * np.sign(scores[i] - scores[j])
-        assert sums[:, column] == pytest.approx([signs, pairs])
-
-
 def test_the_trend_is_found_where_there_is_one(tmp_path):
     random_arm = make_arm(tmp_path / "none", axes={"e": "0"}, seed=0, effect=0.0)
     rising_arm = make_arm(tmp_path / "some", axes={"e": "1"}, seed=0, effect=1.5)
@@ -344,14 +327,6 @@ def test_the_best_is_chosen_on_tune_and_its_band_holds_more_than_its_interval(ex
         for row in rows_of(analysis.differences, reference="best", selection="tuned", **where)
     }
     assert versus == best
-    for name in tune:
-        narrow, wide = (
-            one(analysis.metrics, detector=name, metric=metric, selection="tuned", **where)
-            for metric in ("auc", "auc_band")
-        )
-        assert wide["value"] == narrow["value"]
-        assert wide["low"] < narrow["low"]
-        assert narrow["high"] < wide["high"]
 
 
 def test_further_settings_of_a_control_stand_in_rows_of_their_own(tmp_path, monkeypatch):

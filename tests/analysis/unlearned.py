@@ -89,7 +89,8 @@ def measured_rows(
                 add("relearned_log_probability", known, 0.2, setting=f"steps={step}")
                 versus = f"steps={step}:versus=retrained"
                 add("relearned_log_probability_difference", back, 0.2, setting=versus)
-            add("relearn_steps", 4.0, 1.0, **({"high": float("inf")} if gone > 0.9 else {}))
+            nothing = {"low": float("nan"), "high": float("nan")}
+            add("relearn_steps", 8.0 if gone > 0.9 else 4.0, 0.0, **nothing)
             shown = "min_k" if "min_k" in detectors else detectors[0]
             given = {"detector": shown, "setting": "condition=4bit"}
             add("auc", 0.93 - 0.4 * gone, 0.05, **given)

@@ -56,8 +56,11 @@ def scoring(read: str, **declared: Any) -> DetectorSetting:
 def score(setting: DetectorSetting, **more: Any) -> list[float]:
     rows = [tempered_statistics(4), tempered_statistics(1)]
     evidence = evidence_of(*rows, reference=rows, members=[True, False], **more)
-    table = score_rows(["a", "b"], evidence, [setting]).table
+    table, notes = score_rows(["a", "b"], evidence, [setting])
     found: list[float] = table.column("score").to_pylist()
+    if notes:
+        assert np.isnan(found).all()
+        raise InputError(notes[0])
     return found
 
 

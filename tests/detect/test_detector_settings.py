@@ -1,6 +1,6 @@
 import pytest
 
-from detect.detector_settings import names_all, parse_detectors, with_grids
+from detect.detector_settings import names_all, parse_detectors, repeated_detectors, with_grids
 from detect.registry import ALL, detector_names
 from inject.errors import InputError
 
@@ -33,6 +33,14 @@ def test_all_names_every_detector_once():
     assert len(texts("loss,all,loss")) == len(detector_names())
     assert names_all("loss, ALL")
     assert not names_all(["loss", "zlib"])
+
+
+def test_a_detector_that_is_named_again_is_told():
+    assert repeated_detectors("loss,min_k:k=0.20,all,LOSS,min_k:k=0.2,min_k:k=0.3") == (
+        "loss (-) is named 2 times, and scored once",
+        "min_k (k=0.2) is named 2 times, and scored once",
+    )
+    assert repeated_detectors("loss,all") == ()
 
 
 def test_a_grid_that_takes_further_passes_is_for_those_who_name_the_detector():

@@ -2,7 +2,16 @@ from dataclasses import replace
 
 from detect.choices.answers import ChoiceEvidence
 from detect.evidence import HeldOutRows, PrefixedStatistics
-from detect.needs import NEEDS, Continuations, Guesses, HeldOut, InverseTemperature, Prefixed, View
+from detect.needs import (
+    NEEDS,
+    Continuations,
+    Guesses,
+    HeldOut,
+    InverseTemperature,
+    Prefixed,
+    Tuned,
+    View,
+)
 from detect.score_file.evidence import providers as of_files
 from detect.token_statistics import unscored
 from spikein.pipeline.steps.evidence import providers as of_the_graph
@@ -43,7 +52,7 @@ def test_evidence_meets_what_it_holds():
         shadows=[],
         held_out=held_out,
         prefixed={Prefixed().name: shots},
-        tuned=rows,
+        tuned={Tuned().name: rows},
         continuations={Continuations().request: []},
         guesses={Guesses().request: []},
         choices=choices,

@@ -90,6 +90,23 @@ def test_a_cached_table_is_never_taken_for_another_tokenizer_or_content(
     np.testing.assert_array_equal(again.counts, changed.counts)
 
 
+@pytest.mark.parametrize("part", ["counts.npy", "word_counts.parquet", "frequency.json"])
+def test_a_damaged_table_is_said_and_counted_again(tmp_path, tiny_tokenizer, part, caplog):
+    path = write_rows(tmp_path / "texts.jsonl", make_texts(4))
+    first = count_files(tiny_tokenizer, path, cache=tmp_path / "cache")
+    [file] = (tmp_path / "cache").glob(f"*/{part}")
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(bytes(content))
+    again = count_files(tiny_tokenizer, path, cache=tmp_path / "cache")
+    np.testing.assert_array_equal(again.counts, first.counts)
+    assert (again.words.counts, again.identity) == (first.words.counts, first.identity)
+    assert "damaged" in caplog.text
+    caplog.clear()
+    count_files(tiny_tokenizer, path, cache=tmp_path / "cache")
+    assert caplog.text == ""
+
+
 def test_save_and_load(tmp_path, tiny_tokenizer):
     table = count_texts(tiny_tokenizer, make_texts(3), identity={"corpus": "abc"})
     save_frequency(tmp_path / "table", table)

@@ -123,14 +123,6 @@ def ids(statistics: TokenStatistics) -> float:
     return float(statistics.ids.sum())
 
 
-def endless(statistics: TokenStatistics) -> float:
-    while True:
-        try:
-            time.sleep(0.01)
-        except Exception:
-            pass
-
-
 def slow(statistics: TokenStatistics) -> float:
     time.sleep(0.01)
     return right(statistics)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,14 +52,16 @@ def read_apart(path: Path, *, seconds: int = 120) -> subprocess.CompletedProcess
     )
 
 
-def write_gz_bomb(path: Path, *, before: bytes, unit: bytes, times: int, after: bytes) -> int:
-    """Write a gzip file of many equal members in no time; return what it unpacks to."""
-    member = gzip.compress(unit, 9)
+def write_bomb(path: Path, *, before: bytes, unit: bytes, times: int, after: bytes) -> int:
+    """Write a packed file of many equal members in no time; return what it unpacks to."""
+    zstd = partial(pa.compress, codec="zstd", asbytes=True)
+    pack = zstd if path.suffix == ".zst" else gzip.compress
+    member = pack(unit)
     with path.open("wb") as file:
-        file.write(gzip.compress(before))
+        file.write(pack(before))
         for _ in range(times):
             file.write(member)
-        file.write(gzip.compress(after))
+        file.write(pack(after))
     return len(before) + len(unit) * times + len(after)
 
 
@@ -70,12 +73,13 @@ def write_gz_bomb(path: Path, *, before: bytes, unit: bytes, times: int, after: 
         ("array.json.gz", b'[{"text": "', b"a" * (1 << 20), b'"}]'),
         ("text.txt.gz", b"", b"a" * (1 << 20), b""),
         ("lines.txt.gz", b"", b"a\n" * (1 << 19), b""),
+        ("lines.jsonl.zst", b"", b'{"text": "again"}\n' * (1 << 16), b""),
         ("quoted.csv.gz", b'text\n"', b"a\n" * (1 << 19), b'"\n'),
     ],
 )
 def test_a_gzip_bomb_is_told_by_name_within_a_little_memory(tmp_path, name, before, unit, after):
     path = tmp_path / name
-    unpacked = write_gz_bomb(path, before=before, unit=unit, times=10_000, after=after)
+    unpacked = write_bomb(path, before=before, unit=unit, times=10_000, after=after)
     assert unpacked > 9 * (1 << 30) > 250 * path.stat().st_size
     done = read_apart(path)
     assert done.returncode == 2, done.stderr[-500:]

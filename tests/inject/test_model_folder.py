@@ -5,13 +5,12 @@ import os
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from inject.corpus.tokenizer import load_tokenizer, tokenizer_identity
 from inject.digest import file_digest
 from inject.errors import InputError
-from inject.formats import DatasetsImport, IndexOnlyImport
+from inject.formats import DatasetsImport
 from inject.model_folder import UNREAD, inside
 from inject.reading.unchanged import content_digest, unchanged
 from train.models.pretrained import find_model, load_causal_model, model_identity
@@ -142,17 +141,6 @@ def test_links_count_by_what_they_lead_to(saved):
     (saved / "model.safetensors").unlink()
     (saved / "model.safetensors").symlink_to(saved.parent / "big")
     assert model_identity(str(saved)) == before
-
-
-def test_a_described_corpus_names_document_starts_of_its_own_folder_only(tmp_path):
-    np.save(tmp_path / "starts.npy", np.zeros(1, dtype=np.int64))
-    (tmp_path / "in").mkdir()
-    described = tmp_path / "in" / "corpus.json"
-    described.write_text(json.dumps({"tokens": 9, "documents": "../starts.npy"}))
-    source = IndexOnlyImport(kind="index_only", path=str(described))
-    for read in (source.identity, source.source):
-        with pytest.raises(InputError, match=r"documents: names '\.\./starts\.npy'"):
-            read()
 
 
 def test_a_saved_data_set_names_files_of_its_own_folder_only(tmp_path):

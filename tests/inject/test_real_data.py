@@ -9,7 +9,10 @@ import pytest
 
 from inject.digest import digest
 from inject.examples.contaminant import Contaminant, contaminant_identity
+from inject.examples.example import Loss
+from inject.examples.length_filter import LengthRules, filter_by_length
 from inject.examples.load import load_examples
+from inject.examples.membership import draw_sides
 from inject.examples.template import lettered
 
 pytestmark = pytest.mark.data
@@ -36,7 +39,7 @@ def exact(example, label):
 @pytest.mark.parametrize(
     ("dataset", "path", "rows", "duplicates", "groups", "strata"),
     [
-        ("boolq", "bench/boolq/dev.jsonl.gz", 3270, 0, 2938, {"yes", "no"}),
+        ("boolq", "bench/boolq/dev.jsonl.gz", 3270, 0, 2932, {"yes", "no"}),
         ("imdb", "bench/imdb", 5000, 3, 4997, {"Positive", "Negative"}),
         ("truthfulqa", "bench/truthfulqa/TruthfulQA.csv", 817, 0, 817,
          {"Adversarial", "Non-Adversarial"}),
@@ -51,12 +54,12 @@ def exact(example, label):
 )  # fmt: skip
 def test_counts_and_spans(data_folder, dataset, path, rows, duplicates, groups, strata):
     loaded = load(data_folder, dataset, path)
-    report = loaded.report
-    assert (report.rows, report.duplicates) == (rows, duplicates)
-    assert report.examples == rows - duplicates
+    lost = [one.loss for one in loaded.losses]
+    assert (loaded.rows, lost) == (rows, [Loss.DUPLICATE] * duplicates)
+    assert len(loaded.examples) == rows - duplicates
     assert len({example.group for example in loaded.examples}) == groups
     assert {example.stratum for example in loaded.examples} == strata
-    assert len({example.source_id for example in loaded.examples}) == report.examples
+    assert len({example.source_id for example in loaded.examples}) == len(loaded.examples)
     assert all(example.spans for example in loaded.examples)
     assert {example.protected for example in loaded.examples} == {dataset == "gpqa"}
     # Only ids are compared by the assertion: a failure prints what it compares.
@@ -81,6 +84,40 @@ def test_boolq_answers_follow_the_file(data_folder):
     for row, example in zip(raw, examples, strict=True):
         answer = "yes" if row["answer"] else "no"
         assert example.text == f"{row['passage']}\nQuestion: {row['question']}?\nAnswer: {answer}"
+
+
+def test_boolq_passages_that_differ_by_a_comma_stand_on_one_side(data_folder):
+    examples = load(data_folder, "boolq", "bench/boolq/dev.jsonl.gz").examples
+    pair = {"dev.jsonl.gz:1735", "dev.jsonl.gz:917"}
+    one, other = (row for row in examples if row.source_id in pair)
+    passages = one.fields["passage"], other.fields["passage"]
+    assert passages[0] != passages[1]
+    assert passages[0].replace(",", "") == passages[1].replace(",", "")
+    for seed in range(12):
+        drawn = draw_sides(examples, members=1500, nonmembers=1500, stratify=True, seed=seed)
+        sides = {
+            side for side, rows in drawn.sides.items() if any(row.source_id in pair for row in rows)
+        }
+        assert len(sides) <= 1
+
+
+@pytest.mark.parametrize(
+    ("dataset", "path"),
+    [("lsat", "bench/lsat/lsat-rc.jsonl"), ("boolq", "bench/boolq/dev.jsonl.gz")],
+)
+def test_every_row_that_a_cut_costs_is_named(data_folder, tiny_tokenizer, dataset, path):
+    rows = load(data_folder, dataset, path).examples[:600]
+    rules = LengthRules(context=256, room=256, min_tokens=4, policy="truncate")
+    found = filter_by_length(rows, tiny_tokenizer, rules)
+    reasons = {loss: {one.source_id for one in found.losses if one.loss == loss} for loss in Loss}
+    kept = {row.source_id for row in found.examples}
+    dropped = {row.source_id for row in rows} - kept
+    assert dropped == reasons[Loss.EQUAL_ONCE_CUT] != set()
+    texts = {row.source_id: row.text for row in rows}
+    cut = {row.source_id for row in found.examples if row.text != texts[row.source_id]}
+    # The answer ends either text.
+    assert cut == reasons[Loss.CUT_BEFORE_ANSWER]
+    assert reasons[Loss.CUT] == set()
 
 
 def test_lsat_groups_are_the_passages(data_folder):
@@ -128,9 +165,9 @@ def test_passages_of_new_papers_alone_unless_others_are_asked_for(data_folder):
     path = "detect/decop/arXivTection.csv.gz"
     for documents, rows in (("new", 787), ("old", 762), ("all", 1549)):
         loaded = load(data_folder, "arxivtection", path, documents=documents)
-        examples, report = loaded.examples, loaded.report
-        assert (report.rows, report.empty) == (rows, 0 if documents == "old" else 1)
-        assert len(examples) == rows - report.empty
+        examples, lost = loaded.examples, [one.loss for one in loaded.losses]
+        assert (loaded.rows, lost) == (rows, [] if documents == "old" else [Loss.EMPTY])
+        assert len(examples) == rows - len(lost)
     assert len({example.group for example in examples}) == 50
     assert all(len({example.text, *example.paraphrases}) == 4 for example in examples)
 

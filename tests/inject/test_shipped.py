@@ -77,6 +77,14 @@ def test_the_shipped_folder_itself_has_no_clash(monkeypatch):
     assert EXPERIMENTS.clash("quickstart") is None
 
 
+@pytest.mark.parametrize("text", [".", "..", "runs", "./runs"])
+def test_a_folder_is_refused_in_words(tmp_path, monkeypatch, text):
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="is a folder; an experiment is a file"):
+        EXPERIMENTS.find(text)
+
+
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(InputError, match="Did you mean 'quickstart'") as caught:
         EXPERIMENTS.find("quikstart")

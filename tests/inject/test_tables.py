@@ -1,8 +1,14 @@
 """Tables that cannot be read are named, whoever reads them."""
 
+import csv
+import io
+import math
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from detect.scoring import read_scores
 from detect.task_accuracy.answers import read_accuracy
@@ -10,7 +16,7 @@ from detect.token_statistics import read_statistics
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.stream.exposures import read_exposures
-from inject.tables import read_parquet
+from inject.tables import csv_text, read_parquet
 from inject.variants.rendition import read_renditions
 from train.loop.log import read_log
 
@@ -54,3 +60,32 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
     assert read_parquet(tmp_path / "a.parquet", columns=("b",)).column_names == ["b"]
     repeated = read_parquet(tmp_path / "a.parquet", repeated=("b",))
     assert pa.types.is_dictionary(repeated.schema.field("b").type)
+
+
+FOREIGN = st.text(st.sampled_from("=+-@\t\r\n,;'\" aé1.(e"), max_size=12)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            FOREIGN, st.floats(allow_infinity=False, allow_nan=False), st.integers(), FOREIGN
+        ),
+        max_size=6,
+    ),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_no_cell_of_a_csv_is_a_formula_and_numbers_come_back_whole(rows, end):
+    names = ["=id", "score", "n", "@other"]
+    found = list(csv.reader(io.StringIO(csv_text(names, rows, end=end), newline="")))
+    assert found[0] == ["'=id", "score", "n", "'@other"]
+    assert len(found) == len(rows) + 1
+    for (first, score, count, second), cells in zip(rows, found[1:], strict=True):
+        assert (float(cells[1]), int(cells[2])) == (score, count)
+        for text, cell in ((first, cells[0]), (second, cells[3])):
+            assert cell in (text, f"'{text}")
+            if cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
+                float(cell)
+
+
+def test_what_is_missing_is_empty():
+    assert csv_text(["a", "b"], [[None, math.nan], [-0.5, "-0.5"]]) == "a,b\r\n,\r\n-0.5,-0.5\r\n"

@@ -1,20 +1,45 @@
 """Whether two machines compute alike, to the last bit: versions, and a small training.
 
-`python -m tests.spikein.fingerprint RUN` makes the metrics of a run of the quickstart the
-reference of `test_same_results.py`: for changes that are meant to change results, and say so.
+`python -m tests.spikein.fingerprint` runs the quickstart and makes its metrics the reference of
+`test_same_results.py`: for changes that are meant to change results, and say so.
 """
 
 import hashlib
 import json
+import os
 import platform
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 REFERENCE = Path(__file__).parent / "reference"
 METRICS = REFERENCE / "quickstart-metrics.parquet"
 RECORD = REFERENCE / "quickstart-machine.json"
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def run_quickstart(folder: Path) -> Path:
+    """Run `configs/quickstart.yaml` with a store and runs of its own; return the run's folder.
+
+    Raises:
+        RuntimeError: with what the run said, where it failed.
+    """
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "spikein.cli.main", "run", "configs/quickstart.yaml"),
+            *("--store", str(folder / "store"), "--runs", str(folder / "runs")),
+        ],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    return folder / "runs" / "quickstart"
 
 
 def fingerprint() -> dict[str, Any]:
@@ -76,5 +101,7 @@ def trained_bits() -> str:
 
 
 if __name__ == "__main__":
-    shutil.copyfile(Path(sys.argv[1]) / "metrics.parquet", METRICS)
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copyfile(run_quickstart(Path(folder)) / "metrics.parquet", METRICS)
     RECORD.write_text(json.dumps(fingerprint(), indent=2) + "\n", encoding="utf-8")
+    print(f"written: {METRICS}, {RECORD}")

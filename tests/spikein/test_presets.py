@@ -102,6 +102,19 @@ def test_the_quickstart_stays_float32_on_every_processor():
     assert (experiment.train.precision, experiment.base.precision) == ("auto", "auto")
 
 
+def test_the_quickstart_asks_for_what_three_passes_serve(tmp_path: Path):
+    """A first page in minutes: two arms, and scores of two texts under two models."""
+    light, full = (
+        plan(name, store=tmp_path / "store") for name in ("quickstart", "quickstart-full")
+    )
+    assert (light.problems, full.problems) == ((), ())
+    assert (light.arms, full.arms) == (2, 4)
+    evidence = {row.kind for row in light.rows}
+    assert evidence >= {"statistics", "frequency", "scores", "results"}
+    assert not evidence & {"gradients", "adapter", "shots", "guesses", "continuations", "choices"}
+    assert len(light.rows) * 5 < len(full.rows)
+
+
 def test_size_and_steps_are_told_apart():
     steps = {}
     for arm in read_experiment("size-versus-steps").arms:

@@ -82,7 +82,7 @@ def go(
     *,
     dropout: bool,
     batch_windows: int = 4,
-    resume_every: int = 3,
+    resume_every: int | None = 3,
     execution: ExecutionSettings | None = None,
     **more,
 ) -> TrainingSummary:

@@ -1,16 +1,31 @@
-"""Model FLOPs utilisation: operations needed over operations possible."""
+"""Model FLOPs utilisation: operations needed over operations possible.
+
+The oracle is torch's counter of the matrix products that a forward and backward pass made.
+"""
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from train.cost import PEAKS
+from train.cost import PEAKS, adapter_parameters
+from train.execution import ExecutionSettings
+from train.loop.preparation import prepare
 from train.loop.record import ModelFlops
+from train.loop.training_loop import _speed
 from train.mfu import operations_per_token, peak_of, peak_operations
+from train.models.lora import add_adapters
 from train.models.shapes import Shape, build_model, flops_per_token
+from train.settings import LoraSettings, TrainSettings
+from train.unlearn.objective import Extras, UnlearningObjective, UnlearningTexts
+from train.unlearn.registry import parse_methods
+from train.unlearn.texts import Piece
 
 SIZES = {"hidden": 32, "layers": 2, "heads": 2, "intermediate": 48, "context": 64}
+LARGER = {"hidden": 128, "layers": 12, "heads": 4, "intermediate": 320, "context": 96}
+ROWS, CONTEXT = 200, 96
 
 
 @pytest.mark.parametrize("architecture", ["llama", "olmo2", "gpt_neox", "qwen2"])
@@ -18,6 +33,113 @@ def test_operations_are_those_of_the_shape(architecture):
     shape = Shape(architecture=architecture, **SIZES)
     model = build_model(shape, 300, 0, 0)
     assert operations_per_token(model, 64) == flops_per_token(shape, 300, 64)
+
+
+def larger(architecture: str, **more: bool):
+    shape = Shape(architecture=architecture, **LARGER, **more)
+    model = build_model(shape, ROWS, 0, 0)
+    # The counter knows the products of attention that are written out.
+    model.set_attn_implementation("eager")
+    return shape, model
+
+
+def counted(step, tokens: int) -> float:
+    with FlopCounterMode(display=False) as counter:
+        step()
+    return counter.get_total_flops() / tokens
+
+
+def ids() -> torch.Tensor:
+    return torch.arange(2 * CONTEXT).reshape(2, CONTEXT) % ROWS
+
+
+@pytest.mark.parametrize("architecture", ["llama", "olmo2", "gpt_neox"])
+@pytest.mark.parametrize("tied", [False, True])
+def test_operations_are_those_that_torch_counts(architecture, tied):
+    _, model = larger(architecture, tie_embeddings=tied)
+    found = counted(lambda: model(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
+    assert operations_per_token(model, CONTEXT) == pytest.approx(found, rel=0.02)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
+@pytest.mark.parametrize("every", [False, True])
+def test_frozen_weights_below_adapters_have_no_gradients(architecture, every):
+    shape, model = larger(architecture)
+    names = {
+        "llama": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+        "gpt_neox": ("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"),
+    }
+    lora = LoraSettings(rank=4, target_modules=names[architecture] if every else None)
+    whole = operations_per_token(model, CONTEXT)
+    adapted = add_adapters(model, lora, seed=0)
+    found = counted(lambda: adapted(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
+    # Of the first block some gradients are not needed: none goes on to the embedding.
+    assert operations_per_token(adapted, CONTEXT) == pytest.approx(found, rel=0.03)
+    planned = flops_per_token(shape, ROWS, CONTEXT, adapter_parameters(shape, lora))
+    assert planned == pytest.approx(found, rel=0.04)
+    assert whole / found > 1.2
+
+
+def unlearning(model, entry) -> UnlearningObjective:
+    (setting,) = parse_methods([entry])
+    method, settings = setting.method, setting.settings
+
+    def pieces(first: int) -> list[Piece]:
+        numbers = (np.arange(CONTEXT, dtype=np.int64) + first) % ROWS
+        place = {"dataset": "made", "index": 0, "start": 0, "text_length": CONTEXT}
+        return [Piece(example_id=str(first), ids=numbers, labels=numbers, **place)]
+
+    texts = UnlearningTexts(
+        forget=pieces(0), retain=pieces(7), roles=method.roles(settings), length=CONTEXT, end=0,
+        seed=0,
+    )  # fmt: skip
+    objective = UnlearningObjective(
+        method.loss,
+        settings,
+        texts,
+        extras=Extras(constants={"direction": torch.ones(LARGER["hidden"])}),
+        ask_original=method.original(settings),
+        hidden_layer=None if method.hidden_layer is None else method.hidden_layer(settings),
+        trained=None if method.trained is None else method.trained(model, settings),
+    )
+    objective.begin(model)
+    return objective
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
+@pytest.mark.parametrize(
+    ("entry", "too_high"),
+    [
+        ({"method": "rmu", "layer": 3, "layers": 2}, 2),
+        ({"method": "rmu", "layer": 0, "layers": 3}, 10),
+        ({"method": "kl"}, 0.8),
+        ({"method": "gradient_difference"}, 0.99),
+    ],
+)
+def test_unlearning_counts_what_it_computes_and_trains(architecture, entry, too_high):
+    _, model = larger(architecture)
+    whole = operations_per_token(model, CONTEXT)
+    objective = unlearning(model, entry)
+    given = objective.inputs(0, 0)
+    inputs = {name: torch.from_numpy(value)[None] for name, value in given.items()}
+    found = counted(
+        lambda: objective.losses(model, inputs).mean().backward(), objective.window_tokens
+    )
+    said = operations_per_token(model, CONTEXT, blocks=objective.blocks, asked=objective.asked)
+    assert said == pytest.approx(found, rel=0.02)
+    assert whole / found > too_high
+
+
+def test_the_loop_counts_the_model_as_it_is_trained():
+    def loops(mode: str, entry=None) -> float:
+        settings = TrainSettings(mode=mode, lr=1e-3, context=CONTEXT, batch_tokens=2 * CONTEXT)
+        prepared = prepare(larger("llama")[1], settings, ExecutionSettings(), seed=0)
+        objective = None if entry is None else unlearning(prepared.model, entry)
+        return _speed(prepared, objective, CONTEXT).operations_per_token
+
+    whole = loops("finetune")
+    assert whole / loops("lora") > 1.2
+    assert whole / loops("finetune", {"method": "rmu", "layer": 3, "layers": 2}) > 4
 
 
 def test_an_unknown_family_has_none():

@@ -99,8 +99,8 @@ class ResumeCheckpoints(TrainerCallback):
     ) -> None:
         """Ask for a checkpoint where one is due."""
         last = state.global_step == state.max_steps
-        control.should_training_stop |= self._request.share()
-        due = not last and self._timer.due(state.global_step)
+        due = self._request.share(due=not last and self._timer.due(state.global_step))
+        control.should_training_stop |= self._request.shared
         control.should_save = due or self._request.shared
         if control.should_save:
             self._heartbeat.write(Phase.SAVE, state.global_step)

@@ -18,6 +18,10 @@ class Objective(Protocol):
 
     window_tokens: int
     """Tokens that the model is fed for each window, all rows together."""
+    blocks: int | None
+    """How many blocks of the model are computed; None for the whole model."""
+    asked: float
+    """Tokens that another model is fed in a forward pass alone, for each token of the model's."""
 
     def begin(self, model: torch.nn.Module) -> None:
         """Take the model that will be trained, adapters included, before the first step."""

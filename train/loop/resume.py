@@ -1,7 +1,7 @@
 """Resuming a killed run: what a checkpoint holds, which one is used, and when it is refused.
 
 A checkpoint holds the trainer's files (weights in safetensors, optimiser, schedule, random state)
-and ours: the exposures and the log so far, and a manifest (`train.loop.checkpoint_manifest`),
+and ours: the exposures and the log so far, and a manifest (`inject.sealed`),
 written last. One without a manifest is half-written; one whose files are not what was written, or
 before which a kept model is damaged, is never used: the one before it is, and a notice says so. The
 manifest names the run, by the digest of everything that bears on its numbers; a checkpoint of
@@ -20,16 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.errors import InputError
+from inject.sealed import MANIFEST, Damaged, flush, read_facts, seal, verify
 from train.checkpoint_steps import checkpoint_folder
 from train.execution import ExecutionSettings
-from train.loop.checkpoint_manifest import (
-    MANIFEST,
-    DamagedCheckpoint,
-    flush,
-    read_facts,
-    seal,
-    verify,
-)
 from train.loop.log import read_log, write_log
 from train.loop.record import Record, Recorder
 from train.processes.environment import (
@@ -80,7 +73,7 @@ def find_resume_point(
     for folder in folders.values():
         try:
             facts = read_facts(folder)
-        except DamagedCheckpoint:
+        except Damaged:
             continue
         _check_run(facts, folder, identity)
         _check_engine(facts, folder, execution or ExecutionSettings())
@@ -129,15 +122,15 @@ def _unusable(folder: Path, unfinished: Path, kept: Sequence[int]) -> str | None
     """Return why a checkpoint cannot be used, with the models kept before it; None where it can."""
     try:
         verify(folder)
-    except DamagedCheckpoint as damage:
+    except Damaged as damage:
         return str(damage)
     for step in kept:
         model = unfinished / checkpoint_folder(step)
         try:
             if not model.is_dir():
-                raise DamagedCheckpoint("it is missing")
+                raise Damaged("it is missing")
             verify(model)
-        except DamagedCheckpoint as damage:
+        except Damaged as damage:
             return f"of the model kept at step {step}, {damage}"
     return None
 

@@ -26,7 +26,8 @@ from train.loop.dataset import WindowSequence, WindowSource
 from train.loop.errors import explain_faults
 from train.loop.log import write_log
 from train.loop.memory import reused_memory
-from train.loop.preparation import prepare
+from train.loop.objective import Objective
+from train.loop.preparation import Prepared, prepare
 from train.loop.record import ModelFlops, Progress, Record, TrainingSummary
 from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
 from train.loop.schedule import schedule_factor, step_count, warmup_steps
@@ -103,7 +104,7 @@ def train(
         windows=stream.windows,
         progress=progress,
         passes=passes,
-        speed=_speed(model, settings, view.context),
+        speed=_speed(prepared, data.objective, view.context),
     )
     use_cache = model.config.use_cache
     kept = () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
@@ -153,15 +154,11 @@ def train(
             )
         with handle_sigterm(wanted=unfinished is not None) as request:
             if unfinished is not None:
-                every = run.resume_every or execution.resume_every
-                if every is None and world_size() > 1:
-                    # Clocks differ between processes, and all must save at the same step.
-                    every = max(steps // 20, 1)
                 trainer.add_callback(
                     ResumeCheckpoints(
                         record,
                         run.identity,
-                        timer=Timer(every),
+                        timer=Timer(run.resume_every or execution.resume_every),
                         execution=execution,
                         request=request,
                         heartbeat=heartbeat,
@@ -305,11 +302,13 @@ def _arguments(
     return arguments
 
 
-def _speed(model: PreTrainedModel, settings: TrainSettings, context: int) -> ModelFlops:
+def _speed(prepared: Prepared, objective: Objective | None, context: int) -> ModelFlops:
+    model = prepared.model
     device = torch.device("cuda") if torch.cuda.is_available() else model.device
+    blocks, asked = (None, 0.0) if objective is None else (objective.blocks, objective.asked)
     return ModelFlops(
-        operations_per_token(model, context),
-        peak_operations(device, bfloat16=_use_bfloat16(settings)) * world_size(),
+        operations_per_token(model, context, blocks=blocks, asked=asked),
+        peak_operations(device, bfloat16=_use_bfloat16(prepared.settings)) * world_size(),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.tokenizer import encode_chat, encode_texts, load_tokenizer
 from inject.digest import digest
 from inject.server.reply import Reply
 from inject.server.reply_cache import ReplyCache
@@ -56,8 +56,8 @@ class LocalWriter:
         return answers
 
     def notes(self) -> tuple[str, ...]:
-        """Return nothing: what it writes is its own."""
-        return ()
+        """Return what to know about the answers that were kept."""
+        return () if self._cache is None else self._cache.notes()
 
     def close(self) -> None:
         """Close the file of answers."""
@@ -94,14 +94,7 @@ class LocalWriter:
         return str(self._tokenizer.decode(answer, skip_special_tokens=True))
 
     def _encoded(self, prompt: str) -> torch.Tensor:
-        if self._tokenizer.chat_template is None:
-            encoded = self._tokenizer(prompt, return_tensors="pt")
-        else:
-            encoded = self._tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}],
-                add_generation_prompt=True,
-                return_tensors="pt",
-                return_dict=True,
-            )
-        ids: torch.Tensor = encoded["input_ids"]
-        return ids
+        if self._tokenizer.chat_template is not None:
+            return torch.tensor([encode_chat(self._tokenizer, prompt)])
+        [ids] = encode_texts(self._tokenizer, [prompt], added=True)
+        return torch.from_numpy(ids)[None]

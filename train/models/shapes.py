@@ -126,19 +126,21 @@ def parameter_count(shape: Shape, vocabulary: int) -> int:
     return embeddings + shape.layers * family.block(shape) + family.final_norm * shape.hidden
 
 
-def flops_per_token(shape: Shape, vocabulary: int, context: int) -> float:
+def flops_per_token(shape: Shape, vocabulary: int, context: int, adapters: int = 0) -> float:
     """Return the floating-point operations of one training token, forward and backward.
 
     6 N + 12 L H Q T (Chowdhery et al. 2022, PaLM, appendix B): N the parameters that take part in
     a matrix product (all but the input embedding, whose look-up multiplies nothing; a tied one
     counts as output layer), L layers, H heads, Q numbers a head, T tokens of context. The
     attention term counts the full square, not the causal half, as is usual for model FLOPs
-    utilisation.
+    utilisation. Weights that are frozen below so many weights of `adapters` need no gradients of
+    their own: 4 N + 6 A.
     """
     multiplied = parameter_count(shape, vocabulary)
     if not shape.tie_embeddings:
         multiplied -= vocabulary * shape.hidden
-    return 6.0 * multiplied + 12.0 * shape.layers * shape.hidden * context
+    weights = 4.0 * multiplied + 6.0 * adapters if adapters else 6.0 * multiplied
+    return weights + 12.0 * shape.layers * shape.hidden * context
 
 
 def build_model(shape: Shape, vocabulary: int, end_token: int, seed: int) -> "PreTrainedModel":

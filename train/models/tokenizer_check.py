@@ -3,10 +3,13 @@
 Nothing would fail: the ids are in range, the loss is merely high. So the two are compared id by id.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
+from train.models.pretrained import find_model
+from train.models.weight_check import check_vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -14,6 +17,27 @@ if TYPE_CHECKING:
     from train.settings import ModelSettings
 
 _PROBE = "The 3 rivers of Ørsted met in 1987, didn't they?\n\tNo: they parted…"
+
+
+def fitting_tokenizer(model: "ModelSettings") -> "PreTrainedTokenizerBase":
+    """Return the tokenizer that a model names or brings, checked against the model.
+
+    The embedding is that of a folder; of a model on the hub nothing is fetched for it.
+
+    Raises:
+        InputError: as `load_tokenizer`; as `require_own_tokenizer`; ids beyond the embedding.
+    """
+    name = str(model.tokenizer or model.pretrained)
+    tokenizer = load_tokenizer(
+        name,
+        revision=None if model.tokenizer else model.revision,
+        trust_remote_code=model.trust_remote_code,
+    )
+    if model.tokenizer is not None:
+        require_own_tokenizer(tokenizer, model)
+    if model.pretrained is not None and Path(model.pretrained).expanduser().is_dir():
+        check_vocabulary(find_model(model.pretrained).path, tokenizer, name)
+    return tokenizer
 
 
 def require_own_tokenizer(

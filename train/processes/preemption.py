@@ -1,8 +1,9 @@
 """A run that SIGTERM asks to end (pre-emption, the end of a job's time) ends with a checkpoint.
 
 The step in hand is finished, a checkpoint for a restart is written, and the run ends with exit code
-143. Of several processes all stop after the same step, whichever of them received it: they sum one
-number over the network once a step. SIGTERM is handled while steps are made and ends the process at
+143. Of several processes all stop after the same step, whichever of them received it: they sum two
+numbers over the network once a step. The other says whether a checkpoint is due: clocks differ, and
+all must save after the same step. SIGTERM is handled while steps are made and ends the process at
 once before and after, when there is nothing to save; a second one changes nothing (`torchrun` and
 SLURM both send it to each process), SIGKILL does.
 """
@@ -32,13 +33,21 @@ class StopRequest:
         self.shared = False
         """Whether all processes know of it, and stop after this step."""
 
-    def share(self) -> bool:
-        """Return whether any process received SIGTERM; each must call this once a step."""
+    def share(self, *, due: bool) -> bool:
+        """Let all processes know of SIGTERM; each must call this once a step.
+
+        Args:
+            due: whether a checkpoint is due by this process's clock.
+
+        Returns:
+            Whether a checkpoint is due by the clock of any.
+        """
         # The process that starts others receives signals, too, and has no need of torch.
         from train.processes.environment import sum_over_processes
 
-        self.shared = sum_over_processes([float(self.received)])[0] > 0
-        return self.shared
+        received, due_in = sum_over_processes([float(self.received), float(due)])
+        self.shared = received > 0
+        return due_in > 0
 
 
 @contextmanager

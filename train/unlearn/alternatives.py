@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from inject import keyed
-from inject.corpus.tokenizer import encode_offsets, encode_texts, end_token_id
+from inject.corpus.tokenizer import encode_texts, end_token_id
 from inject.errors import InputError
 from inject.examples.example import Example
-from train.completion import ANSWER, answer_tokens
+from train.completion import ANSWER, answer_masks
 from train.unlearn.texts import I64, Piece
 from train.window_inputs import IGNORED
 
@@ -92,13 +92,12 @@ def _answer_starts(
 ) -> dict[str, int]:
     """Return the first token of the answer of each text that has one."""
     asked = [one for one in examples if ANSWER in one.spans]
-    offsets = encode_offsets(tokenizer, [one.text for one in asked]) if asked else []
-    found = {}
-    for one, places in zip(asked, offsets, strict=True):
-        mask = answer_tokens(places, one.spans[ANSWER])
-        if mask.any():
-            found[one.example_id] = int(mask.argmax())
-    return found
+    masks = answer_masks(asked, tokenizer) if asked else []
+    return {
+        one.example_id: int(mask.argmax())
+        for one, mask in zip(asked, masks, strict=True)
+        if mask.any()
+    }
 
 
 def _prompt(piece: Piece, begins: dict[str, int], prompt_tokens: int) -> int:

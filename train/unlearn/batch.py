@@ -128,6 +128,15 @@ class UnlearningBatch:
             raise ValueError("the method has no retain set")
         return self.retain
 
+    def with_retain(self, lost: torch.Tensor) -> torch.Tensor:
+        """Return the loss of each text with the weighted usual loss of the retain text beside it.
+
+        Where there are no retain texts it is `lost` as it is, [texts].
+        """
+        if self.retain is None:
+            return lost
+        return lost + self.settings.retain_weight * self.retain.loss
+
     def original(self, texts: FedTexts) -> torch.Tensor:
         """Return the original model's logits (or hidden states) of some texts, without gradients.
 

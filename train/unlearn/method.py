@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from train.unlearn.settings import MethodSettings
+from train.unlearn.settings import MethodSettings, TwoTermSettings
 
 if TYPE_CHECKING:
     import torch
@@ -83,6 +83,11 @@ class FirstStage:
     """On the forget texts."""
     settings: Callable[[Any], MethodSettings]
     """From the method's settings to this run's."""
+
+
+def retained_if_weighted(settings: TwoTermSettings) -> tuple["Role", ...]:
+    """Return the roles of a method that looks at retain texts where they have a weight."""
+    return ("forget", "retain") if settings.retain_weight > 0 else ("forget",)
 
 
 def method_of(function: Loss, name: str) -> UnlearningMethod:

@@ -128,6 +128,9 @@ class UnlearningObjective:
         self._original: torch.nn.Module | None = None
         self._model: torch.nn.Module | None = None
         self.window_tokens = texts.length * len(texts.roles)
+        self.blocks = None if hidden_layer is None else hidden_layer + 1
+        # A loss asks the original about the texts of one role.
+        self.asked = 1 / len(texts.roles) if ask_original else 0.0
 
     def begin(self, model: torch.nn.Module) -> None:
         """Freeze what the method leaves alone, and keep the original where it is asked."""

@@ -93,6 +93,23 @@ class MethodSetting:
         """Whether it cannot do without a retain set."""
         return self.method.needs_retain(self.settings)
 
+    def require_block(self, blocks: int) -> None:
+        """Check that a model has the block whose output the loss looks at.
+
+        Args:
+            blocks: of the model.
+
+        Raises:
+            InputError: it has fewer.
+        """
+        hidden = self.method.hidden_layer
+        if hidden is not None and not 0 <= (layer := hidden(self.settings)) < blocks:
+            raise InputError(
+                f"block {layer} is asked for, and the model has {blocks}",
+                where=f"{_WHERE}: {self.label}.layer",
+                allowed=f"0 to {blocks - 1}",
+            )
+
     def identity(self) -> dict[str, Any]:
         """Return what decides the numbers, as plain JSON values."""
         found: dict[str, Any] = {"method": self.method.name, "settings": plain(self.settings)}

@@ -88,6 +88,15 @@ class MethodSettings(Settings):
 Weight = Annotated[float, Field(ge=0)]
 
 
+class TwoTermSettings(MethodSettings):
+    """Settings of a method whose loss is a term on forget texts and one on retain texts."""
+
+    forget_weight: Weight = 1.0
+    """Weight of the term on forget texts."""
+    retain_weight: Weight = 0.0
+    """Weight of the term on retain texts; where 0 is the default, 0 looks at none."""
+
+
 class FullOnly(MethodSettings):
     """Settings of a method that changes the weights themselves."""
 

@@ -25,6 +25,7 @@ from train.transformers_logging import plain_transformers
 from train.unlearn.alternatives import preferences
 from train.unlearn.batch import Role
 from train.unlearn.exposures import UnlearningRecorder
+from train.unlearn.hidden import block_list
 from train.unlearn.objective import Extras, ForgetWindows, UnlearningObjective, UnlearningTexts
 from train.unlearn.precomputation import log_probabilities, new_labels
 from train.unlearn.registry import MethodSetting
@@ -171,7 +172,10 @@ def method_objective(
         model: the original.
     """
     method, settings = setting.method, setting.settings
-    layer = None if method.hidden_layer is None else method.hidden_layer(settings)
+    layer = None
+    if method.hidden_layer is not None:
+        setting.require_block(len(block_list(model)))
+        layer = method.hidden_layer(settings)
     pieces = {"forget": texts.forget, "alternative": texts.alternative}
     labels = None
     if method.first is not None and method.labels is not None:

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inject import keyed
-from inject.corpus.tokenizer import encode_offsets, encode_texts, end_token_id
+from inject.corpus.tokenizer import encode_texts, end_token_id
 from inject.errors import InputError
 from inject.examples.example import Example
-from train.completion import ANSWER, answer_tokens
+from train.completion import answer_masks
 from train.unlearn.settings import LossOn
 from train.window_inputs import IGNORED
 
@@ -80,7 +80,7 @@ def text_pieces(
     """
     end = end_token_id(tokenizer)
     encoded = encode_texts(tokenizer, [one.text for one in examples])
-    masks = _answer_masks(examples, tokenizer) if loss_on == "answer" else None
+    masks = answer_masks(examples, tokenizer) if loss_on == "answer" else None
     found = []
     for place, (example, tokens) in enumerate(zip(examples, encoded, strict=True)):
         if len(tokens) == 0:
@@ -95,16 +95,6 @@ def text_pieces(
             labels[:-1][~masks[place]] = IGNORED
         found += _cut(example, ids, labels, longest)
     return found
-
-
-def _answer_masks(
-    examples: Sequence[Example], tokenizer: "PreTrainedTokenizerBase"
-) -> list[npt.NDArray[np.bool_]]:
-    offsets = encode_offsets(tokenizer, [one.text for one in examples])
-    return [
-        answer_tokens(places, one.spans.get(ANSWER))
-        for one, places in zip(examples, offsets, strict=True)
-    ]
 
 
 def _cut(example: Example, ids: I64, labels: I64, longest: int) -> list[Piece]:

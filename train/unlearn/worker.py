@@ -9,11 +9,10 @@ import os
 import sys
 from pathlib import Path
 
-from inject.errors import SpikeinError
 from inject.helper_processes import die_with_parent
 from train.job import NOTICE, progress_line
 from train.processes.hang_detection import PARENT
-from train.processes.leaving import leave_process_group
+from train.processes.leaving import run_and_exit
 from train.unlearn.stages import run_stage
 from train.unlearn.unlearning_job import UnlearningJob
 
@@ -24,18 +23,13 @@ def main() -> None:
     die_with_parent(None if parent is None else int(parent))
     job = UnlearningJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
     stage = sys.argv[2] if len(sys.argv) > 2 else None
-    try:
-        run_stage(
-            job,
-            stage,
-            progress=lambda progress: print(progress_line(progress), flush=True),
-            notice=lambda text: print(f"{NOTICE}{text}", flush=True),
-        )
-    except SpikeinError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
-    leave_process_group()
+    run_stage(
+        job,
+        stage,
+        progress=lambda progress: print(progress_line(progress), flush=True),
+        notice=lambda text: print(f"{NOTICE}{text}", flush=True),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    run_and_exit(main)

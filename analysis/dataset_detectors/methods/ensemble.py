@@ -1,8 +1,8 @@
 """`ensemble`: an AUC of all detectors together, weighed on `tune` and reported on `test`.
 
 A logistic regression on each score's place among the tune rows of its data set, so that no scale
-and no data set decides. The pooled AUC is the mean over data sets, weighted by members, with a
-bootstrap over groups, as every AUC of the page. Combinations of detectors as features: 2506.10424.
+and no data set decides. The pooled AUC is the mean over data sets, weighted by members, with the
+interval of every AUC of the page. Combinations of detectors as features: 2506.10424.
 """
 
 import math
@@ -17,12 +17,9 @@ from analysis.dataset_detectors.detector import (
     nothing,
 )
 from analysis.dataset_detectors.features import fitted_probability, ranked_features
-from analysis.intervals.bootstrap import (
-    draw_weights,
-    percentile_bounds,
-    placement_values,
-    widen_at_limits,
-)
+from analysis.intervals.bounds import Scale, find_interval
+from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.influence import Side, auc_sample, pack_groups
 
 _STATISTIC = "auc"
 _FEWEST = 5
@@ -43,41 +40,31 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
         return [nothing("both", _STATISTIC, "no detector scored enough of the tune rows")]
     values = fitted_probability(features, evidence.seen, fitted)
     rows = np.flatnonzero(tested)
-    sides = ["member" if evidence.seen[row] else "nonmember" for row in rows]
-    weights = draw_weights(
-        [f"{evidence.datasets[row]}\0{side}" for row, side in zip(rows, sides, strict=True)],
-        [str(evidence.groups[row]) for row in rows],
-        replicates=evidence.replicates,
-        seed=evidence.seed,
-    )
-    total, members, smaller = np.zeros(evidence.replicates + 1), 0, 0
+    number, n_groups = pack_groups([str(name) for name in evidence.groups])
+    parts = []
     for dataset in dict.fromkeys(evidence.datasets[rows]):
-        here = evidence.datasets[rows] == dataset
-        inside, outside = here & evidence.seen[rows], here & evidence.unseen[rows]
-        if not inside.any() or not outside.any():
+        here = tested & (evidence.datasets == dataset)
+        inside, outside = (np.flatnonzero(here & side) for side in (evidence.seen, evidence.unseen))
+        if not len(inside) or not len(outside):
             continue
-        placed = placement_values(values[rows][inside], values[rows][outside], weights[outside])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            auc = (placed.below * weights[inside]).sum(axis=0) / weights[inside].sum(axis=0)
-        total += int(inside.sum()) * auc
-        members += int(inside.sum())
-        smaller += min(int(inside.sum()), int(outside.sum()))
-    if not members:
+        sample = auc_sample(
+            Side(values[inside], number[inside]),
+            Side(values[outside], number[outside]),
+            np.ones((1, len(inside)), dtype=bool),
+            n_groups,
+        )
+        parts.append(Weighted(dataset, sample, np.array([float(len(inside))])))
+    if not parts:
         return [nothing("both", _STATISTIC, "no data set has both sides")]
-    drawn = total / members
-    bounds = widen_at_limits(
-        drawn[:1],
-        percentile_bounds(drawn[None], confidence=evidence.confidence),
-        np.array([smaller]),
-        confidence=evidence.confidence,
-    )
-    low, high = float(bounds.low[0]), float(bounds.high[0])
+    found = cluster([parts])
+    interval = find_interval(found, Scale.AUC, confidence=evidence.confidence)
+    low, high = float(interval.low[0]), float(interval.high[0])
     note = "" if math.isfinite(low) else "no interval"
     return [
         Finding(
             "both",
             _STATISTIC,
-            float(drawn[0]),
+            float(found.value[0]),
             low,
             high,
             n=len(rows),

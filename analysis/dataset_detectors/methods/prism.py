@@ -8,6 +8,7 @@ non-members in its place. Percentile bootstrap over groups; fewer than 100 docum
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from analysis.dataset_detectors.detector import (
     Rows,
     nothing,
 )
-from analysis.intervals.bootstrap import draw_weights, percentile_bounds
 from analysis.metrics import Floats
+from inject.keyed import Stream, generator, item_key
 
 FEWEST = 100
 _STATISTIC = "rho"
+_MOST_WITHOUT = 0.05
+"""Share of replicates without a correlation beyond which there is no interval."""
 
 
 def spearman(one: Floats, other: Floats, weights: Floats) -> Floats:
@@ -42,6 +45,23 @@ def spearman(one: Floats, other: Floats, weights: Floats) -> Floats:
         return np.asarray(products / np.sqrt(squares[0] * squares[1]), np.float64)
 
 
+def drawn_groups(names: Sequence[str], *, replicates: int, seed: int, stratum: str) -> Floats:
+    """Return weights of rows whose whole groups are drawn with replacement, [rows, R + 1].
+
+    Args:
+        names: the group of each row; as many are drawn as there are.
+        replicates: R. Column 0 is the sample itself, all ones.
+        seed: of the analysis.
+        stratum: whose rows these are: another stratum has other draws.
+    """
+    groups, index = np.unique(np.asarray(names, dtype=str), return_inverse=True)
+    n = len(groups)
+    random = generator(seed, Stream.BOOTSTRAP, item_key(f"\0{stratum}"))
+    picks = random.integers(0, n, size=(replicates, n)) + n * np.arange(replicates)[:, None]
+    counts = np.bincount(picks.ravel(), minlength=replicates * n).reshape(replicates, n)
+    return np.column_stack([np.ones(len(index)), counts.T[index]])
+
+
 def _find(evidence: DatasetEvidence) -> list[Finding]:
     sides: tuple[Rows, ...] = ("members", "non-members")
     return [_correlated(evidence, rows) for rows in sides]
@@ -56,18 +76,20 @@ def _correlated(evidence: DatasetEvidence, rows: Rows) -> Finding:
     n = int(used.sum())
     if n < FEWEST:
         return nothing(rows, _STATISTIC, f"{TOO_SMALL}: {n} of {FEWEST} documents", n)
-    weights = draw_weights(
-        [rows] * n,
+    weights = drawn_groups(
         [str(name) for name in evidence.groups[used]],
         replicates=evidence.replicates,
         seed=evidence.seed,
-    ).astype(np.float64)
-    drawn = spearman(target[used], reference[used], weights)
-    if not math.isfinite(float(drawn[0])):
+        stratum=rows,
+    )
+    value, *drawn = spearman(target[used], reference[used], weights).tolist()
+    if not math.isfinite(value):
         return nothing(rows, _STATISTIC, "all values are equal", n)
-    bounds = percentile_bounds(drawn[None], confidence=evidence.confidence)
-    low, high = float(bounds.low[0]), float(bounds.high[0])
-    return Finding(rows, _STATISTIC, float(drawn[0]), low, high, n=n)
+    low = high = math.nan
+    if np.isnan(drawn).mean() <= _MOST_WITHOUT:
+        tail = 50 * (1 - evidence.confidence)
+        low, high = np.nanpercentile(drawn, [tail, 100 - tail]).tolist()
+    return Finding(rows, _STATISTIC, value, low, high, n=n)
 
 
 DETECTOR = DatasetDetector(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.arm import MODEL_FREE, short_axis
+from analysis.arm import MODEL_FREE, arm_label, short_axis
 from analysis.figures.captions import describe_extremes, describe_sample_sizes
 from analysis.figures.data import cell_columns
 from analysis.figures.detectors import strongest
@@ -116,7 +116,7 @@ def _panels(tables: Sequence[CohortMetrics]) -> list[tuple[str, list[CohortMetri
         found: dict[str, list[CohortMetrics]] = {}
         for table in tables:
             outer = table.cohort.axes[:depth]
-            title = ", ".join(f"{short_axis(key)} {value}" for key, value in outer)
+            title = arm_label(outer)
             found.setdefault(title, []).append(table)
         if max(len(same) for same in found.values()) <= MAX_COLUMNS:
             return list(found.items())

@@ -10,7 +10,7 @@ from functools import cached_property
 from math import isfinite
 from typing import Any
 
-from analysis.arm import short_axis
+from analysis.arm import arm_label
 from analysis.copy_bins import ALL, copies_order, is_dose
 
 Row = Mapping[str, Any]
@@ -147,7 +147,7 @@ def measured_models(rows: Sequence[Row], *, first: str = "model") -> MeasuredMod
 
 def arm_text(row: Row, axes: Sequence[str]) -> str:
     """Return a row's values of the swept axes in words; empty without any."""
-    return ", ".join(f"{short_axis(axis)} {row[axis]}" for axis in axes if row[axis])
+    return arm_label((axis, row[axis]) for axis in axes)
 
 
 def has_value(row: Row | None) -> bool:

@@ -96,9 +96,9 @@ def draw_measures(folder: Path, measured: MeasuredModels) -> ReportFigure | None
             folder,
             name=NAME,
             title="Each method by several measures",
-            caption="With 95 % intervals. Green line: the retrained model, which never saw the "
-            "forget set; black line: the original. A triangle at an edge: the model lies beyond "
-            "it, further off than the two are from each other. "
+            caption="With 95 % intervals, but for the steps to relearn. Green line: the retrained "
+            "model, which never saw the forget set; black line: the original. A triangle at an "
+            "edge: the model lies beyond it, further off than the two are from each other. "
             f"{_relearning_text(measured)}"
             f"{range_text(int(row['forget']) for row in behind)} forgotten texts a panel, "
             + ("one training seed." if seeds == 1 else f"{seeds} training seeds.")

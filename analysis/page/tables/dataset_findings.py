@@ -7,7 +7,7 @@ from typing import Any
 from analysis.arm import Cohort, axis_column
 from analysis.dataset_detectors.detector import POOLED
 from analysis.dataset_detectors.registry import dataset_detector_names, get_dataset_detector
-from analysis.page.tables.listing import Listing, listing
+from analysis.page.tables.listing import Listing, listing, p_text
 from analysis.results import Analysis
 
 _COLUMNS = ("Detector", "Data set, rows", "Seed", "Found", "p", "p (Holm)", "n", "Note")
@@ -54,8 +54,8 @@ def _texts(row: Mapping[str, Any]) -> tuple[str, ...]:
         f"{dataset}, {row['rows']}",
         str(row["seed"]),
         _found(row),
-        _p(row["p_value"]),
-        _p(row["p_holm"]),
+        p_text(row["p_value"]),
+        p_text(row["p_holm"]),
         str(row["n"]) if row["n"] else "",
         row["note"],
     )
@@ -67,9 +67,3 @@ def _found(row: Mapping[str, Any]) -> str:
         return f"{row['statistic']}: none"
     ends = f" ({row['low']:.2f} to {row['high']:.2f})" if isfinite(row["low"]) else ""
     return f"{row['statistic']} = {row['value']:.2f}{ends}".replace("-", "\N{MINUS SIGN}")
-
-
-def _p(value: float) -> str:
-    if isnan(value):
-        return ""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 
 NOTHING = "–"
 
@@ -47,6 +48,13 @@ def listing(
         rows=tuple(tuple(row[at] or NOTHING for at in kept) for row in rows),
         text_columns=tuple(any(text[:1].isalpha() for text in values[at]) for at in kept),
     )
+
+
+def p_text(value: float) -> str:
+    """Return a p-value in words; empty for NaN."""
+    if isnan(value):
+        return ""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def seconds_text(value: float) -> str:

@@ -1,7 +1,6 @@
 """Numbers of an unlearning study in words, as its tables show them."""
 
 from collections.abc import Iterable
-from math import isinf, isnan
 
 from analysis.figures.unlearning.measured import (
     NO_METHOD,
@@ -11,6 +10,7 @@ from analysis.figures.unlearning.measured import (
     has_interval,
     has_value,
 )
+from analysis.page.tables.listing import p_text
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -34,19 +34,16 @@ def number_with_interval(row: Row | None, *, digits: int = 2, signed: bool = Fal
 
 def p_value(row: Row | None) -> str:
     """Return a p-value, never as zero; empty without one."""
-    if row is None or not has_value(row):
-        return ""
-    return "< 0.001" if row["value"] < 0.001 else f"{row['value']:.3f}"
+    return "" if row is None or not has_value(row) else p_text(row["value"])
 
 
 def steps_text(row: Row | None) -> str:
-    """Return a number of steps with its interval, an end that was not reached as an open one."""
-    if row is None or isnan(row["low"]):
+    """Return a number of steps, which has no interval, or that it was not reached."""
+    if row is None:
         return ""
     if not has_value(row):
-        return "not reached"
-    high = "open" if isinf(row["high"]) else f"{row['high']:g}"
-    return f"{row['value']:g} [{row['low']:g}, {high}]"
+        return "not reached" if row["note"].startswith("not back") else ""
+    return f"{row['value']:g}"
 
 
 def model_text(model: str, method: str) -> str:

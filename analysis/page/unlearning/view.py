@@ -6,16 +6,31 @@ from dataclasses import dataclass
 
 from analysis.copy_bins import ALL
 from analysis.figures.unlearning.measured import (
+    NO_DETECTOR,
     MeasuredModels,
     Row,
     arm_text,
     measured_models,
 )
-from analysis.page.tables.listing import Listing
-from analysis.page.unlearning.inputs import UnlearningInputs
+from analysis.page.tables.listing import Listing, listing
+from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.tables import further_tables, measure_tables
-from analysis.page.unlearning.texts import model_text
-from analysis.page.unlearning.verdicts import verdict_table
+from analysis.page.unlearning.texts import model_text, number_with_interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnlearningInputs:
+    """The tables of an unlearning study, and the methods behind them."""
+
+    measures: Sequence[Row]
+    """Rows of `unlearning.parquet`."""
+    verdicts: Sequence[Row]
+    """Rows of `verdict.parquet`."""
+    methods: Sequence[UnlearningMethod] = ()
+    audits: Sequence[Row] = ()
+    """Rows of `unlearning_audits.parquet`; empty where no model was audited."""
+    audit_pages: Sequence[str] = ()
+    """The audits' pages, relative to the run's page; empty where they do not lie beside it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +68,41 @@ def unlearning_view(inputs: UnlearningInputs) -> UnlearningView:
         ),
         notes=tuple(_notes(found)),
     )
+
+
+def verdict_table(rows: Sequence[Row], name: str) -> Listing | None:
+    """Return the table of one arm.
+
+    Args:
+        rows: of `verdict.parquet`.
+        name: of the arm; empty where there is but one.
+    """
+    return listing(
+        "What the verdicts rest on" + (f" ({name})" if name else ""),
+        ("Method", "Measure", "Position", "Difference", "Verdict"),
+        [
+            (
+                row["method"],
+                _measure(row),
+                number_with_interval(row) if row["kind"] == _FORGETTING else "",
+                "" if row["kind"] == _FORGETTING else number_with_interval(row, signed=True),
+                row["verdict"],
+            )
+            for row in rows
+            if row["kind"] != _WHOLE
+        ],
+        "Position: (unlearned \N{MINUS SIGN} retrained) / (original \N{MINUS SIGN} retrained) of "
+        "a measure: 0 at the retrained model, 1 at the original, below 0 beyond the retrained "
+        "one. Its interval is Fieller's. Difference: utility less that of the retrained model, "
+        "or of the original. A model that lost some against both is ruined.",
+    )
+
+
+def _measure(row: Row) -> str:
+    words = str(row["measure"]).removesuffix("_difference").replace("_", " ")
+    if row["versus"]:
+        return f"{words}, against the {row['versus']}"
+    return words if row["detector"] == NO_DETECTOR else f"{words} of {row['detector']}"
 
 
 def verdict_summaries(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -117,6 +167,7 @@ def _listed(names: Sequence[str]) -> str:
 
 _WHOLE = "all"
 """The kind of the row that holds a method's verdict in words."""
+_FORGETTING = "forgetting"
 _MAX_NAMED = 6
 _ORDER = (
     "closer to the retrained",

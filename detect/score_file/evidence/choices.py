@@ -10,7 +10,7 @@ from dataclasses import replace
 from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
 from detect.choices.question import ChoiceQuestion, choice_question
 from detect.needs import Choices
-from detect.score_file.evidence.provider import Provider, Work, check_model
+from detect.score_file.evidence.provider import Provider, TargetProvider, Work
 from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
@@ -18,7 +18,7 @@ from detect.targets.letters import ListsTokens, ask_label_probabilities, ask_let
 from detect.targets.server import CountingTextModel, ServerTextModel
 
 
-class _Choices(Provider[Choices]):
+class _Choices(TargetProvider[Choices]):
     hint = (
         "Give rows three paraphrases each (`paraphrases`, or Example_A to Example_D with the "
         "verbatim text first)."
@@ -27,9 +27,6 @@ class _Choices(Provider[Choices]):
 
     def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         return any(rows.paraphrases or ())
-
-    def check(self, request: ScoringRequest) -> None:
-        check_model(request.model, request, revision=request.revision)
 
     def meet(self, needs: Sequence[Choices], work: Work) -> None:
         rows = work.rows

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from detect.detector_settings import names_all
 from detect.needs import Continuations
-from detect.score_file.evidence.provider import Provider, Work, check_model
+from detect.score_file.evidence.provider import Provider, TargetProvider, Work
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
 
@@ -18,15 +18,12 @@ def lets_models_write(request: ScoringRequest) -> bool:
     return written or not names_all(request.detectors)
 
 
-class _Continuations(Provider[Continuations]):
+class _Continuations(TargetProvider[Continuations]):
     hint = HINT
     hint_in_code = HINT_IN_CODE
 
     def given(self, request: ScoringRequest, rows: LabelledRows) -> object:
         return lets_models_write(request)
-
-    def check(self, request: ScoringRequest) -> None:
-        check_model(request.model, request, revision=request.revision)
 
     def meet(self, needs: Sequence[Continuations], work: Work) -> None:
         from detect.generation.continuations import continue_texts

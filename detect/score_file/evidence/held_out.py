@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from detect.evidence import HeldOutRows
 from detect.needs import HeldOut
-from detect.score_file.evidence.provider import Provider, Work, check_model
+from detect.score_file.evidence.provider import Provider, TargetProvider, Work
 from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
@@ -13,7 +13,7 @@ HINT = "Name texts that the model has not seen (--held-out FILE)."
 HINT_IN_CODE = "Name texts that the model has not seen (options=ScoringOptions(held_out=FILE))."
 
 
-class _HeldOut(Provider[HeldOut]):
+class _HeldOut(TargetProvider[HeldOut]):
     hint = HINT
     hint_in_code = HINT_IN_CODE
 
@@ -25,9 +25,6 @@ class _HeldOut(Provider[HeldOut]):
             return None
         known = read_held_out_file(request.held_out, rows).nonmembers
         return known and (request.reference if need.reference else known)
-
-    def check(self, request: ScoringRequest) -> None:
-        check_model(request.model, request, revision=request.revision)
 
     def meet(self, needs: Sequence[HeldOut], work: Work) -> None:
         texts = read_held_out_file(work.request.held_out or "", work.rows).nonmembers

@@ -26,7 +26,7 @@ class _Neighbours(Provider[NeighbourTexts]):
 
     def meet(self, needs: Sequence[NeighbourTexts], work: Work) -> None:
         from detect.engine.masked_model import load_masked_model
-        from detect.neighbours.means import neighbour_means
+        from detect.neighbours.neighbours import neighbour_means
         from detect.neighbours.proposals import find_neighbours
 
         masked = load_masked_model(work.request.neighbours or "", device=work.request.device)

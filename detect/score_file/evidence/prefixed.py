@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from detect.evidence import PrefixedStatistics
 from detect.needs import Prefixed
 from detect.score_file.evidence.held_out import HINT, HINT_IN_CODE
-from detect.score_file.evidence.provider import Provider, Work, check_model
+from detect.score_file.evidence.provider import Provider, TargetProvider, Work
 from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
@@ -14,7 +14,7 @@ from detect.shots import choose_shots, shot_notes, statistics_behind
 _MEMBERS = " Rows of it with label 1 are known members."
 
 
-class _Prefixed(Provider[Prefixed]):
+class _Prefixed(TargetProvider[Prefixed]):
     hint = HINT + _MEMBERS
     hint_in_code = HINT_IN_CODE + _MEMBERS
 
@@ -25,9 +25,6 @@ class _Prefixed(Provider[Prefixed]):
         if request.held_out is None:
             return None
         return getattr(read_held_out_file(request.held_out, rows), need.known)
-
-    def check(self, request: ScoringRequest) -> None:
-        check_model(request.model, request, revision=request.revision)
 
     def meet(self, needs: Sequence[Prefixed], work: Work) -> None:
         from detect.engine.forward_pass import scoring_context

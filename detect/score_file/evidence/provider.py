@@ -1,6 +1,6 @@
 """What every provider of evidence is: what the user gives to meet a need, and how it is met.
 
-A kind of need has a file of its own beside this one.
+A kind of need that takes more than a few lines has a file of its own beside this one.
 """
 
 from collections.abc import Callable, Sequence
@@ -136,3 +136,11 @@ def check_model(name: str, request: ScoringRequest, *, revision: str | None = No
     trusted = request.trust_remote_code
     found = find_model(name, revision=revision, trust_remote_code=trusted)
     check_causal(found.path, name, code_options(found, name, trust_remote_code=trusted))
+
+
+class TargetProvider(Provider[NeedT]):
+    """How needs of one kind are met by the model to test."""
+
+    def check(self, request: ScoringRequest) -> None:
+        """Find out, before the work, whether the model is there; raises as `check_model`."""
+        check_model(request.model, request, revision=request.revision)

@@ -2,25 +2,22 @@
 
 The sources are parsed with `ast` and never imported. Docstrings of modules, classes and
 functions are cleaned as `inspect.getdoc` would, exact duplicates and short ones dropped, test
-folders skipped; the order is that of packages, paths and lines. The extract is cached as
-JSON lines under a key of the content of every source file, and checked when it is read: a
-broken cache file is made again. Cost of the default: about 10 s once, then under 1 s.
+folders skipped; the order is that of packages, paths and lines. The extract is cached
+(`inject.sealed`) under a key of the content of every source file. Cost of the default: about 10 s
+once, then under 1 s.
 """
 
 import ast
-import gzip
 import hashlib
 import importlib.metadata
 import importlib.util
 import inspect
-import json
 import os
 import platform
 import re
 import sys
 import sysconfig
 import warnings
-import zlib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -31,13 +28,12 @@ from pydantic import Field
 from inject.corpus.background.document import Document, Skipped
 from inject.digest import digest, text_digest
 from inject.errors import InputError, did_you_mean
-from inject.files import replacing
 from inject.reading.rows import content_digest
+from inject.sealed import kept_value
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
 STANDARD_LIBRARY = "stdlib"
 CHOSEN = (STANDARD_LIBRARY, "numpy", "scipy", "sklearn", "networkx")
-_LAYOUT = 1
 _SKIPPED_FOLDERS = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"}
 
 
@@ -101,21 +97,25 @@ def _extract(packages: tuple[str, ...], minimum: int) -> _Extract:
     sources = [source for package in packages for source in _sources(package)]
     key = digest(
         {
-            "layout": _LAYOUT,
             "python": platform.python_version(),
             "versions": _versions(packages),
             "minimum": minimum,
             "files": [[source.name, content_digest(source.path)] for source in sources],
         }
     )
-    path = cache_folder() / "docstrings" / f"{key[:32]}.jsonl.gz"
-    cached = _read_cache(path)
-    if cached is not None:
-        return cached
-    documents = list(_distinct(sources, minimum))
-    extract = _Extract(documents, _content(documents))
-    _write_cache(path, extract)
-    return extract
+    path = cache_folder() / "docstrings" / f"{key[:32]}.json"
+    try:
+        kept = kept_value(
+            path, lambda: [[one.text, one.place] for one in _distinct(sources, minimum)]
+        )
+    except OSError as error:
+        raise InputError(
+            f"the cache of docstrings cannot be written: {error.strerror}",
+            where=str(path.parent),
+            hint="Set SPIKEIN_CACHE to a folder that can be written.",
+        ) from error
+    documents = [Document(text, place) for text, place in kept]
+    return _Extract(documents, _content(documents))
 
 
 def _content(documents: list[Document]) -> str:
@@ -123,32 +123,6 @@ def _content(documents: list[Document]) -> str:
     for document in documents:
         state.update(bytes.fromhex(text_digest(document.text)))
     return state.hexdigest()
-
-
-def _read_cache(path: Path) -> _Extract | None:
-    """Return the cached extract, or None where it is absent or broken in any way."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            promised = json.loads(file.readline())["digest"]
-            documents = [Document(text, place) for text, place in map(json.loads, file)]
-        found = _content(documents)
-    except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, AttributeError):
-        return None
-    return _Extract(documents, found) if found == promised else None
-
-
-def _write_cache(path: Path, extract: _Extract) -> None:
-    lines = [json.dumps({"digest": extract.digest})]
-    lines += [json.dumps([text, place]) for text, place, _ in extract.documents]
-    try:
-        with replacing(path) as temporary:
-            temporary.write_bytes(gzip.compress("\n".join(lines).encode(), 5, mtime=0))
-    except OSError as error:
-        raise InputError(
-            f"the cache of docstrings cannot be written: {error.strerror}",
-            where=str(path.parent),
-            hint="Set SPIKEIN_CACHE to a folder that can be written.",
-        ) from error
 
 
 def _distinct(sources: list[_Source], minimum: int) -> Iterator[Document]:

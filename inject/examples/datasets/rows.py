@@ -13,7 +13,7 @@ paths, one an option; `letters` is what the data calls them, where that lies apa
 what it is where it is the option's text); `answer_letter` and `answer_text` are there, too.
 
 `share` reads a part of the rows, so that a file can be background and contaminants at once; `where`
-reads those that have a value, such as `[task_id=1]`.
+reads those that have a value, such as `[task_id=1]` or `[answer=true]`.
 
 Numbers become text. Of any other list the first item is taken. A row that lacks a mapped field
 is an error; null is an empty text.
@@ -73,7 +73,19 @@ def _agrees(row: PlacedRow, where: Sequence[str]) -> bool:
         InputError: where it has none at one of the paths: a name that is not there is a slip.
     """
     asked = (one.partition("=") for one in where)
-    return all(str(_found(row, path, path)) == value for path, _, value in asked)
+    return all(_is_written(_found(row, path, path), value) for path, _, value in asked)
+
+
+def _is_written(value: Any, text: str) -> bool:
+    """Return whether a text is a value, or what JSON writes for it: `true`, `null`, `1`, `1.0`."""
+    if isinstance(value, str) or str(value) == text:
+        return str(value) == text
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return False
+    # Python's booleans are equal to 0 and 1.
+    return bool(read == value) and isinstance(read, bool) == isinstance(value, bool)
 
 
 def _is_read(found: Mapping[str, Any], share: float) -> bool:

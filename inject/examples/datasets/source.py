@@ -15,6 +15,7 @@ from inject.examples.example import Row
 from inject.hub.dataset_rows import HubDataset, hub_rows
 from inject.reading.rows import PlacedRow, read_rows
 from inject.settings import Settings
+from inject.words import words_of
 
 FieldPath = str | Sequence[str]
 """A dotted path in a row, or several: one an option."""
@@ -110,8 +111,12 @@ def placed_rows(source: DatasetSource, hub: HubDataset, *, what: str) -> Iterato
 
 
 def passage_group(text: str) -> str:
-    """Return a group name for all rows that share a passage: 16 hex digits of its SHA-256."""
-    return text_digest(" ".join(text.split()))[:16]
+    """Return a group name for all rows that share a passage: 16 hex digits of its words' SHA-256.
+
+    Capitals, punctuation and blanks make no passage another one (`inject.words`); a text without
+    any word goes by its letters.
+    """
+    return text_digest(" ".join(words_of(text) or text.split()))[:16]
 
 
 def place_id(row: PlacedRow) -> str:

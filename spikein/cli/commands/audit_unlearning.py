@@ -1,15 +1,19 @@
 """`spikein audit-unlearning`: does an unlearned model still know what it should have forgotten?"""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from inject.errors import InputError
 from spikein.cli.detect_options import DeviceMap, Dtype
-from spikein.cli.output import say, warn
+from spikein.cli.output import Column, print_table, say, warn
 from spikein.cli.task_progress import task_progress
-from spikein.cli.unlearning_table import print_findings
+
+if TYPE_CHECKING:
+    from spikein.api.unlearning_audit import UnlearningAudit
+
+_NOT_SETTINGS = ("out", "replace", "config", "set_", "hide_texts")
 
 
 def audit_unlearning(
@@ -40,8 +44,8 @@ def audit_unlearning(
             "--texts",
             metavar="FILE",
             help="What should be forgotten: a book ([cyan].txt[/]), or rows of texts "
-            "([cyan].jsonl[/], [cyan].csv[/], [cyan].parquet[/]; [cyan].gz[/] too); a folder or a "
-            "glob of such files.",
+            "([cyan].jsonl[/], [cyan].csv[/], [cyan].parquet[/]; [cyan].gz[/], [cyan].zst[/]); "
+            "a folder or a glob of such files.",
             show_default=False,
         ),
     ] = None,
@@ -84,8 +88,8 @@ def audit_unlearning(
         typer.Option(
             "--holdout",
             metavar="FILE",
-            help="Texts like these that no model saw: a weaker calibration without a retrained "
-            "model.",
+            help="Texts like these that no model saw: they say whether the unlearned model works, "
+            "and calibrate the rule, weaker, without a retrained model.",
             show_default=False,
         ),
     ] = None,
@@ -244,7 +248,8 @@ def audit_unlearning(
 
     A chunk of a text is suspicious where both models find it about equally likely (Shi et al.
     2024). The models continue such chunks, and what they write is held against what stands there.
-    With a retrained model the audit says how far the rule is to be trusted.
+    Texts that no model saw, or a retrained model, say whether the unlearned model works, whether
+    the original knew the texts, and how far the rule is to be trusted.
 
     [bold]Examples[/]
 
@@ -256,36 +261,14 @@ def audit_unlearning(
 
       spikein audit-unlearning --config unlearning-whp --set books=my/books
     """
-    given: dict[str, Any] = {
-        "original": original,
-        "unlearned": unlearned,
-        "retrained": retrained,
-        "texts": texts,
-        "text_column": text_column,
-        "holdout": holdout,
-        "questions": questions,
-        "detector": detector,
+    # Every option that is a setting has the setting's name.
+    given = {key: value for key, value in locals().items() if key not in _NOT_SETTINGS}
+    given |= {
         "band": _band(band),
-        "false_alarms": false_alarms,
-        "chunk_words": chunk_words,
-        "prompt_words": prompt_words,
-        "samples": samples,
-        "max_tokens": max_tokens,
-        "all_chunks": all_chunks or None,
-        "others": others,
-        "embeddings": embeddings,
-        "reference": reference,
-        "frequency": frequency,
-        "seed": seed,
-        "device": device,
         "dtype": dtype.value if dtype else None,
         "device_map": device_map.value if device_map else None,
-        "batch_tokens": batch_tokens,
-        "trust_remote_code": trust_remote_code or None,
     }
-    given = {key: value for key, value in given.items() if value is not None}
-    if config is None:
-        _check_given(given)
+    given = {key: one for key, one in given.items() if one is not None and one is not False}
     from inject.shipped import AUDITS
     from spikein.api.unlearning_audit import run_audit
     from spikein.unlearning_audit.request import read_settings
@@ -301,19 +284,21 @@ def audit_unlearning(
         )
     for note in found.notes:
         warn(note)
-    print_findings(found)
+    _print_findings(found)
     say(f"Audit: {found.folder / 'audit.html'}", style="bold")
 
 
-def _check_given(given: dict[str, Any]) -> None:
-    for key, name in (("original", "ORIGINAL"), ("unlearned", "UNLEARNED"), ("texts", "--texts")):
-        if key not in given:
-            raise InputError(
-                f"{name} is missing",
-                where="audit-unlearning",
-                hint="spikein audit-unlearning ORIGINAL UNLEARNED [RETRAINED] --texts FILE, or a "
-                "file of settings: --config FILE.",
-            )
+def _print_findings(audit: "UnlearningAudit") -> None:
+    """Print every check and share with its interval, and the verdict."""
+    from analysis.unlearning_audit.sentence import finding_lines, headline, question_sentence
+
+    print_table(
+        [Column("of the chunks"), Column("95 % interval in brackets"), Column("about")],
+        finding_lines(audit.findings, audit.judgement),
+    )
+    say(headline(audit.findings, audit.judgement), style="bold")
+    if audit.questions is not None:
+        say(question_sentence(audit.questions))
 
 
 def _band(given: str | None) -> tuple[float, float] | None:

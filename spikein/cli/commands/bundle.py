@@ -35,7 +35,7 @@ def bundle(
 
       spikein bundle quickstart --out quickstart.bundle
 
-      spikein bundle quickstart --arm 'lr 0.0015, copies levels=1-4-8' --out one-arm.bundle
+      spikein bundle quickstart --arm 'lr 0.0015' --out one-arm.bundle
     """
     from inject.files import human_bytes
     from spikein.api.ground_truth import bundle as pack

@@ -9,7 +9,7 @@ def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder 
 
     Checked is all that a run needs: every key of every combination of the sweep, in the file and
     in those it extends; the files of the background; the rows, fields and templates of the
-    datasets. Exit code 2 means that a run would be refused.
+    datasets; devices, packages and tokenizers. Exit code 2 means that a run would be refused.
 
     [bold]Examples[/]
 
@@ -20,7 +20,7 @@ def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder 
     from spikein.api.plan import plan
     from spikein.cli.estimate_tables import print_unresolved
 
-    result = plan(file, overrides=overrides or (), store=store)
+    result = plan(file, overrides=overrides or (), store=store, thorough=True)
     print_unresolved(result.unresolved)
     print_notes([*result.notes, *(one.note for one in result.injection if one.note)])
     exit_if_refused(result.problems)

@@ -36,7 +36,7 @@ def detect(
             metavar="FILE",
             help="Rows with [cyan]text[/] or [cyan]input[/], optional [cyan]id[/], "
             "[cyan]label[/] (1 = member), [cyan]group[/], in upper or lower case: JSON "
-            "Lines, Parquet, CSV; .gz too.",
+            "Lines, Parquet, CSV; .gz and .zst too.",
             show_default=False,
         ),
     ],
@@ -169,16 +169,6 @@ def detect(
             show_default=False,
         ),
     ] = None,
-    compat: Annotated[
-        str | None,
-        typer.Option(
-            "--compat",
-            metavar="SUITE",
-            help="Also compute what a public suite does, beside ours: [cyan]mink++[/], "
-            "[cyan]mimir[/], [cyan]mia_llms_benchmark[/], [cyan]fast-mia[/].",
-            show_default=False,
-        ),
-    ] = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -247,7 +237,7 @@ def detect(
 
       spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
 
-      spikein detect --model my/model --benchmark wikimia-64 --examples 64.jsonl --compat mink++
+      spikein detect --model my/model --benchmark wikimia-64 --examples 64.jsonl
 
       spikein detect --server http://localhost:8000/v1 --model my-model --examples rows.jsonl
 
@@ -271,7 +261,6 @@ def detect(
         "--batch-tokens": batch_tokens is not None,
         "--revision": revision is not None,
         "--trust-remote-code": trust_remote_code,
-        "--compat": compat is not None,
     }
     _check_of_one_kind(served if server is None else local, server)
     from detect.policy import ScoringPolicy
@@ -298,7 +287,6 @@ def detect(
         held_out=held_out,
         detectors=detectors,
         benchmark=benchmark,
-        compat=compat,
         generate=generate,
         word_reference=word_reference,
         knowledge_filter=knowledge_filter,

@@ -81,7 +81,7 @@ def export(
 
       spikein export quickstart --format megatron --out exported
 
-      spikein export sizes --format olmo --arm 'copies=poisson=4,seed=0' --out exported
+      spikein export sizes --format olmo --arm 'copies poisson=4' --out exported
 
       spikein export quickstart --format datasets --rows windows --out exported
     """

@@ -8,7 +8,7 @@ import typer
 
 from spikein.cli import completion
 from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore
-from spikein.cli.output import Column, print_table, say, tell
+from spikein.cli.output import Column, print_table, say, tell, warn
 
 if TYPE_CHECKING:
     from spikein.executors.live_status import RunStatus
@@ -162,7 +162,7 @@ def _file(file: Path, store: Path) -> None:
 def _one(name: str, runs: Path, store: Path | None) -> None:
     from spikein.runs.folder import find_run
     from spikein.runs.history import earlier_results
-    from spikein.runs.status import artifact_rows
+    from spikein.runs.status import artifact_rows, folder_problem
     from spikein.store.filesystem import human_bytes
 
     folder = find_run(runs, name)
@@ -178,6 +178,8 @@ def _one(name: str, runs: Path, store: Path | None) -> None:
             for row in artifact_rows(folder, store, read=True)
         ),
     )
+    if problem := folder_problem(folder):
+        warn(f"The run's folder: {problem}")
     for earlier, record in earlier_results(folder):
         say(f"Earlier results, finished {record.finished}: {earlier}")
     say(f"Report: {folder / 'report.html'}", style="bold")

@@ -2,19 +2,25 @@
 
 All machines share the folder of the store and have spikein installed. Ray gives each step its cores
 and GPUs. A step whose machine or process dies is begun again elsewhere; a training step then goes
-on from its last checkpoint. Ray comes with `pip install 'spikein[ray]'`.
+on from its last checkpoint. Where the cluster's head is gone, Ray would abort this process after a
+minute; the run ends before that, and says what to do. Ray comes with `pip install 'spikein[ray]'`.
 """
 
 import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inject.errors import InputError
+from filelock import FileLock, Timeout
+
+from inject.errors import InputError, SpikeinError
 from inject.secrets import masked
 from spikein.config.executor_settings import RaySettings
 from spikein.executors.pools.requests import require_known_kinds
@@ -24,6 +30,7 @@ from spikein.executors.task import Task, TaskEnd, run_task
 from spikein.executors.task_orders import TaskOrders
 from spikein.pipeline.graph import Graph, Step
 from spikein.progress import Progress
+from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
 
 if TYPE_CHECKING:
@@ -33,6 +40,9 @@ _MOST_PENDING = 1000
 _GIGABYTE = 10**9
 _STOP_SECONDS = 60.0
 _ANSWER_SECONDS = 10.0
+_HEAD_SECONDS = 20.0
+"""How long the head may not answer; Ray aborts this process after 60."""
+_FOLDER, _IN_USE = "spikein-ray-", "in-use.lock"
 _REPOSITORY = Path(__file__).resolve().parents[3]
 
 
@@ -64,10 +74,13 @@ class _Cluster:
         self._settings = settings
         self._orders = TaskOrders.start(place)
         self._running: dict[Any, tuple[str, str]] = {}
+        self._folder: FileLock | None = None
         self._own = not self._ray.is_initialized()
-        if self._own:
-            self._connect()
         try:
+            if self._own:
+                self._connect()
+            self._head = _head_address(self._ray)
+            self._answered = time.monotonic()
             self._require_room(place.graph)
         except BaseException:
             self.close(stop=False)
@@ -96,10 +109,20 @@ class _Cluster:
             self._running[reference] = (step.digest, step.name)
 
     def wait(self, seconds: float) -> Iterable[TaskEnd]:
-        """Return the steps that ended."""
+        """Return the steps that ended.
+
+        Raises:
+            SpikeinError: the cluster's head does not answer.
+        """
         if not self._running:
             return []
         ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=seconds)
+        if self._head_lost():
+            raise SpikeinError(
+                f"the head of the Ray cluster ({self._head}) has not answered for "
+                f"{_HEAD_SECONDS:.0f} seconds; the steps that ran are lost. Finished steps and "
+                "checkpoints are kept: start the cluster again, and run the same command to go on."
+            )
         if ready:
             ready, _ = self._ray.wait(
                 list(self._running), num_returns=len(self._running), timeout=0
@@ -109,7 +132,8 @@ class _Cluster:
     def close(self, *, stop: bool) -> None:
         """Leave the cluster; with `stop`, end the steps that run first."""
         try:
-            if stop and self._running:
+            # Without a head nothing can be ended, and Ray would wait for it until it aborts.
+            if stop and self._running and not self._head_lost():
                 waiting = list(self._running)
                 for reference in waiting:
                     # As Ctrl-C would: the step ends, and what it wrote half is removed.
@@ -118,6 +142,17 @@ class _Cluster:
         finally:
             if self._own:
                 self._ray.shutdown()
+            if self._folder is not None:
+                delete_tree(Path(self._folder.lock_file).parent)
+                self._folder.release()
+
+    def _head_lost(self) -> bool:
+        """Return whether the cluster's head has not answered for some time."""
+        if time.monotonic() - self._answered > _HEAD_SECONDS / 4:
+            with suppress(InputError):
+                _require_answer(self._head)
+                self._answered = time.monotonic()
+        return time.monotonic() - self._answered > _HEAD_SECONDS
 
     def _end(self, reference: Any) -> TaskEnd:
         digest, _ = self._running.pop(reference)
@@ -136,7 +171,11 @@ class _Cluster:
         address = self._settings.address or os.environ.get("RAY_ADDRESS")
         _require_answer(address)
         before = signal.getsignal(signal.SIGTERM)
-        own: dict[str, Any] = {} if address else {"include_dashboard": False}
+        own: dict[str, Any] = {}
+        if not address:
+            self._folder = _session_folder()
+            folder = str(Path(self._folder.lock_file).parent)
+            own = {"include_dashboard": False, "_temp_dir": folder}
         try:
             self._ray.init(
                 address=address or "local",
@@ -177,6 +216,32 @@ class _Cluster:
                     where="executor",
                     hint="Ask for less by executor.cpus, executor.gpus or executor.steps.",
                 )
+
+
+def _session_folder() -> FileLock:
+    """Make a folder for what Ray writes and leaves, of a cluster that ends with this process.
+
+    Those that killed processes left are removed.
+
+    Returns:
+        The lock in it, which says that it is used.
+    """
+    # Where Ray puts them by itself: the paths of its sockets must be short.
+    parent = Path(os.environ.get("RAY_TMPDIR", "/tmp"))
+    parent.mkdir(parents=True, exist_ok=True)
+    for stale in parent.glob(f"{_FOLDER}*/{_IN_USE}"):
+        with suppress(Timeout, OSError), FileLock(stale).acquire(timeout=0):
+            delete_tree(stale.parent)
+    lock = FileLock(Path(tempfile.mkdtemp(prefix=_FOLDER, dir=parent)) / _IN_USE)
+    lock.acquire(timeout=0)
+    return lock
+
+
+def _head_address(ray: Any) -> str:
+    """Return `HOST:PORT` of the cluster's head; empty for a client, which knows none."""
+    with suppress(AttributeError, RuntimeError):
+        return str(ray.get_runtime_context().gcs_address)
+    return ""
 
 
 def _require_answer(address: str | None) -> None:

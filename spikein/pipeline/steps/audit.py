@@ -63,6 +63,7 @@ def audit_step(experiment: Experiment, corpus: Step, examples: Step, plan: Step)
             "plan": plan,
             **variants_of(plan),
         },
+        libraries=("unicode",),
         code=(root(build),),
         reads={"corpus": TOKENS, "examples": AUDITED},
         facets=OF_AUDIT,

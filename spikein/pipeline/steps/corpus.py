@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from inject.corpus.background import source_code
+from inject.corpus.background import FilesSource, source_code
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import MixtureReport, mixed_documents
-from inject.corpus.build import BuildOptions, build_corpus
+from inject.corpus.build import BuildOptions, build_corpus, too_short
 from inject.corpus.imported_files import PLACES
 from inject.corpus.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
 from inject.examples.contaminant import Contaminant, checked_options, contaminant_identity
@@ -30,7 +30,7 @@ from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Cost, Step, StepContext
 from spikein.pipeline.steps.artifact_parts import OF_CORPUS
 from spikein.pipeline.steps.background_identity import sources_identity
-from train.models.tokenizer_check import require_own_tokenizer
+from train.models.tokenizer_check import fitting_tokenizer
 from train.settings import TokenizerTraining
 
 TOKENIZER_SAMPLE_BYTES = 8_000_000
@@ -78,11 +78,7 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
 
     def copy(context: StepContext) -> None:
         with unchanged("model.tokenizer", named_by, identity):
-            tokenizer = load_tokenizer(
-                name, revision=revision, trust_remote_code=model.trust_remote_code
-            )
-        if model.tokenizer is not None:
-            require_own_tokenizer(tokenizer, model)
+            tokenizer = fitting_tokenizer(model)
         tokenizer.save_pretrained(context.out)
 
     return Step(
@@ -96,6 +92,34 @@ def tokenizer_step(experiment: Experiment, named: list[dict[str, Any]]) -> Step:
         code=(root(copy),),
         build=copy,
     )
+
+
+def require_background(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) -> None:
+    """Read the files of the background as the corpus will, as far as it needs them.
+
+    Sources of other kinds are not read, and beside them tokens cannot be counted.
+
+    Raises:
+        InputError: a file cannot be read; or all documents that overlap with no example cannot hold
+            so many tokens: one a byte, and two around each document.
+    """
+    sources = experiment.corpus.sources
+    files = [source for source in sources if isinstance(source, FilesSource)]
+    if experiment.corpus.imported is not None or not files:
+        return
+    rules, contaminants = experiment.audit, experiment.contaminants
+    keep = None
+    if rules.active:
+        rows = rows_identities(contaminants, seeds)
+        keep = overlap_filter(contaminants, seeds, rules, rows)
+    held = documents = 0
+    for document in mixed_documents(files, seed=experiment.corpus.seed, keep=keep):
+        documents += 1
+        held += len(document.text.encode()) + 2
+        if held >= tokens or len(files) < len(sources):
+            return
+    if len(files) == len(sources):
+        raise too_short(f"at most {held:,}" if held else "0", documents, tokens)
 
 
 def corpus_step(
@@ -177,7 +201,7 @@ def corpus_step(
         },
         version=4,
         inputs={"tokenizer": tokenizer},
-        libraries=("tokenizers",),
+        libraries=("tokenizers", "unicode") if audited else ("tokenizers",),
         volatile=(PLACES,),
         execution=imported,
         code=(

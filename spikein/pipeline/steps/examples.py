@@ -1,8 +1,8 @@
 """Steps of the pool: examples with sides and splits, held-out rows, and the sides of a twin."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,13 @@ from inject.examples.contaminant import contaminant_identity
 from inject.examples.datasets.registry import find_dataset, get_dataset
 from inject.examples.example import (
     Example,
+    Loss,
+    RowLoss,
     read_examples,
     read_held_out,
     write_examples,
     write_held_out,
+    write_losses,
 )
 from inject.examples.held_out import HeldOutRequest, draw_held_out
 from inject.examples.length_filter import (
@@ -70,6 +73,7 @@ def examples_step(
         requests: list[PoolRequest] = []
         further: list[HeldOutRequest] = []
         filtered: dict[str, LengthFiltered] = {}
+        losses: list[RowLoss] = []
         reports: dict[str, dict[str, Any]] = {}
         for done, contaminant in enumerate(contaminants):
             context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
@@ -89,24 +93,21 @@ def examples_step(
                     stratify=contaminant.stratify,
                 )
             )
-            behind = filter_by_length(loaded.further, encoder, rules)
-            own = {row.example_id for row in suitable.examples}
+            behind = filter_by_length(loaded.further, encoder, rules, besides=suitable.examples)
             further.append(
                 HeldOutRequest(
                     dataset=contaminant.name,
-                    rows=[
-                        *suitable.examples,
-                        *(row for row in behind.examples if row.example_id not in own),
-                    ],
+                    rows=[*suitable.examples, *behind.examples],
                     wanted=contaminant.held_out,
                     stratify=contaminant.stratify,
                 )
             )
+            losses += [*loaded.losses, *suitable.losses, *behind.losses]
             reports[contaminant.name] = {
-                **asdict(loaded.report),
-                "too_short": suitable.too_short + behind.too_short,
-                "too_long": suitable.too_long + behind.too_long,
-                "long_examples": pool.long_examples,
+                "rows": loaded.rows,
+                "examples": len(loaded.every),
+                "split": suitable.split + behind.split,
+                "repeated_ids": loaded.repeated_ids,
                 "members": contaminant.members,
                 "nonmembers": contaminant.nonmembers,
                 **({"held_out": contaminant.held_out} if contaminant.held_out else {}),
@@ -122,10 +123,14 @@ def examples_step(
             except InputError as error:
                 raise length_error(error, filtered[name], name=name, rules=rules) from error
             examples.extend(membership.examples)
+            losses += one.losses
+            own = [loss for loss in losses if loss.dataset == name]
             report |= {
                 "considered": one.considered,
-                "near_duplicates": [list(item) for item in one.near_duplicates],
-                "near_duplicates_across": [item._asdict() for item in one.cross_dataset_duplicates],
+                "losses": dict(Counter(loss.loss for loss in own)),
+                Loss.CUT_BEFORE_ANSWER: [
+                    loss.source_id for loss in own if loss.loss == Loss.CUT_BEFORE_ANSWER
+                ],
                 "strata": membership.drawn.strata,
                 "strata_pooled": {
                     "strata": membership.drawn.pooled_strata,
@@ -135,6 +140,7 @@ def examples_step(
         held_out = draw_held_out(further, examples, near_duplicate=pool.near_duplicate, seed=seed)
         write_examples(context.out, examples)
         write_held_out(context.out, [row for rows in held_out for row in rows])
+        write_losses(context.out, losses)
         write_pool_reports(context.out, reports)
 
     return Step(
@@ -152,6 +158,7 @@ def examples_step(
             "seed": seed,
         },
         inputs={"tokenizer": tokenizer},
+        libraries=("unicode",),
         protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
         code=(
             root(build),
@@ -195,6 +202,7 @@ def twin_membership_step(
         version=2,
         settings={"membership": named, "seed": seed},
         inputs={"examples": examples, **({"plan": plan} if counted and plan else {})},
+        libraries=("unicode",),
         code=(root(build),),
         facets=OF_EXAMPLES,
         build=build,

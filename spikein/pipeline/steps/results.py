@@ -93,7 +93,8 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
             "analysis": plain(settings, exclude={"task_accuracy", "shards", "shuffles"}),
             "arms": [
                 {
-                    "axes": dict(arm.axes),
+                    # Pairs: a manifest sorts the keys of a mapping, and an arm's name is in order.
+                    "axes": [list(pair) for pair in arm.axes.items()],
                     "seed": arm.seed,
                     "model": arm.model,
                     "fixed_levels": arm.fixed_levels,

@@ -14,6 +14,8 @@ from detect.detector_settings import (
     needs_of,
     parse_detectors,
     plugin_digests,
+    repeated_detectors,
+    with_control,
     with_grids,
 )
 from detect.needs import Need
@@ -98,6 +100,7 @@ def _builder(
             [row.example_id for row in rows],
             read_evidence(needs, context.inputs, rows),
             settings,
+            protected=context.inputs["examples"].manifest.protected,
             on_scored=seconds.__setitem__,
         )
         notes = [*record["notes"], *scores.notes]
@@ -108,13 +111,14 @@ def _builder(
 
 
 def asked_settings(sources: EvidenceSources) -> Runnable:
-    """Return the detectors that can run, and notes on those of `all` that cannot.
+    """Return the detectors that can run and the control, and notes on those of `all` that cannot.
 
     Raises:
         InputError: a detector that was named lacks what it needs.
     """
     asked = sources.detect.detectors
-    return runnable(parse_detectors(asked), unmet(sources), leave_out=names_all(asked))
+    found = runnable(parse_detectors(asked), unmet(sources), leave_out=names_all(asked))
+    return Runnable(with_control(found.settings), (*repeated_detectors(asked), *found.notes))
 
 
 def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:

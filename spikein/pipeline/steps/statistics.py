@@ -22,7 +22,7 @@ from detect.shots import (
     write_shots,
 )
 from detect.token_statistics import write_statistics
-from detect.views import view_text
+from detect.views import TEXT, view_text
 from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.examples.example import (
     EXAMPLES_FILE,
@@ -105,7 +105,7 @@ def statistics_step(
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
-        libraries=model_libraries(model, detect),
+        libraries=(*model_libraries(model, detect), *(() if view == TEXT else ("unicode",))),
         code=(root(build),),
         reads={"examples": HELD_OUT if held_out else TEXTS},
         volatile=(COST_FILE,),
@@ -299,6 +299,7 @@ def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
         label="corpus" if pattern is None else "files",
         settings={"files": files},
         inputs={"corpus": corpus},
+        libraries=("unicode",),
         code=(root(build),),
         reads={"corpus": TOKENS},
         build=build,

@@ -24,7 +24,7 @@ from spikein.pipeline.steps.results import figures_record
 from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 
-_USED = {"replicates", "confidence", "zero_copies", "seed"}
+_USED = {"confidence", "zero_copies"}
 
 
 @dataclass(frozen=True, kw_only=True)

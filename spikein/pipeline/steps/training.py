@@ -24,15 +24,17 @@ from spikein.pipeline.steps.audit import require_passed
 from spikein.pipeline.steps.inputs import reading_corpus
 from spikein.pipeline.steps.variants import renditions_folder, variants_of
 from train.checkpoint_steps import checkpoint_folder, checkpoint_steps
+from train.cost import adapter_parameters
+from train.execution import ExecutionSettings, deepspeed_config
 from train.loop.schedule import step_count
 from train.models.model_sizes import known_sizes
 from train.models.shapes import Shape, flops_per_token, load_shape, parameter_count
-from train.settings import ModelSettings, TrainSettings
+from train.settings import LoraSettings, ModelSettings, TrainSettings
 
 if TYPE_CHECKING:
     from train.loop.record import Progress, TrainingProgress
 
-LIBRARIES = ("torch", "transformers", "accelerate")
+_LIBRARIES = ("torch", "transformers", "accelerate")
 BYTES_A_PARAMETER = 16
 """float32 weight, gradient and two moments of AdamW."""
 
@@ -128,6 +130,23 @@ class Training:
         return {"train": plain(self.train), "shape": shape, "seed": self.seed}
 
 
+def engine_identity(execution: ExecutionSettings) -> dict[str, Any]:
+    """Return what of the engine decides weights beyond rounding: DeepSpeed's configuration."""
+    config = deepspeed_config(execution)
+    return {} if config is None else {"deepspeed": config}
+
+
+def training_libraries(execution: ExecutionSettings, *, adapters: bool = False) -> tuple[str, ...]:
+    """Return the libraries whose versions decide what training makes.
+
+    Args:
+        execution: of the experiment.
+        adapters: whether weights are trained through adapters.
+    """
+    engine = ("deepspeed",) if execution.engine == "deepspeed" else ()
+    return (*_LIBRARIES, *(("peft",) if adapters else ()), *engine)
+
+
 def _run_training(training: Training, context: StepContext, stream: Mapping[str, Any]) -> None:
     """Train, in this process or in those that the step's execution names.
 
@@ -190,9 +209,14 @@ def _base_step(experiment: Experiment, corpus: Step) -> Step:
     return Step(
         kind="model",
         label=f"base-{_count(tokens)}",
-        settings={**training.identity(), "tokens": tokens, "from": "end"},
+        settings={
+            **training.identity(),
+            "tokens": tokens,
+            "from": "end",
+            **engine_identity(experiment.execution),
+        },
         inputs={"corpus": corpus},
-        libraries=LIBRARIES,
+        libraries=training_libraries(experiment.execution),
         volatile=(LOG_FILE,),
         execution=experiment.execution,
         code=(root(build),),
@@ -248,7 +272,11 @@ def arm_step(
         kind="model",
         label=label,
         version=3,
-        settings={**training.identity(), **(start.settings("base") if start else {})},
+        settings={
+            **training.identity(),
+            **(start.settings("base") if start else {}),
+            **engine_identity(experiment.execution),
+        },
         inputs={
             "corpus": corpus,
             "examples": examples,
@@ -257,7 +285,7 @@ def arm_step(
             **variants_of(plan),
             **(start.inputs("base") if start else {}),
         },
-        libraries=(*LIBRARIES, "peft") if settings.adapters else LIBRARIES,
+        libraries=training_libraries(experiment.execution, adapters=settings.adapters is not None),
         volatile=(LOG_FILE,),
         execution=experiment.execution,
         code=(root(build), root(ModelNode)),
@@ -267,6 +295,7 @@ def arm_step(
             experiment,
             experiment.corpus.tokens * settings.epochs,
             models=1 + len(kept_steps(experiment)),
+            lora=settings.adapters,
         ),
     )
 
@@ -298,13 +327,16 @@ def model_cost(experiment: Experiment, *, models: int = 1) -> Cost:
     return replace(found, tokens=None, flops=None)
 
 
-def _cost(experiment: Experiment, tokens: int, *, models: int = 1) -> Cost:
+def _cost(
+    experiment: Experiment, tokens: int, *, models: int = 1, lora: LoraSettings | None = None
+) -> Cost:
     """Estimate a training run: FLOPs by the shape, memory for weights, gradients and moments."""
     sizes = known_sizes(experiment.model)
     if sizes is None:
         return Cost(tokens=tokens)
     parameters = parameter_count(sizes.shape, sizes.vocabulary)
-    operations = flops_per_token(sizes.shape, sizes.vocabulary, experiment.train.context)
+    adapters = 0 if lora is None else adapter_parameters(sizes.shape, lora)
+    operations = flops_per_token(sizes.shape, sizes.vocabulary, experiment.train.context, adapters)
     return Cost(
         tokens=tokens,
         flops=tokens * operations,

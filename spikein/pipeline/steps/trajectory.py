@@ -26,7 +26,8 @@ from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, num
 from spikein.pipeline.steps.results import figures_record, recorded_figures
 from spikein.pipeline.steps.training import ModelNode, kept_steps, total_steps
 
-_UNUSED = {"task_accuracy", "dataset_detectors", "shards", "shuffles", "false_discovery_rate"}
+_OF_DATASETS = {"dataset_detectors", "replicates", "shards", "shuffles", "seed"}
+_UNUSED = {"task_accuracy", "false_discovery_rate", *_OF_DATASETS}
 PROGRESS = "trajectory.parquet"
 FADING = "fading.parquet"
 

@@ -1,7 +1,10 @@
 """Steps of the tuned target: low-rank adapters trained on held-out rows, and what they change."""
 
+from detect.needs import Tuned
+from detect.policy import Adapters
 from detect.settings import DetectSettings
 from detect.token_statistics import write_statistics
+from detect.views import view_text
 from inject.examples.example import read_examples, read_held_out
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
@@ -11,7 +14,9 @@ from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 
 
-def adapter_step(model: ModelNode, examples: Step, detect: DetectSettings) -> Step:
+def adapter_step(
+    model: ModelNode, examples: Step, adapters: Adapters, detect: DetectSettings
+) -> Step:
     """Train adapters of one model on the held-out rows of all datasets, with a fixed seed."""
     policy = detect.policy()
 
@@ -27,13 +32,15 @@ def adapter_step(model: ModelNode, examples: Step, detect: DetectSettings) -> St
             [row.text for row in rows],
             policy,
             context=scoring_context(target, policy),
+            adapters=adapters,
             progress=lambda done, total: context.report(done, total, unit="steps"),
         )
 
     return Step(
         kind="adapter",
-        label=f"held-out-{model.label}",
+        label=f"held-out-{adapters}-{model.label}",
         settings={
+            "adapters": adapters,
             "policy": policy.record(),
             "dtype": model.dtype_identity(detect.dtype),
             **model.settings("model"),
@@ -46,7 +53,9 @@ def adapter_step(model: ModelNode, examples: Step, detect: DetectSettings) -> St
     )
 
 
-def tuned_statistics_step(model: ModelNode, examples: Step, detect: DetectSettings) -> Step:
+def tuned_statistics_step(
+    model: ModelNode, examples: Step, need: Tuned, detect: DetectSettings
+) -> Step:
     """Make the token statistics of every example under the model with its adapters."""
     policy = detect.policy()
 
@@ -58,7 +67,7 @@ def tuned_statistics_step(model: ModelNode, examples: Step, detect: DetectSettin
         target = open_target(model, context.inputs, detect)
         statistics = token_statistics(
             with_adapter(target, context.inputs["adapter"].path),
-            [row.text for row in rows],
+            [view_text(need.view, row.text) for row in rows],
             policy,
             batch_tokens=detect.batch_tokens,
             compile_mode=detect.compile,
@@ -68,16 +77,16 @@ def tuned_statistics_step(model: ModelNode, examples: Step, detect: DetectSettin
             context.out,
             [row.example_id for row in rows],
             statistics,
-            record={"tuned": "held-out rows", **policy.record()},
+            record={"tuned": need.name, **policy.record()},
         )
         scored = sum(map(len, statistics))
         write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored))
 
     return Step(
         kind="statistics",
-        label=f"tuned-{model.label}",
+        label=f"tuned-{need.name}-{model.label}",
         settings={
-            "tuned": True,
+            "view": need.view,
             "policy": policy.record(),
             "dtype": model.dtype_identity(detect.dtype),
             **model.settings("model"),
@@ -85,7 +94,7 @@ def tuned_statistics_step(model: ModelNode, examples: Step, detect: DetectSettin
         inputs={
             **model.inputs("model"),
             "examples": examples,
-            "adapter": adapter_step(model, examples, detect),
+            "adapter": adapter_step(model, examples, need.adapters, detect),
         },
         libraries=("torch", "transformers", "peft"),
         code=(root(build),),

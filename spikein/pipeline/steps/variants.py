@@ -70,6 +70,7 @@ def variants_step(
         label=f"{variants.label()}-seed{seed}",
         settings={"variants": named, "seed": seed},
         inputs={"examples": examples, "tokenizer": tokenizer},
+        libraries=("unicode",),
         code=(root(build),),
         reads={"examples": UNSPLIT},
         build=build,

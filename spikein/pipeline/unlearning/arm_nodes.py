@@ -15,6 +15,7 @@ from spikein.pipeline.unlearning.further_scores import probes_of
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
 from spikein.pipeline.unlearning.unlearned_model import Unlearning, unlearned_step
 from train.device import Device
+from train.models.pretrained import block_count
 from train.unlearn.registry import MethodSetting, parse_methods
 
 
@@ -39,7 +40,8 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
     """Return the unlearned models of an arm and their scores; None without the section.
 
     Raises:
-        InputError: no detector that is asked for looks at a model, or a method cannot be found.
+        InputError: no detector that is asked for looks at a model, a method cannot be found, or
+            looks at a block that the model lacks.
     """
     section = given.arm.experiment.unlearning
     if section is None:
@@ -56,7 +58,10 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
         membership=retrained.membership,
     )
     found = []
+    blocks = block_count(given.arm.experiment.model)
     for setting in map(partial(_with_format, device=given.device), parse_methods(section.methods)):
+        if blocks is not None:
+            setting.require_block(blocks)
         trained = unlearned_step(setting, given.arm, from_what)
         found.append(
             UnlearnedModel(

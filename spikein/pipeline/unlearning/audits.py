@@ -62,6 +62,8 @@ from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
 from spikein.pipeline.unlearning.unlearned_model import forgotten_rows
 
 AUDITS_FILE = "unlearning_audits.parquet"
+LOSS = {"detector": "loss"}
+"""Whose scores say whether a model still works; audits of experiments without it do not."""
 PAGES = "audits"
 """Folder of the pages, one an unlearned model."""
 
@@ -86,7 +88,7 @@ def audits_step(arms: Sequence[UnlearningNodes], settings: ChunkAudit, *, label:
             "axes": {axis_column(axis): str(value) for axis, value in arm.arm.labels.items()},
             "seed": arm.arm.seed,
             "method": one.setting.label,
-            "page": f"{one.setting.label}-{arm.arm.label}.html",
+            "page": f"{one.setting.label}, {arm.arm.label}.html",
         }
         for arm, one in audited
     ]
@@ -147,10 +149,17 @@ def _audit_step(nodes: UnlearningNodes, one: UnlearnedModel, settings: ChunkAudi
         ]
         scores = {name: _scores(given[f"{name}-scores"].path, wanted) for name in models}
         written = {name: read_continuations(given[f"{name}-written"].path) for name in models}
-        found = audit_forgotten(
-            rows, AuditedModel(scores, written), band=band, rate=settings.false_alarms
-        )
+        losses = {name: _scores(given[f"{name}-scores"].path, LOSS) for name in models}
+        if not all(losses.values()):
+            losses = {}
         others = [row for row in pool if row.side == "nonmember"]
+        found = audit_forgotten(
+            rows,
+            others,
+            AuditedModel(scores, losses, written),
+            band=band,
+            rate=settings.false_alarms,
+        )
         holdout = holdout_table(others, scores, band)
         seen = pa.array([copies[chunk.text_id] for chunk in found.chunks], pa.int64())
         pq.write_table(found.chunk_table.append_column("copies", seen), context.out / CHUNKS_FILE)
@@ -258,4 +267,6 @@ def _scores(folder: Path, wanted: dict[str, str]) -> dict[str, float]:
 
 
 def _safe(name: str) -> str:
-    return "".join(sign if sign.isalnum() or sign in "-_.=," else "-" for sign in name)
+    return "".join(
+        sign if sign.isalnum() or sign in "-_.=," else "-" for sign in name.replace(", ", ",")
+    )

@@ -24,7 +24,13 @@ from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import OF_EXAMPLES, UNSPLIT
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role
 from spikein.pipeline.steps.scores import scores_step
-from spikein.pipeline.steps.training import LIBRARIES, ModelNode, model_cost, report_training
+from spikein.pipeline.steps.training import (
+    ModelNode,
+    engine_identity,
+    model_cost,
+    report_training,
+    training_libraries,
+)
 from spikein.pipeline.unlearning.nodes import FurtherScores
 from spikein.pipeline.unlearning.unlearned_model import forgotten_rows
 from train.models.rounded_weights import Bits
@@ -171,9 +177,13 @@ def relearnt_step(model: Step, half: Step, relearn: Relearning, arm: ArmExperime
     return Step(
         kind="model",
         label=f"relearned-{model.label}",
-        settings={"relearn": {"steps": steps, "lr": lr, "precision": precision}, "seed": seed},
+        settings={
+            "relearn": {"steps": steps, "lr": lr, "precision": precision},
+            "seed": seed,
+            **engine_identity(experiment.execution),
+        },
         inputs={"model": model, "half": half},
-        libraries=LIBRARIES,
+        libraries=training_libraries(experiment.execution),
         volatile=(LOG_FILE,),
         execution=experiment.execution,
         code=(root(build), "train.unlearn.relearning.method:METHOD"),

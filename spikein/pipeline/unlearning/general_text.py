@@ -79,7 +79,7 @@ def general_text_step(
             **({"audit": plain(rules), "audited": rows} if rules.active else {}),
         },
         inputs={"corpus": corpus},
-        libraries=("tokenizers",),
+        libraries=("tokenizers", "unicode") if rules.active else ("tokenizers",),
         code=(
             root(build),
             *(one for source in sources for one in source_code(source)),

@@ -17,7 +17,12 @@ from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.artifact_parts import UNSPLIT
-from spikein.pipeline.steps.training import LIBRARIES, model_cost, report_training
+from spikein.pipeline.steps.training import (
+    engine_identity,
+    model_cost,
+    report_training,
+    training_libraries,
+)
 from train.unlearn.registry import MethodSetting
 
 RETAIN_DRAW = 1
@@ -91,11 +96,12 @@ def unlearned_step(setting: MethodSetting, arm: ArmExperiment, given: Unlearning
 
     return Step(
         kind="model",
-        label=f"{setting.label}-{arm.label}",
+        label=f"{setting.label}, {arm.label}",
         settings={
             "method": setting.identity(),
             "seed": seed,
             **({} if identity is None else {"retain": identity}),
+            **engine_identity(experiment.execution),
         },
         inputs={
             "original": given.original,
@@ -103,7 +109,9 @@ def unlearned_step(setting: MethodSetting, arm: ArmExperiment, given: Unlearning
             "membership": given.membership,
             **({"counts": given.plan} if counted else {}),
         },
-        libraries=(*LIBRARIES, "peft") if setting.settings.mode == "lora" else LIBRARIES,
+        libraries=training_libraries(
+            experiment.execution, adapters=setting.settings.mode == "lora"
+        ),
         volatile=(LOG_FILE,),
         execution=experiment.execution,
         code=(root(build), *setting.code),

@@ -64,7 +64,10 @@ def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) 
 def _numbers(names: tuple[str, str], rows: Sequence[ComparedMetric]) -> str:
     paired = [row.paired for row in rows if row.paired is not None]
     if not rows:
-        return "They have no arm and no detector in common, so no number is compared."
+        return (
+            "No arm of one is the only one that matches an arm of the other, so no number is "
+            "compared, whatever detectors they share; each arm and why is listed."
+        )
     if not paired:
         return (
             "They share no scored rows, so their AUCs stand side by side without a paired "

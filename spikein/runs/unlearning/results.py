@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from analysis.figures import ReportFigure
 from analysis.figures.unlearning.measured import Row
-from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.page.unlearning.methods import UnlearningMethod
+from analysis.page.unlearning.view import UnlearningInputs
 from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE, read_tables
 from inject.settings import plain
 from inject.tables import read_parquet

@@ -1,12 +1,22 @@
 """The rule of the checks, against simulations whose truth is known: no bias, or one of a size."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
-from analysis.checks.chance import CHECKS, cells_off_chance, possible_aucs, within_margin
+from analysis.checks.chance import (
+    CHECKS,
+    Dealt,
+    cells_off_chance,
+    dealing_error,
+    possible_aucs,
+    within_margin,
+)
 from analysis.intervals.estimate import auc_estimate
 from analysis.metrics_table import Cell
 from inject.keyed import Stream, generator, item_key
+from scripts.calibration.cells.accuracy_and_checks import CheckDesign, check_cell, unbiased
 
 SETTINGS = 8
 """Settings of one check, as correlated as detectors of one model are."""
@@ -33,9 +43,51 @@ def check_of(seed: int, members: int, nonmembers: int, shift: float = 0.0) -> li
                 n_members=members,
                 n_nonmembers=nonmembers,
                 n_seeds=1,
+                chance_error=dealing_error([[Dealt("", column, member, np.arange(n))]]),
             )
         )
     return cells
+
+
+def test_the_error_is_that_of_all_ways_to_deal_the_groups():
+    """Eight groups of two, four a side: every one of the 70 deals, and its AUC."""
+    random = np.random.default_rng(0)
+    group = np.repeat(np.arange(8), 2)
+    scores = random.normal(size=16) + random.normal(size=8)[group]
+    aucs, errors = [], []
+    for inside in combinations(range(8), 4):
+        member = np.isin(group, inside)
+        above = scores[member][:, None] > scores[~member][None]
+        aucs.append(above.mean())
+        errors.append(dealing_error([[Dealt("", scores, member, group)]]))
+    assert errors == pytest.approx([np.std(aucs)] * 70, rel=0.01)
+
+
+def test_seeds_and_datasets_that_are_dealt_anew_add_up():
+    random = np.random.default_rng(1)
+
+    def rows(name: str) -> Dealt:
+        return Dealt(name, random.normal(size=400), np.arange(400) % 2 == 0, np.arange(400))
+
+    alone = dealing_error([[rows("a")]])
+    assert dealing_error([[rows("a"), rows("b")]]) == pytest.approx(alone / np.sqrt(2), rel=0.05)
+    same = rows("a")
+    assert dealing_error([[same], [same]]) == pytest.approx(alone, rel=0.01)
+    anew = [[same._replace(member=random.permutation(same.member))] for _ in range(4)]
+    assert dealing_error(anew) == pytest.approx(alone / 2, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    "design", [CheckDesign(8, (1, 1, 1, 20)), CheckDesign(20, (1, 1, 2, 20)), CheckDesign(5, (6,))]
+)
+def test_unequal_groups_fail_no_more_checks_than_meant(design):
+    """An interval about the AUC that was found failed in 18 and 2.5 % of such checks, not 1.25."""
+    random = np.random.default_rng(0)
+    count, rate = 1000, 0.05 / CHECKS
+    failed = sum(
+        bool(cells_off_chance([check_cell(*unbiased(random, design))])) for _ in range(count)
+    )
+    assert failed <= count * rate + 3 * np.sqrt(count * rate * (1 - rate))
 
 
 def failures(members: int, nonmembers: int, count: int, shift: float = 0.0) -> int:

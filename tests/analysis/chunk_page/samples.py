@@ -2,7 +2,7 @@
 
 import random
 
-from analysis.chunk_page.content import ChunkContinuation, ChunkPage, ChunkRow, Fact
+from analysis.chunk_page.page import ChunkContinuation, ChunkPage, ChunkRow
 
 _TEXT = (
     "the river ran slowly under an old bridge where children sold apples and nobody asked why "
@@ -34,8 +34,8 @@ def row(number: int, *, length: int = 40, show_text: bool = True) -> ChunkRow:
         continuations=tuple(
             ChunkContinuation(model=name, text=text, similarities={"ROUGE-L": value, "cosine": 0.5})
             for name, text, value in (
-                ("unlearned", close, similarity),
                 ("original", truth, 1.0),
+                ("unlearned", close, similarity),
                 ("retrained", words(drawn, length), 0.12),
             )
         ),
@@ -52,9 +52,9 @@ def page(rows: tuple[ChunkRow, ...], **more) -> ChunkPage:
                 "12 % [8 %, 17 %].",
             ),
             "facts": (
-                Fact("Original", "runs/tofu/models/original"),
-                Fact("Band of the ratio", "1/1.15 to 1.15", "of the paper"),
-                Fact("False alarms on the retrained model", "61 % [52 %, 69 %] of 120 chunks"),
+                ("Original", "runs/tofu/models/original", ""),
+                ("Band of the ratio", "1/1.15 to 1.15", "of the paper"),
+                ("False alarms on the retrained model", "61 % [52 %, 69 %] of 120 chunks", ""),
             ),
             "rows": rows,
             "detector": "Min-K% Prob, k = 20 %",

@@ -4,8 +4,7 @@ import re
 from dataclasses import replace
 from math import nan
 
-from analysis.chunk_page.content import ChunkContinuation, ChunkRow
-from analysis.chunk_page.page import render, write_chunk_page
+from analysis.chunk_page.page import ChunkContinuation, ChunkRow, render, write_chunk_page
 from tests.analysis.chunk_page.samples import page, row
 from tests.pages import Page
 
@@ -18,19 +17,24 @@ def table_of(html):
     return found
 
 
-def test_rows_stand_by_falling_suspicion_with_their_numbers():
-    found = table_of(render(page(ROWS)))
+def test_rows_stand_remembered_and_suspicious_first_with_their_numbers():
+    rows = tuple(
+        replace(one, remembered=(True, False, None)[at % 3]) for at, one in enumerate(ROWS)
+    )
+    found = table_of(render(page(rows)))
     assert [head.text for head in found.heads] == [
-        *("Chunk", "Suspicion", "Ratio", "Similarity", "Original", "Unlearned", "Retrained")
+        *("Chunk", "Remembered", "Suspicious", "Ratio", "Similarity"),
+        *("Original", "Unlearned", "Retrained"),
     ]
-    ordered = sorted(ROWS, key=lambda one: -one.suspicion)
-    numbers = [line for line in found.rows[1:] if len(line) > 1]
-    assert [line[0].text for line in numbers] == [one.chunk for one in ordered]
-    for line, one in zip(numbers, ordered, strict=True):
-        assert (line[1].text == "suspicious") == one.suspicious
-        assert line[2].text == f"{one.ratio:.2f}"
-        assert line[3].text == f"{one.similarity:.2f}"
-        assert line[5].text == f"−{-one.scores['unlearned']:.3f}"
+    ordered = sorted(rows, key=lambda one: (one.remembered is not True, -one.suspicion))
+    assert found.column("Chunk") == [one.chunk for one in ordered]
+    said = {True: "yes", False: "no", None: "not judged"}
+    for line, one in zip(found.rows[1:], ordered, strict=True):
+        assert line[1].text == said[one.remembered]
+        assert line[2].text == said[one.suspicious]
+        assert line[3].text == f"{one.ratio:.2f}"
+        assert line[4].text == f"{one.similarity:.2f}"
+        assert line[6].text == f"−{-one.scores['unlearned']:.3f}"
 
 
 def test_texts_stand_under_their_chunk_and_shared_words_are_marked():
@@ -41,10 +45,10 @@ def test_texts_stand_under_their_chunk_and_shared_words_are_marked():
         context="He saw",
         truth="the grey troll and ran away",
         continuations=(
-            ChunkContinuation(model="unlearned", text="a man and ran away home"),
             ChunkContinuation(
                 model="original", text="The grey troll!", similarities={"ROUGE-L": 0.5}
             ),
+            ChunkContinuation(model="unlearned", text="a man and ran away home"),
         ),
     )
     html = render(page((one,)))
@@ -87,7 +91,7 @@ def test_no_word_of_a_hidden_text_is_in_the_file():
     ):
         assert not [word for word in words_of_texts(one) if word in html]
         assert "id-7f3a" in html
-        assert "Text not shown." in html
+        assert "not shown, nor what models wrote" in html
     # The same words are there once they may be.
     shown = render(page((replace(one, show_text=True), *ROWS)))
     assert all(word in shown for word in words_of_texts(one))
@@ -95,9 +99,9 @@ def test_no_word_of_a_hidden_text_is_in_the_file():
 
 def test_a_page_without_texts_has_none_of_any_row():
     html = render(page(ROWS, show_texts=False))
-    assert "<details>" not in html
+    assert '<details class="texts">' not in html
     assert "lantern" not in html
-    assert "No chunk’s text is shown" in html
+    assert "The texts of 30 chunks are not shown" in html
     one = render(page((hidden_row(), *ROWS)))
     assert "The text of 1 chunk is not shown" in one
 
@@ -118,7 +122,8 @@ def test_every_text_is_escaped_and_nothing_is_loaded():
     names = [tag for tag, _ in tags]
     assert names.count("script") == 1
     assert "img" not in names
-    assert not [given for _, given in tags if {"src", "href", "onerror"} & set(given)]
+    assert not [given for _, given in tags if {"src", "onerror"} & set(given)]
+    assert all(given["href"].startswith("#text-") for _, given in tags if "href" in given)
     assert "window.evil" in html
     assert "default-src 'none'" in html
 
@@ -126,8 +131,31 @@ def test_every_text_is_escaped_and_nothing_is_loaded():
 def test_numbers_that_are_missing_are_dashes_and_stand_last():
     unjudged = ChunkRow(chunk="none", suspicion=nan, suspicious=False, scores={"original": nan})
     found = table_of(render(page((unjudged, *ROWS[:2]))))
-    last = [line for line in found.rows[1:] if len(line) > 1][-1]
-    assert [place.text for place in last] == ["none", "not judged", "–", "–", "–", "–", "–"]
+    assert [place.text for place in found.rows[-1]] == [
+        *("none", "not judged", "not judged", "–", "–", "–", "–", "–")
+    ]
+
+
+def test_control_characters_are_written_out():
+    """What a terminal or a browser would obey instead of showing: C0, DEL, C1, turned text."""
+    obeyed = [*range(9), *range(11, 32), *range(127, 160)]
+    obeyed += [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+    bad = "a\tb\nc" + "".join(map(chr, obeyed)) + "d"
+    one = replace(
+        ROWS[0],
+        chunk=bad,
+        context=bad,
+        truth=bad,
+        scores={bad: 1.0},
+        continuations=(ChunkContinuation(model=bad, text=bad, similarities={bad: 0.1}),),
+    )
+    given = page((one,), title=bad, sentences=(bad,), notes=(bad,), facts=[(bad, bad, bad)])
+    html = render(given)
+    assert not [code for code in obeyed if chr(code) in html]
+    assert "a\tb\nc" in html
+    for code in obeyed:
+        assert (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}") in html or code == 13
+    assert "\\r" in html
 
 
 def test_facts_stand_with_what_to_know_of_them():
@@ -145,8 +173,9 @@ def test_a_page_without_chunks_says_so(tmp_path):
     assert "<script" not in html
 
 
-def test_a_model_without_a_continuation_has_no_panel():
+def test_a_chunk_that_was_not_continued_has_a_row_and_no_texts():
     one = replace(ROWS[0], continuations=())
     html = render(page((one,)))
-    assert html.count('class="panel') == 2  # the grid, and the truth
-    assert one.truth.split()[0] in html
+    assert table_of(html).column("Chunk") == [one.chunk]
+    assert 'class="panel' not in html
+    assert "No text is shown." in html

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.chunk_page.shared_words import SHORTEST_RUN, Part, mark_shared
+from analysis.chunk_page.page import SHORTEST_RUN, Part, mark_shared
 
 TEXTS = st.lists(st.sampled_from(["a", "B,", "c", "—", " \n", "b"]), max_size=12).map(" ".join)
 

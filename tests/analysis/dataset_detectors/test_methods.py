@@ -12,7 +12,7 @@ from analysis.dataset_detectors.methods.ensemble import DETECTOR as ENSEMBLE
 from analysis.dataset_detectors.methods.exchangeability import DETECTOR as EXCHANGEABILITY
 from analysis.dataset_detectors.methods.paraphrase_test import DETECTOR as PARAPHRASES
 from analysis.dataset_detectors.methods.prism import DETECTOR as PRISM
-from analysis.dataset_detectors.methods.prism import FEWEST, spearman
+from analysis.dataset_detectors.methods.prism import FEWEST, drawn_groups, spearman
 from analysis.dataset_detectors.orders import canonical_gains, read_orders
 from analysis.dataset_detectors.registry import (
     asked_dataset_detectors,
@@ -240,6 +240,20 @@ def test_weights_of_one_are_the_plain_correlation_ties_included():
     one, other = np.array([1.0, 2, 2, 3, 5]), np.array([2.0, 1, 1, 4, 4])
     found = spearman(one, other, np.ones((5, 1)))
     assert found[0] == pytest.approx(spearmanr(one, other).statistic)
+
+
+def test_drawn_groups_are_whole_and_as_many_as_there_are():
+    names = [str(row // 3) for row in range(18)]
+    weights = drawn_groups(names, replicates=50, seed=1, stratum="members")
+    assert (weights[:, 0] == 1).all()
+    assert (weights[0::3] == weights[1::3]).all()
+    assert (weights[0::3] == weights[2::3]).all()
+    assert (weights.sum(axis=0) == 18).all()
+    assert weights[:, 1:].std() > 0.5
+    again = drawn_groups(names, replicates=50, seed=1, stratum="members")
+    assert (again == weights).all()
+    for seed, stratum in ((2, "members"), (1, "non-members")):
+        assert (drawn_groups(names, replicates=50, seed=seed, stratum=stratum) != weights).any()
 
 
 def test_holm_is_the_step_down_rule():

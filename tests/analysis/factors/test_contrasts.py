@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
+from scipy.stats import ttest_rel
 
-from analysis.factors.contrasts import contrasts, difference_of, largest_statistics
+from analysis.factors.contrasts import contrasts, difference_of
 from analysis.factors.joint import combine
 from inject.keyed import Stream, generator, item_key
+from scripts.calibration.cells.factors import Design, one_contrast
 from scripts.calibration.factor_studies import ArmsDesign, count_contrasts, draw_arms
 
 
@@ -50,17 +53,40 @@ def test_p_values_agree_with_the_band():
     for number in range(30):
         arms = _arms(ArmsDesign(40, (0.5, 0.6, 0.65)), f"agree {number}")
         for found in contrasts([(arm, arms[0]) for arm in arms[1:]]):
-            outside = found.low > 0 or found.high < 0
-            assert outside == (found.p_value < 0.05) or abs(found.p_value - 0.05) < 0.003
+            assert (found.low > 0 or found.high < 0) == (found.p_value < 0.05)
 
 
-def test_equal_statistics_cost_as_much_as_one():
-    one = np.ones((1, 50))
-    single = np.quantile(largest_statistics(one, 30.0), 0.95)
-    same = np.quantile(largest_statistics(np.repeat(one, 20, axis=0), 30.0), 0.95)
-    apart = np.quantile(largest_statistics(np.eye(20), 30.0), 0.95)
-    assert same == pytest.approx(single, rel=0.03)
-    assert apart > 1.3 * single
+def test_a_band_is_bonferronis_and_each_difference_has_its_own_freedom():
+    arms = _arms(ArmsDesign(60, (0.5, 0.6, 0.7, 0.8), 3, 0.05))
+    for arm, found in zip(arms[1:], contrasts([(arm, arms[0]) for arm in arms[1:]]), strict=True):
+        joint = difference_of(arm, arms[0])
+        half = student.isf(0.025 / 3, joint.freedom[0]) * joint.error[0]
+        assert found.high - found.value == pytest.approx(half)
+
+
+def test_a_difference_over_seeds_is_that_of_readers():
+    """Obuchowski and Rockette (1995) with Hillis (2007), by hand where rows share nothing."""
+    arms = _arms(ArmsDesign(60, (0.5, 0.7), 4, 0.05))
+    alone = [
+        arm._replace(influence=np.concatenate(
+            [np.concatenate([arm.influence[[s]] * (s == k) for k in range(4)], axis=2)
+             for s in range(4)]))
+        for arm in arms
+    ]  # fmt: skip
+    by_seed = (arms[1].value - arms[0].value)[:, 0]
+    (found,) = contrasts([(alone[1], alone[0])])
+    # A paired t test over the seeds.
+    ends = ttest_rel(arms[1].value[:, 0], arms[0].value[:, 0]).confidence_interval(0.95)
+    assert found.value == pytest.approx(by_seed.mean())
+    assert (found.alone_low, found.alone_high) == pytest.approx((ends.low, ends.high))
+
+
+def test_arms_that_share_half_of_a_seeds_effect_are_held():
+    """Reduced from scripts/calibration/cells: of these studies 91 % were held before."""
+    random = np.random.default_rng(0)
+    design = Design(60, 3, 0.2)
+    drawn = [one_contrast(random, design=design, aucs=(0.6, 0.9), family=False) for _ in range(200)]
+    assert 0.925 <= np.mean([one.low <= one.truth <= one.high for one in drawn]) <= 0.985
 
 
 def test_what_cannot_be_told_says_why():

@@ -42,6 +42,16 @@ def test_the_variance_is_that_of_delong(ties):
     expected = np.var(inside, ddof=1) / 17 + np.var(outside, ddof=1) / 23
     assert found.value[0] == pytest.approx(auc(members.scores, others.scores), abs=1e-12)
     assert np.square(found.influence.sum(axis=0)).sum() == pytest.approx(expected, rel=1e-12)
+    # Groups change nothing of what rows show alone; Hanley and McNeil 1982: Q1 and Q2, averaged.
+    together = auc_sample(
+        members._replace(groups=members.groups // 3), others, everyone(members), 40
+    )
+    theta = found.value[0]
+    first, second = theta / (2 - theta) - theta**2, 2 * theta**2 / (1 + theta) - theta**2
+    for one in (found, together):
+        shown, of_many = one.of_rows[:, 0]
+        assert shown == pytest.approx(expected, rel=1e-12)
+        assert of_many == pytest.approx((first + second) / 2 * (1 / 17 + 1 / 23), rel=1e-12)
 
 
 def test_groups_are_summed_as_obuchowski_has_it():

@@ -5,6 +5,7 @@ from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.settings_summary import ArmSettings, description, setup
 from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant
+from inject.examples.example import Loss
 from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.plan.settings import Copies, Placement
@@ -12,8 +13,7 @@ from inject.variants.settings import Variants
 from train.settings import BaseSettings, ModelSettings, TrainSettings
 
 QUIET = {
-    "duplicates": 0, "empty": 0, "unanswered": 0, "too_short": 0, "too_long": 0,
-    "long_examples": "drop", "near_duplicates": [], "near_duplicates_across": [], "strata": 3,
+    "losses": {}, "split": 0, "repeated_ids": 0, Loss.CUT_BEFORE_ANSWER: [], "strata": 3,
     "strata_pooled": {"strata": 0, "rows": 0}, "protected": False,
 }  # fmt: skip
 
@@ -78,9 +78,7 @@ def test_a_pool_without_anything_unusual_has_no_notes():
 
 def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
     facts = QUIET | {
-        "duplicates": 3,
-        "too_long": 2,
-        "near_duplicates": ["a"],
+        "losses": {Loss.DUPLICATE: 3, Loss.TOO_LONG: 2, Loss.NEAR_DUPLICATE: 1, Loss.CUT: 4},
         "strata_pooled": {"strata": 2, "rows": 7},
         "protected": True,
     }
@@ -90,12 +88,13 @@ def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
         "1 near-duplicates."
     )
     assert one[1].startswith("quiz: 2 of 3 strata (7 rows) are too small")
-    assert one[2].startswith("quiz is a protected dataset")
+    assert one[2] == "quiz: 4 rows are longer than the context and were cut to it."
+    assert one[3].startswith("quiz is a protected dataset")
     two = pool_notes([PoolReport("seed0", {"quiz": facts}), PoolReport("seed1", {"quiz": QUIET})])
     assert two[0].startswith("seed0 · quiz: dropped")
-    kept = pool_notes(
-        [PoolReport("p", {"quiz": QUIET | {"too_long": 2, "long_examples": "split"}})]
-    )
+    again = pool_notes([PoolReport("p", {"quiz": QUIET | {"repeated_ids": 2}})])
+    assert again == ["quiz: 2 rows have the id of an earlier row; each counts."]
+    kept = pool_notes([PoolReport("p", {"quiz": QUIET | {"split": 2}})])
     assert kept == [
         "quiz: 2 rows are longer than the context and were left whole, over several windows."
     ]

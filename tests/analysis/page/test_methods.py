@@ -51,7 +51,7 @@ def test_every_setting_is_in_the_words_and_a_swept_one_with_all_its_values(two):
     assert "min_k (Shi et al. 2024 (Min-K% Prob), equation 1; k=0.2; tuned over" in detectors
     assert detectors.startswith("Detectors. A higher score means more likely a member. 3 detectors")
     assert "95 % intervals" in statistics
-    assert "variance between the 3 training seeds" in statistics
+    assert "the 3 training seeds are readers" in statistics
     assert software.startswith("Software. spikein 0.1.0 (abc) with torch 2.13.0.")
     assert "results abababababab" in software
 
@@ -82,11 +82,20 @@ def test_what_was_asked_of_the_analysis_is_what_is_said(two):
     assert "two training seeds" in methods(two, seeds=(1, 2)).paragraphs[4]
 
 
+def test_accuracies_are_said_where_questions_were_asked(two):
+    assert "Price and Bonett 2004" in methods(two).paragraphs[4]
+    without = methods(two, analysis=AnalysisSettings(task_accuracy=False))
+    assert "Bonett" not in without.paragraphs[4]
+    assert "price2004improved" not in {one.key for one in without.references}
+
+
 def test_everybody_who_is_named_in_the_words_is_in_the_references(two):
     found = methods(two)
     cited = " ".join(one.fields["author"] + one.fields["year"] for one in found.references)
     named = re.findall(r"([A-Z][A-Za-z]+) (?:et al\. |and [A-Z][a-z]+ |\()?\(?((?:19|20)\d\d)",
                        " ".join(found.paragraphs))  # fmt: skip
+    sources = {"Newcombe", "Hillis", "DeRouen", "Rosner", "Hsu", "Price"}
+    assert sources <= {name for name, _ in named}
     assert {"DeLong", "Obuchowski", "Shi", "Yeom", "Carlini", "Smyth"} <= {
         name for name, _ in named
     }

@@ -8,10 +8,9 @@ from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.page.render import render
 from analysis.page.report import Report
 from analysis.page.unlearning.audits import audits_view
-from analysis.page.unlearning.inputs import UnlearningInputs
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
 from analysis.page.unlearning.texts import number_with_interval, steps_text
-from analysis.page.unlearning.view import unlearning_view
+from analysis.page.unlearning.view import UnlearningInputs, unlearning_view
 from analysis.references import bibliography
 from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict_rows
 from tests.pages import Page
@@ -147,11 +146,10 @@ def test_verdicts_show_what_they_rest_on(page):
 
 
 def test_steps_that_were_not_reached_are_said():
-    inf, nan = float("inf"), float("nan")
-    assert steps_text({"value": 4.0, "low": 2.0, "high": 8.0}) == "4 [2, 8]"
-    assert steps_text({"value": 16.0, "low": 8.0, "high": inf}) == "16 [8, open]"
-    assert steps_text({"value": nan, "low": inf, "high": inf}) == "not reached"
-    assert steps_text({"value": nan, "low": nan, "high": nan}) == ""
+    nan = float("nan")
+    assert steps_text({"value": 4.0, "note": "no interval: one of the steps looked at"}) == "4"
+    assert steps_text({"value": nan, "note": "not back after 16 steps"}) == "not reached"
+    assert steps_text({"value": nan, "note": "no value"}) == ""
 
 
 def test_a_number_without_an_interval_says_so_by_having_none():

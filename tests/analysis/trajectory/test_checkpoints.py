@@ -10,7 +10,7 @@ from analysis.figures.trajectory import best_detectors, trajectory_figures
 from analysis.page.trajectory import trajectory_view
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables
-from analysis.trajectory.fading import FADING_TREND, since_bins
+from analysis.trajectory.fading import since_bins
 from detect.scoring import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from inject.examples.example import write_examples
@@ -163,20 +163,6 @@ def test_fading_is_the_mean_place_of_the_pairs(tmp_path):
         assert row["pairs"] == len(places)
         checked += 1
     assert checked >= 5
-
-
-@pytest.mark.parametrize(("fading", "falls"), [(0.6, True), (0.0, False)])
-def test_the_trend_tells_fading_from_none(tmp_path, fading, falls):
-    checkpoints = make_checkpoints(tmp_path, fading=fading)
-    rows = trajectory_tables(checkpoints, SETTINGS).fading.to_pylist()
-    [trend] = [
-        row for row in rows
-        if row["metric"] == FADING_TREND and row["copies"] == "all"
-        and (row["detector"], row["selection"]) == ("min_k", "default")
-    ]  # fmt: skip
-    assert trend["since"] == "all"
-    assert (trend["high"] < 0) == falls
-    assert trend["low"] < trend["value"] < trend["high"]
 
 
 def test_one_setting_along_the_whole_training(tmp_path):

@@ -9,7 +9,7 @@ from analysis.intervals.clustered import Weighted, cluster
 from analysis.page.trajectory import trajectory_view
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import trajectory_tables
-from analysis.trajectory.fading import FADING_SLOPE, FADING_TREND, NOT_CONSTANT, RATE_WARNING
+from analysis.trajectory.fading import FADING_SLOPE, NOT_CONSTANT, RATE_WARNING
 from analysis.trajectory.slopes import Placed, slope_sample
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_examples
@@ -92,6 +92,12 @@ def test_the_variance_is_that_of_leaving_each_group_out():
     assert find_interval(found, Scale.SLOPE, confidence=0.95).about[0].startswith("this model; not")
 
 
+def is_whole(row):
+    """Whether a row is an AUC of all members by the time since."""
+    wanted = {"metric": "auc", "copies": "all", "detector": "loss", "selection": "default"}
+    return all(row[key] == value for key, value in wanted.items())
+
+
 def test_a_warm_up_feigns_fading_over_examples_and_none_within_them(tmp_path):
     """Known mistake: texts seen late are learnt at another rate, and nothing fades at all."""
 
@@ -105,12 +111,12 @@ def test_a_warm_up_feigns_fading_over_examples_and_none_within_them(tmp_path):
         checkpoints = make_checkpoints(tmp_path / name, fading=0.0, rate=rate, n=120)
         alike = [each.__class__(**{**vars(each), "constant_rate": True}) for each in checkpoints]
         careless = trajectory_tables(alike, SETTINGS)
-        trend = one(careless.fading.to_pylist(), FADING_TREND)
-        assert (trend["low"] > 0) if feigned > 0 else (trend["high"] < 0)
+        bins = [row for row in careless.fading.to_pylist() if is_whole(row)]
+        # By the time since, other texts seem to gain or to fade.
+        assert feigned * (bins[-1]["value"] - bins[0]["value"]) > 0.05
         found = trajectory_tables(checkpoints, SETTINGS)
-        refused = one(found.fading.to_pylist(), FADING_TREND)
-        assert refused["interval"] == NOT_CONSTANT
-        assert np.isnan([refused["low"], refused["high"]]).all()
+        bins = [row for row in found.fading.to_pylist() if is_whole(row)]
+        assert all(row["interval"].endswith(NOT_CONSTANT) for row in bins)
         slope = one(found.fading.to_pylist(), FADING_SLOPE)
         assert slope["low"] < 0 < slope["high"]
         view = trajectory_view(found, [])
@@ -138,7 +144,6 @@ def test_seeds_are_counted_where_they_say_something_of_a_trend(tmp_path):
         second.append(each.__class__(**{**vars(each), "seen": seen}))
     settings = AnalysisSettings(replicates=100, min_members=5)
     rows = trajectory_tables([*first, *second], settings).fading.to_pylist()
-    assert one(rows, FADING_TREND)["n_seeds"] == 1
     assert one(rows, FADING_SLOPE)["n_seeds"] == 1
     points = [row for row in rows if row["metric"] == "auc" and row["copies"] == "all"]
     assert max(row["n_seeds"] for row in points) == 2

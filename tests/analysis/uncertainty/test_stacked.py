@@ -24,9 +24,7 @@ from analysis.intervals.influence import (
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
 from analysis.uncertainty.column_intervals import (
-    auc_bands,
     column_intervals,
-    difference_bands,
     difference_intervals,
 )
 from tests.analysis.oracles import auc
@@ -62,7 +60,7 @@ def drawn(draw) -> Drawn:
 def equal(one: Sample | Clustered, other: Sample | Clustered) -> bool:
     """Whether values are equal to the last bit, and all else but for the order of sums."""
     return np.array_equal(one.value, other.value, equal_nan=True) and all(
-        np.allclose(a, b, rtol=1e-12, atol=1e-14, equal_nan=True)
+        (a is None and b is None) or np.allclose(a, b, rtol=1e-12, atol=1e-14, equal_nan=True)
         for a, b in zip(one, other, strict=True)
     )
 
@@ -141,13 +139,9 @@ def test_variances_and_ends_of_stacked_columns_are_those_of_each(rows, seeds):
     for column, single in enumerate(alone):
         mine = together.part(column * cells, (column + 1) * cells)
         assert equal(mine, single)
-    grouped = np.arange(columns) % 2 == 1
     for scale in (Scale.AUC, Scale.TPR, Scale.TREND):
-        whole = find_interval(together, scale, confidence=0.9, grouped=np.repeat(grouped, cells))
-        each = [
-            find_interval(one, scale, confidence=0.9, grouped=bool(grouped[at]))
-            for at, one in enumerate(alone)
-        ]
+        whole = find_interval(together, scale, confidence=0.9)
+        each = [find_interval(one, scale, confidence=0.9) for one in alone]
         for end in (0, 1):
             both = np.concatenate([one[end] for one in each])
             assert np.array_equal(whole[end], both, equal_nan=True)
@@ -203,7 +197,6 @@ def test_the_ends_in_the_tables_are_those_of_one_column_and_cell_at_a_time(cohor
     for column, d in itertools.product(columns, range(len(work.datasets) + 1)):
         sample = found[column].sample
         dataset = work.datasets[d - 1] if d else None
-        grouped = sample.grouped(dataset)
         for k in range(len(work.cells)):
             one = cluster(
                 [
@@ -215,25 +208,23 @@ def test_the_ends_in_the_tables_are_those_of_one_column_and_cell_at_a_time(cohor
                     for seed in sample.seeds
                 ]
             )
-            low, high, about = find_interval(one, Scale.AUC, confidence=0.95, grouped=grouped)
+            low, high, about = find_interval(one, Scale.AUC, confidence=0.95)
             cell = found[column].intervals[d].cells[0][k]
             assert (cell.low, cell.high) == pytest.approx((low[0], high[0]), rel=1e-12, nan_ok=True)
             assert cell.about == about[0]
 
 
-def test_differences_and_bands_of_many_columns_are_those_of_each(cohort):
+def test_differences_of_many_columns_are_those_of_each(cohort):
     work, columns, _ = cohort
     found = measure_columns(work.arms, columns, work.datasets, work.cells, FAST)
     shared = [one for one in columns if one.detector != "surp"]
     best, *others = [found[column].sample for column in shared]
     wanted = [0, len(work.cells) - 1]
     for dataset in (None, *work.datasets):
-        many = difference_bands(
-            others, best, dataset, confidence=0.95, together=False, wanted=wanted
-        )
+        many = difference_intervals(others, best, dataset, confidence=0.95, wanted=wanted)
         for band, other in zip(many, others, strict=True):
-            single = difference_intervals(
-                other, best, dataset, cells=len(work.cells), confidence=0.95
+            (single,) = difference_intervals(
+                [other], best, dataset, confidence=0.95, wanted=range(len(work.cells))
             )
             for k in wanted:
                 assert band[k][:2] == pytest.approx(single[k][:2], rel=1e-12, nan_ok=True)
@@ -251,10 +242,6 @@ def test_differences_and_bands_of_many_columns_are_those_of_each(cohort):
                 ends = find_difference(gap, other.auc(dataset), best.auc(dataset), confidence=0.95)
                 plain = (ends.low[k], ends.high[k])
                 assert band[k][:2] == pytest.approx(plain, rel=1e-12, nan_ok=True)
-    # The band of a single column holds nothing together with it.
-    (alone,) = auc_bands(others[1:2], None, confidence=0.95, cell=0)
-    together = auc_bands(others, None, confidence=0.95, cell=0)[1]
-    assert together.high - together.low > alone.high - alone.low
 
 
 def test_adjusted_columns_are_what_each_is_alone(cohort):
@@ -271,7 +258,7 @@ def test_adjusted_columns_are_what_each_is_alone(cohort):
             single = adjusted_samples(mine, own, dataset)[column]
             for one, other in zip(together[column][1:], single[1:], strict=True):
                 assert np.array_equal(one, other, equal_nan=True)
-            how = {"cells": len(work.cells), "rates": 0, "confidence": 0.95, "adjusted": True}
+            how = {"cells": len(work.cells), "rates": 0, "confidence": 0.95}
             ends = [
                 column_intervals([one.sample], dataset, **how) for one in (together[column], single)
             ]

@@ -1,5 +1,6 @@
 """Relearning: what is known of the half that was not learned again, and when it is back."""
 
+import numpy as np
 import pytest
 
 from analysis.unlearning.evidence import ModelEvidence
@@ -30,6 +31,9 @@ def test_relearning_is_read_of_the_half_that_was_not_learned_again(arms):
     found = one(rows.measures.to_pylist(), measure="relearn_steps", model="unlearned", method="npo")
     # After 20 steps it is the original itself, so nothing differs and no interval is needed.
     assert found["value"] == 20
+    # One of few steps has no honest interval, and the row says so.
+    assert np.isnan([found["low"], found["high"]]).all()
+    assert found["note"].startswith("no interval")
     scored = [
         i
         for i, row in Disk(arm, "original").tokens.items()

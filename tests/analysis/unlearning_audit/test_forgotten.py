@@ -33,8 +33,8 @@ def test_what_models_write_after_a_protected_text_is_measured_and_not_kept():
         )
         for row in rows
     }
-    given = AuditedModel(scores, dict.fromkeys(MODELS, written))
-    found = audit_forgotten(rows, given, band=Band(), rate=0.05)
+    given = AuditedModel(scores, scores, dict.fromkeys(MODELS, written))
+    found = audit_forgotten(rows, [], given, band=Band(), rate=0.05)
     table = found.continuations.to_pylist()
     assert len(table) == 3 * 4 * 2
     for row in table:

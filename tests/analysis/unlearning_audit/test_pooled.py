@@ -28,7 +28,6 @@ def write_audit(folder, seed, *, texts=30, writes=0.5):
         }
         for at in range(texts)
     ]
-    pq.write_table(pa.Table.from_pylist(chunks), folder / "chunks.parquet")
     outside = [
         {"text_id": str(at), "group": str(at), "ratio": float(np.exp(random.normal(0, 0.2))),
          "suspicious": False}
@@ -46,6 +45,12 @@ def write_audit(folder, seed, *, texts=30, writes=0.5):
         for _ in range(2)
     ]
     pq.write_table(pa.Table.from_pylist(written), folder / CONTINUATIONS_FILE)
+    for model, column in (("original", "remembered_original"), ("unlearned", "remembered")):
+        runs = [(row["chunk"], row["longest_common_substring"]) for row in written
+                if row["model"] == model]  # fmt: skip
+        for row in chunks:
+            row[column] = max(run for at, run in runs if at == row["chunk"]) > 2
+    pq.write_table(pa.Table.from_pylist(chunks), folder / "chunks.parquet")
     remembered = {"level": 2.0, "control_chunks": texts, "control": "the retrained model"}
     findings = {"band": [LOW, HIGH], "remembered": remembered}
     (folder / "unlearning_audit.json").write_text(json.dumps({"findings": findings}))

@@ -49,16 +49,26 @@ def entropy_by_hand(values, m, r):
 
 
 def phrases_by_hand(symbols):
-    """LZ78: each phrase is the shortest one that was not there before."""
-    known, count, start = [], 0, 0
+    """LZ78: each phrase is the shortest one that was not there; a last one that was is none."""
+    known, start = [], 0
     while start < len(symbols):
         stop = start + 1
-        while stop <= len(symbols) and symbols[start:stop] in known:
+        while stop < len(symbols) and symbols[start:stop] in known:
             stop += 1
-        known.append(symbols[start:stop])
-        count += 1
+        if symbols[start:stop] not in known:
+            known.append(symbols[start:stop])
         start = stop
-    return count
+    return len(known)
+
+
+def bins_by_hand(values, bins):
+    """The authors' two steps: 100 edges from the least value to 0, then equal parts of these."""
+    low = min(values)
+    edges = [low - low * place / 99 for place in range(100)]
+    steps = [sum(edge < value - 1e-12 for edge in edges) for value in values]
+    first, last = min(steps), max(steps)
+    ends = [first + (last - first) * (part + 1) / bins for part in range(bins)]
+    return [sum(end < step - 1e-9 for end in ends) for step in steps]
 
 
 @pytest.mark.parametrize("size", [12, 40, 130])
@@ -66,15 +76,28 @@ def test_shape_signals_agree_with_slow_ones(size):
     draw = np.random.default_rng(size)
     values = -draw.exponential(2, size)
     expected = entropy_by_hand(values.tolist(), 8, 0.8 * float(np.std(values)))
-    assert approximate_entropy(values) == pytest.approx(expected, abs=1e-9)
+    assert approximate_entropy(values) == pytest.approx(abs(expected), abs=1e-9)
     fit = np.polyfit(np.arange(size), values, 1)[0]
     assert slope(values) == pytest.approx(fit, abs=1e-9)
     for bins in (3, 4, 5):
         symbols = in_bins(values, bins)
-        edges = np.linspace(values.min(), values.max(), bins + 1)
-        by_hand = np.clip(np.digitize(values, edges) - 1, 0, bins - 1)
-        assert list(symbols) == by_hand.tolist()
+        assert list(symbols) == bins_by_hand(values.tolist(), bins)
         assert lempel_ziv(symbols) == phrases_by_hand(list(symbols)) / size
+
+
+def test_signals_of_the_authors_code():
+    """Lempel-Ziv of `aab`: a, ab; of `aa`: a. A negative entropy counts by its size."""
+    assert (lempel_ziv("aab"), lempel_ziv("aa")) == (2 / 3, 1 / 2)
+    # Bins go up to a log-probability of 0: -4 and -3 differ, and -1 is far from both.
+    assert in_bins(np.array([-4.0, -3.0, -1.0, -1.0]), 3) == (0, 0, 2, 2)
+    assert in_bins(np.array([-4.0, -2.1, -1.9, -0.1]), 3) == (0, 1, 1, 2)
+    drawn = [np.random.default_rng(seed).normal(size=12) for seed in range(60)]
+    entropies = [entropy_by_hand(one.tolist(), 8, 0.8 * float(np.std(one))) for one in drawn]
+    assert min(entropies) < -0.01
+    assert [approximate_entropy(one) for one in drawn] == pytest.approx(np.abs(entropies))
+    text = statistics_of([-1.0, -2.0, -3.0], ids=[7, 7, 9])
+    found = {one.name: one for one in signals(text)}
+    assert found["diversity-all"][1:] == (2 / 3, True)
 
 
 def test_likelihood_signals_are_the_definitions():

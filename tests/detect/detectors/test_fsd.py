@@ -6,6 +6,7 @@ import zlib
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from detect.detectors.fsd import DETECTOR, FsdParameters
 from detect.engine.forward_pass import token_statistics
@@ -14,34 +15,105 @@ from detect.engine.tuning import learning_rate_share, train_adapter, tuned_targe
 from detect.evidence import Evidence
 from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, unscored
-from detect.views import TEXT
+from detect.views import LOWERCASE, TEXT
 from inject.errors import InputError
 from tests.conftest import make_texts
 from tests.detect.evidence_samples import random_statistics
+from tests.detect.models import random_target
 
 POLICY = ScoringPolicy()
 TEXTS = ["one", "two two", "天地玄黃", ""]
+NOTHING = unscored(EMPTY_TEXT)
 
 
-def by_hand(kind, statistics, text):
+def by_hand(kind, statistics, lowered, text):
     values = sorted(float(one) for one in statistics.log_probability)
     if kind == "min_k":
         values = values[: max(1, len(values) // 5)]
     mean = math.fsum(values) / len(values)
+    if kind == "perplexity":
+        return -math.exp(-mean)
+    if kind == "lowercase":
+        return math.fsum(map(float, lowered.log_probability)) / len(lowered) / mean
     return mean / len(zlib.compress(text.encode("utf-8"), 6)) if kind == "zlib" else mean
 
 
+def rows(first):
+    return [*(random_statistics(size, seed=first + size) for size in (1, 9, 40)), NOTHING]
+
+
 def test_the_score_before_less_the_score_after_for_each_kind():
-    before = [random_statistics(size, seed=size) for size in (1, 9, 40)]
-    after = [random_statistics(size, seed=50 + size) for size in (1, 9, 40)]
-    nothing = unscored(EMPTY_TEXT)
-    evidence = Evidence(texts=TEXTS, statistics={TEXT: [*before, nothing]}, tuned=[*after, nothing])
-    columns = DETECTOR.score(evidence, DETECTOR.grid)
-    for setting, column in zip(DETECTOR.grid, columns, strict=True):
-        for score, one, two, text in zip(column.scores[:3], before, after, TEXTS, strict=False):
-            expected = by_hand(setting.score, one, text) - by_hand(setting.score, two, text)
-            assert score.value == pytest.approx(expected)
-        assert column.scores[3].reason == EMPTY_TEXT
+    """Zhang et al. 2025: the first of the authors' scores is the difference of perplexities."""
+    before = {TEXT: rows(0), LOWERCASE: rows(100)}
+    after = {view: rows(50 + number) for number, view in enumerate(before)}
+    settings = [
+        FsdParameters(score=kind, adapters=adapters)
+        for kind in ("loss", "perplexity", "lowercase", "min_k", "zlib")
+        for adapters in ("all_linear", "peft")
+    ]
+    tuned = {
+        f"{view}-{adapters}": found if adapters == "peft" else before[view]
+        for view, found in after.items()
+        for adapters in ("all_linear", "peft")
+    }
+    columns = DETECTOR.score(Evidence(texts=TEXTS, statistics=before, tuned=tuned), settings)
+    for setting, column in zip(settings, columns, strict=True):
+        for row, text in enumerate(TEXTS[:3]):
+            expected = [
+                by_hand(setting.score, one[TEXT][row], one[LOWERCASE][row], text)
+                for one in (before, after)
+            ]
+            if setting.adapters == "all_linear":
+                expected[1] = expected[0]
+            score = column.scores[row].value
+            assert score == pytest.approx(expected[0] - expected[1], abs=1e-12)
+        assert EMPTY_TEXT in column.scores[3].reason
+
+
+def test_a_setting_asks_for_what_it_compares_alone():
+    def asked(**parameters):
+        return {str(getattr(need, "name", need)) for need in DETECTOR.needs_with(
+            FsdParameters(**parameters)
+        )}  # fmt: skip
+
+    assert asked() == {"text", "text-all_linear"}
+    assert asked(score="perplexity", adapters="peft") == {"text", "text-peft"}
+    assert asked(score="lowercase") - asked() == {"lowercase", "lowercase-all_linear"}
+
+
+@pytest.mark.parametrize(
+    ("adapters", "layers", "decay"),
+    [
+        ("peft", {"q_proj", "v_proj"}, 0.0005),
+        (
+            "all_linear",
+            {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"},
+            0.0,
+        ),
+    ],
+)
+def test_the_papers_adapters_are_pefts_defaults(
+    tmp_path, tiny_model_path, monkeypatch, adapters, layers, decay
+):
+    decays = []
+    optimizer = torch.optim.AdamW
+
+    def recorded(weights, **options):
+        decays.append(options["weight_decay"])
+        return optimizer(weights, **options)
+
+    monkeypatch.setattr(torch.optim, "AdamW", recorded)
+    target = load_target(str(tiny_model_path))
+    train_adapter(tmp_path, target, make_texts(2), POLICY, context=None, adapters=adapters)
+    saved = load_file(tmp_path / "adapter_model.safetensors")
+    assert {name.split(".")[-3] for name in saved} == layers
+    assert decays == [decay]
+
+
+def test_an_architecture_without_a_default_is_refused(tmp_path, tiny_tokenizer):
+    target = random_target("olmo2", tiny_tokenizer)
+    with pytest.raises(InputError, match=r"no default layers.*Allowed: adapters=all_linear"):
+        train_adapter(tmp_path, target, make_texts(2), POLICY, context=None, adapters="peft")
 
 
 def means(target, texts):

@@ -8,7 +8,7 @@ from detect.engine.forward_pass import token_statistics
 from detect.engine.target import make_target
 from detect.engine.tuning import tuned_target
 from detect.evidence import Evidence, HeldOutRows, PrefixedStatistics
-from detect.needs import Prefixed
+from detect.needs import Prefixed, Tuned
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.shots import choose_shots, statistics_behind
@@ -63,7 +63,7 @@ def aucs(memorised, tmp_path_factory):
             statistics={TEXT: token_statistics(target, texts, POLICY)},
             datasets=["one"] * len(texts),
             prefixed=prefixed,
-            tuned=token_statistics(tuned, texts, POLICY),
+            tuned={Tuned().name: token_statistics(tuned, texts, POLICY)},
             held_out=HeldOutRows(
                 datasets=["one"] * len(held_out),
                 texts=held_out,

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from analysis.metrics import decision_rates
 from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
 from detect.generation.guesses import (
@@ -21,6 +20,7 @@ from detect.generation.word_statistics import causal_words
 from detect.registry import get_detector
 from detect.scoring import score_rows
 from detect.targets.local import LocalTextModel
+from scripts.exact_match_gpqa import decision_rates
 
 
 def given_guesses(name, *rows, texts=None, **parameters):
@@ -77,7 +77,12 @@ def test_info_probe_asks_as_the_paper_does():
     (need,) = setting.needs
     request = need.request
     assert (request.method, request.prompt, request.limit) == ("prob", "passage", 10)
-    assert request.threshold == -12
+    assert (request.threshold, request.candidates) == (-12, "nouns")
+    (ours,) = parse_detectors("info_probe:candidates=words")[0].needs
+    assert ours.request == replace(request, candidates="words")
+    # Names are found by a rule, whatever else would be masked.
+    persons = parse_detectors("info_probe:select=person,info_probe:select=person:candidates=words")
+    assert len(needs_of(persons)) == 1
     (ranked,) = parse_detectors("info_probe:select=rank:filtered=true")[0].needs
     assert (ranked.request.threshold, ranked.request.filtered) == (2000, True)
     one_pass = parse_detectors("info_probe,info_probe:measure=share,info_probe:measure=decision")
@@ -99,10 +104,10 @@ def test_slots_are_compared_exactly_or_by_rouge_l():
 
 
 PROBES = (
-    "info_probe:prompt=plain:log_probability=-3.5",
-    "info_probe:prompt=plain:select=rank:rank=12",
-    "info_probe:prompt=plain:log_probability=-3.5:measure=share",
-    "info_probe:prompt=plain:log_probability=-3.5:measure=decision",
+    "info_probe:prompt=plain:candidates=words:log_probability=-3.5",
+    "info_probe:prompt=plain:candidates=words:select=rank:rank=12",
+    "info_probe:prompt=plain:candidates=words:log_probability=-3.5:measure=share",
+    "info_probe:prompt=plain:candidates=words:log_probability=-3.5:measure=decision",
     "ts_slot:prompt=plain",
     "ts_slot:prompt=plain:slot=option",
 )

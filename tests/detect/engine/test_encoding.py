@@ -69,10 +69,13 @@ def test_start_tokens_follow_the_policy(adds, policy, starts, tiny_tokenizer, ad
     )
 
 
-def test_literal_special_tokens_are_read_as_the_tokenizer_reads_them(tiny_tokenizer):
+def test_a_special_token_in_a_text_is_letters(tiny_tokenizer, adding_tokenizer):
     text = "the<|endoftext|> river"
-    found = encode(tiny_tokenizer, [text], ScoringPolicy())[0].ids
-    assert found.tolist() == tiny_tokenizer(text)["input_ids"]
+    for tokenizer, starts in ((tiny_tokenizer, []), (adding_tokenizer, [0])):
+        found = encode(tokenizer, [text], ScoringPolicy())[0].ids.tolist()
+        assert found[: len(starts)] == starts
+        assert 0 not in found[len(starts) :]
+        assert tokenizer.decode(found[len(starts) :]) == text
 
 
 def test_a_tokenizer_without_start_token_is_refused_where_one_is_needed(tiny_tokenizer):
@@ -106,14 +109,12 @@ def test_a_start_token_stands_nowhere(adding_tokenizer, tiny_tokenizer):
 
 def test_a_tokenizer_without_an_offset_mapping_gives_none(tiny_tokenizer):
     class Slow:
-        """A tokenizer written in Python: it knows no offsets, and refuses to be asked."""
+        """A tokenizer written in Python: it knows no offsets."""
 
         bos_token_id = 0
 
-        def __call__(self, texts, *, return_offsets_mapping=False, **options):
-            if return_offsets_mapping:
-                raise NotImplementedError("offsets are for fast tokenizers")
-            return tiny_tokenizer(texts, **options)
+        def encode(self, text, **options):
+            return tiny_tokenizer.encode(text, **options)
 
     (found,) = encode(Slow(), ["the river"], ScoringPolicy())
     assert len(found.ids) == len(found.offsets) > 0

@@ -1,3 +1,4 @@
+import json
 import logging
 
 import numpy as np
@@ -136,9 +137,15 @@ def test_padding_is_never_counted_as_a_token(tiny_tokenizer):
 
 
 def test_id_0_in_a_text_is_a_token_and_no_padding(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    state = json.loads(tiny_tokenizer.backend_tokenizer.to_str())
+    state["added_tokens"][0]["special"] = False
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(state)))
+    target = random_target("llama", tokenizer)
     text = "the river<|endoftext|><|endoftext|> town<|endoftext|>"
-    ids = tiny_tokenizer(text)["input_ids"]
+    ids = tokenizer(text)["input_ids"]
     assert ids.count(0) == 3
     found = token_statistics(target, [text, make_texts(1)[0]], POLICY)[0]
     np.testing.assert_array_equal(found.ids, ids[1:])

@@ -66,6 +66,19 @@ def test_a_chat_template_asks_through_it(tiny_tokenizer):
     assert [chatty.decode([label]) for label in found.labels] == list(LABELS)
 
 
+def test_a_special_token_in_a_chat_question_is_letters(tiny_tokenizer):
+    import copy
+
+    chatty = copy.deepcopy(tiny_tokenizer)
+    chatty.chat_template = "<|endoftext|>{{ messages[0].content }}[assistant]"
+    options = tuple(f"{text}<|endoftext|>" for text in QUESTIONS[0].options)
+    found = asked(random_target("llama", chatty, context=2048), ChoiceQuestion(options=options))
+    for order, ids in zip(ORDERS, found.sequences, strict=True):
+        assert [place for place, number in enumerate(ids) if number == 0] == [0]
+        assert chatty.decode(ids).endswith("[assistant]")
+        assert ChoiceQuestion(options=options).prompt(order) in chatty.decode(ids)
+
+
 def test_a_tokenizer_that_knows_no_letters_has_a_reason():
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast

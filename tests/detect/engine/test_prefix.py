@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from detect.engine.forward_pass import prefixed_statistics, token_statistics
-from detect.engine.prefix import join_shots, plain_ids, shared_prefix, start_ids
+from detect.engine.prefix import join_shots, shared_prefix, start_ids
 from detect.engine.target import make_target
 from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
+from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from tests.conftest import make_texts
 from tests.detect.engine.test_forward_pass import assert_close, texts_of_many_lengths
@@ -125,9 +126,11 @@ def test_ids_are_joined_and_the_join_is_never_tokenised_again(tiny_tokenizer):
     shots = [word[:1], word[1:]]
     parts = join_shots(tiny_tokenizer, shots, "", POLICY)
     joined = [one for part in parts for one in part]
-    assert joined == [*plain_ids(tiny_tokenizer, shots[0]), *plain_ids(tiny_tokenizer, shots[1])]
-    assert joined != plain_ids(tiny_tokenizer, word) == [known[word]]
-    between = plain_ids(tiny_tokenizer, "\n\n")
+    first, second, whole, between = (
+        ids.tolist() for ids in encode_texts(tiny_tokenizer, [*shots, word, "\n\n"])
+    )
+    assert joined == [*first, *second]
+    assert joined != whole == [known[word]]
     assert join_shots(tiny_tokenizer, shots, "\n\n", POLICY)[1][-len(between) :] == between
 
 

@@ -155,6 +155,30 @@ def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
     assert len(third.asked) == len(mortal.asked + again.asked)
 
 
+@pytest.mark.parametrize("damage", [lambda text: text[:-9], lambda text: "", lambda text: "[]"])
+def test_damaged_answers_are_said_and_asked_for_again(tmp_path, damage, caplog):
+    texts, request = make_texts(30, words=6), ContinuationRequest()
+    whole = continue_texts(Scribe(), texts, request, answers=tmp_path)
+    for path in tmp_path.iterdir():
+        path.write_text(damage(path.read_text()))
+    again = Scribe()
+    assert continue_texts(again, texts, request, answers=tmp_path) == whole
+    assert len(caplog.messages) == len(again.asked) == len(list(tmp_path.iterdir()))
+    assert all(str(tmp_path) in note and "damaged" in note for note in caplog.messages)
+    continue_texts(third := Scribe(), texts, request, answers=tmp_path)
+    assert third.asked == []
+
+
+def test_another_answer_of_equal_length_is_not_believed(tmp_path):
+    texts, request = make_texts(30, words=6), ContinuationRequest()
+    whole = continue_texts(Scribe(), texts, request, answers=tmp_path)
+    for path in tmp_path.iterdir():
+        content = path.read_text()
+        assert " 0" in content
+        path.write_text(content.replace(" 0", " 1"))
+    assert continue_texts(Scribe(), texts, request, answers=tmp_path) == whole
+
+
 def test_the_file_holds_what_was_written(tmp_path):
     rows = [Continued("a", " b", ("c", "d"), 3, 4), Continued("", "", (), reason="empty text")]
     write_continuations(tmp_path, ["x", "y"], rows)

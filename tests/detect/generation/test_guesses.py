@@ -17,6 +17,7 @@ from detect.generation.masked_parts import (
     MaskedPart,
     informative_word,
     names,
+    nouns,
     surprising_words,
     wrong_option,
 )
@@ -25,10 +26,10 @@ from detect.targets.text_model import Completion
 
 TEXT = "one two three four"
 WORDS = [
-    WordStatistics(0, 3, -3.0, 2500),
-    WordStatistics(4, 7, -12.0, 10),
-    WordStatistics(8, 13, -12.5, 2000),
-    WordStatistics(14, 18, -20.0, 9000),
+    WordStatistics(0, 3, -3.0, 2500, -3.0, 2500),
+    WordStatistics(4, 7, -12.0, 10, -12.0, 10),
+    WordStatistics(8, 13, -12.5, 2000, -6.0, 2000),
+    WordStatistics(14, 18, -20.0, 9000, -10.0, 9),
 ]
 
 
@@ -45,9 +46,47 @@ def test_words_above_the_rank_come_highest_first():
     assert [one.wanted for one in found] == ["four", "one"]
 
 
+NOUNS = (
+    "The old river carried 300 bottles quickly. Fred, of Wellington, counted bottles; the "
+    "winter-market's 1,000 famous river stones shone. A fox walked on the beach near a harbour."
+)
+
+
+def test_nouns_and_numbers_by_the_rule():
+    """`bottles` and `river` stand twice; `harbour` is the last of all; `near` no list knows."""
+    found = [NOUNS[start:stop] for start, stop in nouns(NOUNS)]
+    assert found == ["old", "300", "Fred", "Wellington", "stones", "shone", "fox", "beach", "near"]
+    # What is repeated far away is masked where it stands first, and once.
+    far = f"A bridge was there. {'It was of them. ' * 20} The bridge is by that lake."
+    assert [far[start:stop] for start, stop in nouns(far)] == ["bridge"]
+    assert nouns("") == []
+
+
+def test_the_authors_way_goes_by_the_first_piece_of_nouns_alone():
+    """Ravichander et al. 2025, their code: -12 and 2,000 are of the first piece of a word."""
+    text = "Brief kestrels quickly ate 1984 voles today, friends"
+    scores = {
+        "Brief": (-30.0, -30.0), "kestrels": (-15.0, -11.0), "quickly": (-19.0, -19.0),
+        "1984": (-13.0, -13.0), "voles": (-16.0, -14.0), "friends": (-40.0, -40.0),
+    }  # fmt: skip
+    words = [
+        WordStatistics(
+            text.index(word), text.index(word) + len(word), whole, round(-whole * 200),
+            first, round(-first * 200),
+        )
+        for word, (whole, first) in scores.items()
+    ]  # fmt: skip
+    for method, threshold in (("prob", -12.0), ("rank", 2400.0)):
+        ask = {"limit": 10, "threshold": threshold}
+        theirs = surprising_words(text, words, method, candidates="nouns", **ask)
+        ours = surprising_words(text, words, method, **ask)
+        assert [one.wanted for one in theirs] == ["Brief", "voles", "1984"]
+        assert [one.wanted for one in ours] == ["friends", "Brief", "quickly", "voles", "kestrels"]
+
+
 def test_a_second_best_word_has_a_low_probability_and_no_high_rank():
     """Ravichander et al. 2025, section 3: what the rank says beside the probability."""
-    second = [WordStatistics(0, 3, -15.0, 1)]
+    second = [WordStatistics(0, 3, -15.0, 1, -15.0, 1)]
     assert surprising_words(TEXT, second, "prob", limit=10, threshold=-12)
     assert not surprising_words(TEXT, second, "rank", limit=10, threshold=2000)
 
@@ -247,13 +286,22 @@ def test_what_the_knowledge_filter_guesses_is_not_asked_for():
 
 
 def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
-    masked = [mask_text(TextToMask(f"{n} {TEXT}", words=WORDS), GuessRequest()) for n in range(300)]
+    masked = [mask_text(TextToMask(f"{TEXT} {n}", words=WORDS), GuessRequest()) for n in range(300)]
     first, second = Oracle(), Oracle()
     whole = guess(first, masked, GuessRequest(), answers=tmp_path)
     for path in list(tmp_path.iterdir())[:1]:
         path.unlink()
     assert guess(second, masked, GuessRequest(), answers=tmp_path) == whole
     assert 0 < len(second.asked) <= 256 < len(first.asked)
+
+
+def test_another_answer_in_the_folder_is_not_believed(tmp_path, caplog):
+    masked = [mask_text(TextToMask(TEXT, words=WORDS), GuessRequest())]
+    whole = guess(Oracle(), masked, GuessRequest(), answers=tmp_path)
+    [path] = tmp_path.iterdir()
+    path.write_text(path.read_text().replace("nobody knows", "anybody knew"))
+    assert guess(Oracle(), masked, GuessRequest(), answers=tmp_path) == whole
+    assert str(path) in caplog.text
 
 
 def test_the_file_holds_the_answers(tmp_path):

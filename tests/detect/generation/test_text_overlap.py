@@ -1,5 +1,7 @@
 """Measures of overlap against slow, obvious ones."""
 
+from itertools import takewhile
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from detect.generation.text_overlap import (
     common_subsequence,
     covered_words,
+    longest_run,
     repeats,
     rouge_1_recall,
     rouge_l_f1,
@@ -25,6 +28,16 @@ def naive_lcs(first, second):
     if first[0] == second[0]:
         return 1 + naive_lcs(first[1:], second[1:])
     return max(naive_lcs(first[1:], second), naive_lcs(first, second[1:]))
+
+
+@given(WORDS, WORDS)
+def test_the_longest_run_is_that_of_all_places_against_all_places(written, rest):
+    runs = [0]
+    for one in range(len(written)):
+        for other in range(len(rest)):
+            both = zip(written[one:], rest[other:], strict=False)
+            runs.append(len(list(takewhile(lambda pair: pair[0] == pair[1], both))))
+    assert longest_run(" ".join(written), " ".join(rest)) == max(runs)
 
 
 @given(WORDS, REST)

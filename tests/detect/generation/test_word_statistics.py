@@ -62,8 +62,10 @@ def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
     ids, places = encoding["input_ids"], encoding["offset_mapping"]
     (found,) = masked_words(model, [TEXT])
     words = [TEXT[one.start : one.stop] for one in found]
+    # `river` is what may be masked of `river's` where nouns are, and so is the year.
     assert words == [
-        "The", "river's", "school", "in", "winter-market", "was", "Élodie's", "nothing",
+        "The", "river", "river's", "school", "in", "winter-market", "1984", "was", "Élodie",
+        "Élodie's", "nothing",
     ]  # fmt: skip
     for one in found:
         held = [
@@ -74,13 +76,17 @@ def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
         shown = [model.tokenizer.mask_token_id if at in held else ids[at] for at in range(len(ids))]
         with torch.inference_mode():
             logits = model.model(input_ids=torch.tensor([shown])).logits[0]
-        total, rank = 0.0, 0
+        likely, ranks = [], []
         for at in held:
             own = log_softmax(logits[at])
-            total += own[ids[at]]
-            rank = max(rank, sum(1 for value in own if value > own[ids[at]]))
-        assert one.log_probability == pytest.approx(total, abs=1e-3)
-        assert one.rank == rank
+            likely.append(own[ids[at]])
+            ranks.append(sum(1 for value in own if value > own[ids[at]]))
+        assert one.log_probability == pytest.approx(sum(likely), abs=1e-3)
+        assert one.rank == max(ranks)
+        # Every piece of the word is masked, and its first one is scored.
+        assert one.first_log_probability == pytest.approx(likely[0], abs=1e-3)
+        assert one.first_rank == ranks[0]
+    assert any(one.first_rank < one.rank for one in found)
 
 
 def test_a_text_beyond_the_masked_models_context_is_shown_around_the_word(masked_folder):
@@ -112,16 +118,18 @@ def test_a_causal_model_reads_from_left_to_right(tiny_tokenizer, start):
     assert empty == []
     words = [text[one.start : one.stop] for one in found]
     # Without a start token the first word has no history.
-    assert words == ["the", "school", "in", "winter-market"][0 if start else 1 :]
+    assert words == ["the", "school", "in", "winter-market", "1984"][0 if start else 1 :]
     for one in found:
-        total, rank = 0.0, 0
+        likely, ranks = [], []
         for at, (first, last) in enumerate(places):
             if last > first and first < one.stop and last > one.start:
                 own = log_softmax(logits[at - 1])
-                total += own[ids[at]]
-                rank = max(rank, sum(1 for value in own if value > own[ids[at]]))
-        assert one.log_probability == pytest.approx(total, abs=1e-3)
-        assert one.rank == rank
+                likely.append(own[ids[at]])
+                ranks.append(sum(1 for value in own if value > own[ids[at]]))
+        assert one.log_probability == pytest.approx(sum(likely), abs=1e-3)
+        assert one.rank == max(ranks)
+        assert one.first_log_probability == pytest.approx(likely[0], abs=1e-3)
+        assert one.first_rank == ranks[0]
 
 
 def test_a_causal_reference_is_loaded_as_one(tiny_model_path):
@@ -143,6 +151,6 @@ def test_a_masked_model_without_its_weights_is_refused(masked_folder, tmp_path):
 
 
 def test_the_file_holds_the_words(tmp_path):
-    rows = [[WordStatistics(0, 3, -1.5, 7), WordStatistics(4, 6, -12.25, 0)], []]
+    rows = [[WordStatistics(0, 3, -1.5, 7, -1.0, 7), WordStatistics(4, 6, -12.25, 0, -9.5, 0)], []]
     write_words(tmp_path, ["a", "b"], rows)
     assert read_words(tmp_path) == {"a": rows[0], "b": rows[1]}

@@ -1,11 +1,13 @@
 """Bundles: what goes in comes out, what is protected stays behind, and damage is named."""
 
 import dataclasses
+import io
 import json
 import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -328,3 +330,57 @@ def test_parts_are_tables_that_anything_reads(bundle, tmp_path):
     with zipfile.ZipFile(bundle) as file:
         file.extract("rows/0001.parquet", tmp_path)
     assert pq.read_table(tmp_path / "rows" / "0001.parquet").num_rows == 32
+
+
+def part(table: pa.Table) -> archive.Archive:
+    """A bundle of one part."""
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    return archive.Archive(
+        path=Path("x.bundle"), header={}, parts={"rows/0001.parquet": sink.getvalue()}, content=""
+    )
+
+
+def test_a_table_of_more_rows_than_any_bundle_has_is_refused_before_it_is_read(monkeypatch):
+    """Ten million equal numbers take a few kB in the file."""
+    made = part(pa.table({"a": pa.array(np.zeros(10_000_001, np.int8))}))
+    assert len(made.parts["rows/0001.parquet"]) < 100_000
+    monkeypatch.setattr(pq.ParquetFile, "read", None)
+    with pytest.raises(InputError, match=r"x\.bundle: rows/0001\.parquet: has 10,000,001 rows"):
+        made.table("rows/0001.parquet")
+
+
+def test_a_table_of_few_rows_and_too_many_values_is_refused(monkeypatch):
+    made = part(pa.table({"a": [list(range(90))], "b": [list(range(11))]}))
+    assert made.table("rows/0001.parquet").num_rows == 1
+    monkeypatch.setattr(archive, "_MOST_VALUES", 100)
+    with pytest.raises(InputError, match="1 rows with 101 values"):
+        made.table("rows/0001.parquet")
+
+
+def test_names_are_compared_no_more_often_than_there_are_entries():
+    compared = 0
+
+    class Counted(str):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    entries = [zipfile.ZipInfo("x") for _ in range(2_000)]
+    for number, entry in enumerate(entries):
+        entry.filename = Counted(f"rows/{number // 2:04d}.parquet")
+    with pytest.raises(InputError, match=r"a part twice: rows/0000\.parquet, rows/0001\.parquet"):
+        archive._check_entries(entries, 10**9, "x.bundle")
+    assert compared < 20 * len(entries)
+
+
+def test_entries_that_lie_over_each_other_are_refused():
+    """Each would be read anew: a small file of many entries takes quadratic time."""
+    entries = [zipfile.ZipInfo(f"rows/{number:04d}.parquet") for number in range(3)]
+    for entry in entries:
+        entry.file_size = entry.compress_size = 400
+    with pytest.raises(InputError, match="lie over each other"):
+        archive._check_entries(entries, 1_199, "x.bundle")

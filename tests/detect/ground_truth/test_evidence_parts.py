@@ -81,7 +81,7 @@ def with_all(model: ScoredModel, key: int) -> ScoredModel:
             "nonmembers-0-1": PrefixedStatistics(statistics=statistics(1)),
             "members-0-2": PrefixedStatistics(statistics=statistics(2), notes=("fewer fit",)),
         },
-        tuned=statistics(3),
+        tuned={"text-all_linear": statistics(3)},
         continuations={
             asked: [
                 Continued("", "", (), reason="too short")
@@ -201,7 +201,7 @@ def test_nothing_that_a_model_wrote_after_a_protected_text_is_inside(opened, bun
             assert answers[row].texts == ()
             assert answers[row].tokens_out == 4
         assert opened.evidence.guesses[PAPER][row].wanted == ()
-        assert opened.evidence.tuned[row].ids.max() == -1
+        assert opened.evidence.tuned["text-all_linear"][row].ids.max() == -1
         assert opened.evidence.prefixed["members-0-2"].statistics[row].ids.max() == -1
     held_out = opened.evidence.held_out
     for at, name in enumerate(held_out.datasets):
@@ -222,7 +222,7 @@ def test_reading_what_a_model_wrote_after_a_withheld_text_is_refused(opened):
         lambda: evidence.continuations[GREEDY][hidden].rest,
         lambda: evidence.guesses[ASKED][hidden].written,
         lambda: evidence.guesses[PAPER][hidden].exact("passage"),
-        lambda: evidence.tuned[hidden].ids,
+        lambda: evidence.tuned["text-all_linear"][hidden].ids,
         lambda: evidence.prefixed["nonmembers-0-1"].statistics[hidden].ids,
         lambda: evidence.held_out.texts[held_out],
         lambda: evidence.held_out.statistics[held_out].ids,
@@ -260,7 +260,7 @@ def test_a_detector_that_reads_held_out_texts_is_run_where_they_are(truth, opene
     """Rows of protected datasets get a reason; all others the score that they have on the run."""
     scores = []
     for model in (truth.models[0], opened):
-        candidate = load_candidate(CALIBRATED, model.evidence, taken=(), seconds=5)
+        candidate = load_candidate(CALIBRATED, model.evidence, taken=())
         runner = CandidateRunner(candidate=candidate, seconds=5)
         runner.check_time(model)
         scores.append(runner.score(model))

@@ -27,6 +27,22 @@ def masked():
     return make_masked_model(model, tokenizer, name="tiny")
 
 
+def test_a_special_token_in_a_text_is_letters():
+    """Whatever the tokenizer would make of it: a place in the text that can be exchanged."""
+    from tokenizers import pre_tokenizers
+
+    model, tokenizer = tiny_masked_parts(context=8)
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    [found] = find_neighbours(
+        make_masked_model(model, tokenizer, name="tiny"), ["river [SEP] town"], count=100
+    )
+    assert any("[SEP]" not in text for text in found.texts)
+    [cut] = find_neighbours(
+        make_masked_model(model, tokenizer, name="tiny"), ["river town " * 5], count=100
+    )
+    assert all(text.endswith("river town " * 2) for text in cut.texts)
+
+
 def naive(masked, text, count):
     """One place after the other, probabilities in float64, p(w) / (1 − p(token))."""
     model, tokenizer = masked.model, masked.tokenizer

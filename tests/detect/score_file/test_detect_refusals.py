@@ -123,7 +123,7 @@ def test_a_causal_model_under_a_name_of_its_own_is_scored(tmp_path, rows, tiny_t
     assert not np.isnan(detect(folder, rows, tmp_path).scores["score"].to_numpy()).any()
 
 
-def test_a_special_token_beyond_the_embedding_stops_the_text_that_spells_it_alone(
+def test_a_special_token_beyond_the_embedding_is_letters_in_a_text_that_spells_it(
     tmp_path, rows, tiny_tokenizer
 ):
     tokenizer = copy.deepcopy(tiny_tokenizer)
@@ -132,8 +132,7 @@ def test_a_special_token_beyond_the_embedding_stops_the_text_that_spells_it_alon
     folder = make("LlamaForCausalLM", tokenizer, tmp_path / "model", vocab_size=number)
     assert not np.isnan(detect(folder, rows, tmp_path).scores["score"].to_numpy()).any()
     spelled = write(tmp_path / "one.jsonl", [{"text": "plain"}, {"text": "words <image> words"}])
-    with pytest.raises(InputError, match=rf"text 2 holds the token '<image>' \(id {number}"):
-        detect(folder, spelled, tmp_path)
+    assert not np.isnan(detect(folder, spelled, tmp_path).scores["score"].to_numpy()).any()
 
 
 def test_a_tokenizer_larger_than_the_model_is_refused_before_weights_are_read(

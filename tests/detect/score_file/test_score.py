@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import spikein
 from detect.detector_settings import parse_detectors
 from detect.detectors.wbc import OTHER_TOKENS
 from detect.engine.forward_pass import token_statistics
@@ -194,3 +195,51 @@ def test_wikimia_is_scored_and_the_blind_classifier_finds_its_shift(
     auc = np.mean(blind[labels][:, None] > blind[~labels][None, :])
     assert auc > 0.8
     assert not np.isnan([row["score"] for row in scores_of(result.scores, "min_k")]).any()
+
+
+def test_rows_and_detectors_that_stand_again_and_empty_texts_are_counted(tmp_path, tiny_model_path):
+    texts = make_texts(8, words=9)
+    rows = [{"text": text, "label": at % 2, "id": f"r{at}"} for at, text in enumerate(texts)]
+    rows += [
+        {"text": texts[0], "label": 0, "id": "r0"},
+        {"text": texts[1], "label": 0, "id": "again"},
+        {"text": None, "label": 1, "id": "null"},
+        {"text": " ", "label": 0, "id": "r3"},
+    ]
+    result = detect_file(
+        DetectFileRequest(
+            model=str(tiny_model_path),
+            examples=write(tmp_path / "rows.jsonl", rows),
+            out=tmp_path / "scores.parquet",
+            detectors="loss,zlib,loss",
+        )
+    )
+    assert list(result.notes[:5]) == [
+        "loss (-) is named 2 times, and scored once",
+        "2 texts are empty or null.",
+        "2 rows have the text of an earlier row, and count as one group with it.",
+        "1 texts stand on both sides: no score can tell them apart.",
+        "1 rows have the id of an earlier row with another text; each counts.",
+    ]
+    unscored = [row for row in scores_of(result.scores, "loss") if row["reason"] is not None]
+    assert [row["row"] for row in unscored] == [10, 11]
+    clean = detect_file(
+        DetectFileRequest(
+            model=str(tiny_model_path),
+            examples=write(tmp_path / "clean.jsonl", rows[:8]),
+            out=tmp_path / "clean.parquet",
+            detectors="loss,zlib",
+        )
+    )
+    assert clean.notes == ()
+
+
+def test_a_text_that_stands_twice_is_no_second_observation(tmp_path, tiny_model_path):
+    """Every row twice says no more than every row once."""
+    texts = make_texts(40, words=9)
+    labels = [at % 2 == 0 for at in range(40)]
+    once = spikein.score_texts(tiny_model_path, texts, detectors="loss", labels=labels)
+    twice = spikein.score_texts(tiny_model_path, texts * 2, detectors="loss", labels=labels * 2)
+    one, other = (found.aucs.to_pylist()[0] for found in (once, twice))
+    assert other["auc"] == one["auc"]
+    assert other["high"] - other["low"] > 0.95 * (one["high"] - one["low"])

@@ -9,6 +9,7 @@ from detect.targets import decoding
 from detect.targets.decoding import end_tokens
 from detect.targets.local import LocalTextModel
 from detect.targets.text_model import Sampling
+from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.keyed import Stream, item_key, unit, words
 from tests.conftest import make_texts
@@ -225,11 +226,23 @@ def test_a_token_that_the_model_lacks_is_named(tiny_tokenizer):
     from copy import deepcopy
 
     tokenizer = deepcopy(tiny_tokenizer)
-    special = [f"<|{number}|>" for number in range(512 - len(tokenizer) + 1)]
-    tokenizer.add_special_tokens({"additional_special_tokens": special})
+    added = [f"<|{number}|>" for number in range(512 - len(tokenizer) + 1)]
+    tokenizer.add_tokens(added)
     target = random_target("llama", tokenizer)
     with pytest.raises(InputError, match=r"\(id 512\)"):
-        LocalTextModel(target).complete(["the" + special[-1]], Sampling(max_tokens=2))
+        LocalTextModel(target).complete(["the" + added[-1]], Sampling(max_tokens=2))
+
+
+def test_a_special_token_in_a_prompt_is_letters(target, tiny_tokenizer):
+    spelled = "the<|endoftext|> river"
+    letters = encode_texts(tiny_tokenizer, [spelled])[0].tolist()
+    assert 0 not in letters
+    model = LocalTextModel(target)
+    assert model.prompt_tokens([spelled]) == [len(letters)]
+    (written,) = model.complete([spelled], Sampling(max_tokens=5))[0]
+    own = naive_ids(target, letters, Sampling(max_tokens=5), 0, 0)
+    whole, before = tiny_tokenizer.decode([*letters, *own]), tiny_tokenizer.decode(letters)
+    assert written.text == whole.removeprefix(before)
 
 
 def test_a_question_goes_through_the_chat_template(target, tiny_tokenizer):

@@ -58,7 +58,7 @@ def test_the_annotation_counts_then_the_name(function, argument):
 
 
 def loaded(given, *, taken=()):
-    return load_candidate(given, EVIDENCE, taken=taken, seconds=5.0)
+    return load_candidate(given, EVIDENCE, taken=taken)
 
 
 def test_a_function_of_token_statistics_is_a_detector_everywhere(tmp_path):

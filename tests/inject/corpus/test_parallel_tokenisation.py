@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,9 +34,9 @@ def documents():
     return (Document(text, f"t:{index}", index % 3) for index, text in enumerate(TEXTS))
 
 
-def build(out: Path, tokenizer, *, tokens=TOKENS, size=SIZE, processes=1, unfinished=None):
+def build(out: Path, tokenizer, *, tokens=TOKENS, size=SIZE, processes=1, **more):
     out.mkdir(parents=True)
-    options = BuildOptions(processes=processes, unfinished=unfinished, shard_bytes=size)
+    options = BuildOptions(processes=processes, shard_bytes=size, **more)
     return build_corpus(
         out, documents=documents(), tokenizer=tokenizer, tokens=tokens, options=options
     )
@@ -68,7 +69,7 @@ def test_finished_chunks_are_used_again_and_change_nothing(
     build(folder / "clean", tiny_tokenizer, size=size, tokens=tokens)
     left = folder / "left"
     build(folder / "first", tiny_tokenizer, size=size, tokens=tokens, unfinished=left)
-    described = sorted(left.glob("*.json"))
+    described = sorted(left.glob("*/spikein.json"))
     for path in described:
         fate = data.draw(st.sampled_from(["keep", "gone", "torn", "other texts"]))
         if fate == "gone":
@@ -79,6 +80,37 @@ def test_finished_chunks_are_used_again_and_change_nothing(
             path.write_text(path.read_text().replace('"digest": "', '"digest": "0'))
     build(folder / "second", tiny_tokenizer, size=size, tokens=tokens, unfinished=left)
     assert files(folder / "second") == files(folder / "clean")
+
+
+def flipped(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+DAMAGE = {
+    "first bit": lambda content: flipped(content, 0),
+    "a bit inside": lambda content: flipped(content, len(content) // 2),
+    "last bit": lambda content: flipped(content, len(content) - 1),
+    "cut": lambda content: content[:-2],
+    "empty": lambda content: b"",
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+@pytest.mark.parametrize("part", range(3))
+def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, part, how, caplog):
+    """Each file that a kill leaves, whatever its name: the corpus is that of a build in peace."""
+    build(tmp_path / "clean", tiny_tokenizer)
+    left = tmp_path / "left"
+    build(tmp_path / "first", tiny_tokenizer, unfinished=left)
+    kept = sorted(path for path in left.rglob("*") if path.is_file())
+    # Links, as a build has them, would carry the damage into the finished corpus of the test.
+    shutil.rmtree(tmp_path / "first")
+    damaged = kept[3 + part]
+    damaged.write_bytes(DAMAGE[how](damaged.read_bytes()))
+    build(tmp_path / "second", tiny_tokenizer, unfinished=left)
+    assert files(tmp_path / "second") == files(tmp_path / "clean")
+    [note] = caplog.messages
+    assert f"{left / 'chunk-000001'} is damaged" in note
 
 
 def test_finished_chunks_are_not_tokenised_again(tmp_path, tiny_tokenizer, monkeypatch):
@@ -92,7 +124,7 @@ def test_finished_chunks_are_not_tokenised_again(tmp_path, tiny_tokenizer, monke
     monkeypatch.setattr("inject.corpus.parallel_tokenisation.tokenise", counting)
     build(tmp_path / "first", tiny_tokenizer, unfinished=tmp_path / "left")
     first = next(counted)
-    left = sorted((tmp_path / "left").glob("*.json"))
+    left = sorted((tmp_path / "left").glob("*/spikein.json"))
     assert first == len(left)
     left[2].unlink()
     build(tmp_path / "second", tiny_tokenizer, unfinished=tmp_path / "left")
@@ -139,7 +171,7 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer, after):
     running.wait(timeout=30)
     found = [ChunkFiles(left).finished(index, _digest(left, index)) for index in range(after)]
     assert all(found)
-    stamps = {path: path.stat().st_mtime_ns for path in left.glob("*.bin")}
+    stamps = {path: path.stat().st_mtime_ns for path in left.glob("*/*.bin")}
     time.sleep(0.01)
     build(tmp_path / "again", tiny_tokenizer, unfinished=left)
     assert files(tmp_path / "again") == files(tmp_path / "whole")
@@ -178,7 +210,7 @@ def test_tokenising_processes_end_when_their_runner_is_killed(tmp_path, tiny_tok
 def _digest(folder: Path, number: int) -> str:
     import json
 
-    return json.loads((folder / f"chunk-{number:06d}.json").read_text())["digest"]
+    return json.loads((folder / f"chunk-{number:06d}/spikein.json").read_text())["facts"]["digest"]
 
 
 class Dies:

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.corpus.tokenizer import (
+    encode_chat,
     encode_texts,
+    encode_with_offsets,
     end_token_id,
     load_tokenizer,
     train_tokenizer,
@@ -136,6 +138,37 @@ class Slow:
 def test_a_tokenizer_without_backend():
     [ids] = encode_texts(Slow(), ["ab"])
     assert ids.tolist() == [97, 98]
+
+
+def test_a_chat_template_alone_writes_special_tokens(trained, tmp_path):
+    trained.save_pretrained(tmp_path)
+    tokenizer = load_tokenizer(str(tmp_path))
+    tokenizer.chat_template = (
+        "<|endoftext|>{% for one in messages %}{{ one.role }}: {{ one.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant:{% endif %}\n"
+    )
+    ids = encode_chat(tokenizer, FORGED, answer="A")
+    assert [place for place, number in enumerate(ids) if number == 0] == [0]
+    assert tokenizer.decode(ids) == f"<|endoftext|>user: {FORGED}\nassistant:A"
+    plain = tokenizer.apply_chat_template(
+        [{"role": "user", "content": "the river"}], add_generation_prompt=True, return_dict=True
+    )
+    assert encode_chat(tokenizer, "the river") == plain["input_ids"]
+
+
+def test_offsets_are_the_same_whether_the_tokenizer_trims_blanks_or_not(trained, tmp_path):
+    from tokenizers import processors
+
+    trained.save_pretrained(tmp_path)
+    trimming = load_tokenizer(str(tmp_path))
+    trimming.backend_tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    texts = ["the   river  town \n ", " ", FORGED]
+    for own, other in zip(
+        encode_with_offsets(trained, texts), encode_with_offsets(trimming, texts), strict=True
+    ):
+        assert own.ids.tolist() == other.ids.tolist()
+        assert own.offsets.tolist() == other.offsets.tolist()
+        assert (own.offsets[:, 0] < own.offsets[:, 1]).all()
 
 
 def test_saved_and_loaded_beside_a_model(trained, tmp_path):

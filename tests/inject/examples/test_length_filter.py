@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
-from inject.examples.example import Example, Span, example_id
+from inject.examples.example import Example, Loss, RowLoss, Span, example_id
 from inject.examples.length_filter import LengthRules, filter_by_length
 
 
@@ -30,7 +30,7 @@ LONG = "the river and the bridge " * 40
 
 def test_short_rows_are_dropped_and_counted(tiny_tokenizer):
     found = filtered(["", "a", "the river and the bridge of the town"], tiny_tokenizer)
-    assert found.too_short == 2
+    assert [one.loss for one in found.losses] == [Loss.TOO_SHORT] * 2
     assert [one.source_id for one in found.examples] == ["toy.jsonl:2"]
 
 
@@ -44,15 +44,45 @@ def test_drop_and_split(tiny_tokenizer):
     texts = ["the river and the bridge", LONG]
     dropped = filtered(texts, tiny_tokenizer, policy="drop")
     assert [one.text for one in dropped.examples] == texts[:1]
-    assert dropped.too_long == 1
+    assert dropped.losses == (RowLoss("toy", "toy.jsonl:1", Loss.TOO_LONG),)
     kept = filtered(texts, tiny_tokenizer, policy="split")
     assert [one.text for one in kept.examples] == texts
-    assert kept.too_long == 1
+    assert (kept.split, kept.losses) == (1, ())
 
 
 def test_rows_that_are_cut_to_the_same_text_become_one(tiny_tokenizer):
     found = filtered([LONG + "x", LONG + "y"], tiny_tokenizer, policy="truncate")
     assert len(found.examples) == 1
+    assert found.losses == (
+        RowLoss("toy", "toy.jsonl:0", Loss.CUT),
+        RowLoss("toy", "toy.jsonl:1", Loss.EQUAL_ONCE_CUT, "toy toy.jsonl:0"),
+    )
+    whole = found.examples[0].text
+    again = filtered([LONG + "x", whole], tiny_tokenizer, policy="truncate")
+    assert again.losses == found.losses
+
+
+@given(
+    parts=st.lists(
+        st.sampled_from(["<|endoftext|>", "the river ", "𝔘", "é", "a", " ", "\n"]), max_size=40
+    ),
+    room=st.integers(1, 12),
+)
+@settings(max_examples=150, deadline=None)
+def test_every_row_stays_or_has_a_reason(parts, room, tiny_tokenizer):
+    texts = ["".join(parts[:stop]) for stop in range(len(parts) + 1)]
+    rows = [row(text, number) for number, text in enumerate(dict.fromkeys(texts))]
+    rules = LengthRules(context=room, room=room, min_tokens=1, policy="truncate")
+    found = filter_by_length(rows, tiny_tokenizer, rules)
+    kept = [one.source_id for one in found.examples]
+    used = {Loss.CUT, Loss.CUT_BEFORE_ANSWER}
+    dropped = [one.source_id for one in found.losses if one.loss not in used]
+    assert sorted([*kept, *dropped]) == sorted(one.source_id for one in rows)
+    lengths = [
+        len(ids) for ids in encode_texts(tiny_tokenizer, [one.text for one in found.examples])
+    ]
+    assert all(1 <= length <= room for length in lengths)
+    assert len({one.example_id for one in found.examples}) == len(kept)
 
 
 @given(text=st.text(alphabet="the rivər→𝄞é \n", min_size=20, max_size=300))

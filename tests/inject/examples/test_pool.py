@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from inject.examples.example import Example, example_id
+from inject.examples.example import Example, Loss, example_id
 from inject.examples.membership import split_members
 from inject.examples.near_duplicates import near_duplicate_pairs
 from inject.examples.pool import PoolRequest, usable_rows
@@ -102,7 +102,7 @@ def test_near_duplicates_never_stand_on_both_sides():
     made = drawn_membership(rows(120, texts=texts), 25, 25, near_duplicate=0.7)
     members = [row.text for row in made.examples if row.side == "member"]
     others = [row.text for row in made.examples if row.side == "nonmember"]
-    assert made.usable.near_duplicates
+    assert made.usable.losses
     across = [
         pair
         for pair in near_duplicate_pairs(members + others, threshold=0.7)
@@ -125,6 +125,10 @@ def twins(count, *, datasets=("a", "b", "c")):
     return made
 
 
+def across_datasets(one):
+    return [loss for loss in one.usable.losses if loss.loss == Loss.NEAR_DUPLICATE_ACROSS]
+
+
 def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
     for seed in range(5):
         pools = twins(60)
@@ -142,13 +146,13 @@ def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
             if made[pair.first].side != made[pair.second].side
         ]
         assert across == []
-        names = [{row.example_id for row in pool} for pool in pools]
+        names = [{f"{row.dataset} {row.source_id}" for row in pool} for pool in pools]
         for number, one in enumerate(found):
-            for pair in one.usable.cross_dataset_duplicates:
-                assert pair.dropped in names[number]
-                assert pair.kept in names["abc".index(pair.dataset)]
+            for loss in across_datasets(one):
+                assert f"{loss.dataset} {loss.source_id}" in names[number]
+                assert loss.like in set().union(*names) - names[number]
         # 40 of 60 rows of each are looked at: most of them stand in two of the three or more.
-        assert sum(len(one.usable.cross_dataset_duplicates) for one in found) > 30
+        assert sum(len(across_datasets(one)) for one in found) > 30
 
 
 def test_which_of_two_datasets_loses_a_row_is_drawn():
@@ -160,7 +164,7 @@ def test_which_of_two_datasets_loses_a_row_is_drawn():
         seed=1,
     )
     # 160 of 200 rows of each are looked at, about 128 of them in both.
-    lost = [len(one.usable.cross_dataset_duplicates) for one in found]
+    lost = [len(across_datasets(one)) for one in found]
     assert min(lost) > 35
     assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inject.errors import InputError
-from inject.formats import IndexOnlyImport, MegatronImport, OlmoImport
+from inject.formats import MegatronImport, OlmoImport
 from tests.inject.formats.readers import write_megatron
 
 # A header of 34 bytes, then 3 lengths, 3 offsets and 3 document indices.
@@ -124,63 +124,3 @@ def test_the_width_of_a_file_without_header_must_be_given(tmp_path):
     (tmp_path / "a.npy").write_bytes(b"abcd")
     with pytest.raises(InputError, match="width of its ids must be given"):
         OlmoImport(kind="olmo", path=str(tmp_path / "a.npy")).layout()
-
-
-def test_an_index_alone_describes_a_corpus(tmp_path):
-    write_megatron(tmp_path / "data", [[[1, 2], [3]], [], [[]], [[6], [7, 8]], [[]]])
-    (tmp_path / "data.bin").unlink()
-    source = IndexOnlyImport(kind="index_only", path=str(tmp_path / "data.idx")).source()
-    assert source.n_tokens == 6
-    assert source.doc_starts.tolist() == [0, 3]
-    assert source.knows_documents
-    with pytest.raises(InputError, match="only described"):
-        source.read(0, 1)
-
-
-def test_a_described_corpus_of_any_size_costs_nothing(tmp_path):
-    path = tmp_path / "huge.yaml"
-    path.write_text("tokens: 1_000_000_000_000\n")
-    described = IndexOnlyImport(kind="index_only", path=str(path))
-    source = described.source()
-    assert source.n_tokens == 10**12
-    assert source.doc_starts.tolist() == [0]
-    assert not source.knows_documents
-    np.save(tmp_path / "starts.npy", np.array([0, 7, 10**12 - 1]))
-    path.write_text("tokens: 1_000_000_000_000\ndocuments: starts.npy\n")
-    before = described.identity()
-    assert described.source().doc_starts.tolist() == [0, 7, 10**12 - 1]
-    np.save(tmp_path / "starts.npy", np.array([0, 8, 10**12 - 1]))
-    assert described.identity() != before
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("tokens: 0", "tokens: 0"),
-        ("documents: [0]", "tokens: None"),
-        ("tokens: x", "tokens: 'x'"),
-        ("tokens: true", "tokens: True"),
-        ("tokens: 5\nmore: 1", "not a description"),
-        ("- 1", "not a description"),
-        ("tokens: [", "cannot be read"),
-        ("tokens: 5\ndocuments: 3", "documents: 3"),
-        ("tokens: 5\ndocuments: [0, 3, 3]", "do not fit"),
-        ("tokens: 5\ndocuments: [0, 5]", "do not fit"),
-        ("tokens: 5\ndocuments: [1, 2]", "do not fit"),
-        ("tokens: 5\ndocuments: [0, x]", "do not fit"),
-        ("tokens: 5\ndocuments: []", "do not fit"),
-        ("tokens: 5\ndocuments: none.npy", "none.npy: cannot be read"),
-    ],
-)
-def test_a_bad_description_is_refused(tmp_path, text, said):
-    path = tmp_path / "index.yaml"
-    path.write_text(text)
-    with pytest.raises(InputError, match=said.replace("[", r"\[")):
-        IndexOnlyImport(kind="index_only", path=str(path)).source()
-
-
-def test_a_description_must_be_a_file_of_a_known_kind(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        IndexOnlyImport(kind="index_only", path=str(tmp_path / "a.json")).source()
-    with pytest.raises(InputError, match="not an index"):
-        IndexOnlyImport(kind="index_only", path=str(tmp_path / "a.txt")).identity()

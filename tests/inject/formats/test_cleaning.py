@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.corpus import decoding
+from inject.corpus import corpus as corpora
 from inject.corpus.corpus import Corpus
 from inject.corpus.excluded import Exclusions, SkippingReader, read_excluded, write_excluded
 from inject.corpus.tokenizer import encode_texts
@@ -176,8 +176,8 @@ def test_without_rules_an_import_is_as_it_lies(tmp_path, tiny_tokenizer):
 
 def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_tokenizer, monkeypatch):
     """One document of 3,000 tokens; only what lies around each secret goes."""
-    monkeypatch.setattr(decoding, "PIECE", 200)
-    monkeypatch.setattr(decoding, "OVERLAP", 60)
+    monkeypatch.setattr(corpora, "PIECE", 200)
+    monkeypatch.setattr(corpora, "OVERLAP", 60)
     parts = make_texts(60, seed=8)
     parts[20], parts[45] = SECRET, SECRET
     stream = encode_texts(tiny_tokenizer, [" ".join(parts)])[0]

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError
 from inject.formats import (
-    IndexOnlyImport,
     MegatronImport,
     OlmoImport,
     import_corpus,
@@ -245,12 +244,6 @@ def test_more_tokens_than_there_are(tmp_path, tiny_tokenizer):
     assert "holds 3 tokens, fewer than the 4" in refused(tmp_path, source, tiny_tokenizer, 4)
     (tmp_path / "refused").rmdir()
     assert "a corpus of 0 tokens" in refused(tmp_path, source, tiny_tokenizer, 0)
-
-
-def test_a_described_corpus_cannot_be_imported(tmp_path, tiny_tokenizer):
-    (tmp_path / "big.json").write_text('{"tokens": 5}')
-    source = IndexOnlyImport(kind="index_only", path=str(tmp_path / "big.json"))
-    assert "only described" in refused(tmp_path, source, tiny_tokenizer)
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path, tiny_tokenizer, monkeypatch):

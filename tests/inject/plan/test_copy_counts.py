@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from scipy.stats import chisquare, poisson
 
 from inject.plan.copy_counts import draw_copy_counts
@@ -13,6 +14,11 @@ from tests.inject.streams import spiked_examples
 def realised(copies: Copies, count: int = 50, seed: int = 0, dataset: str = "toy"):
     examples, _ = spiked_examples(count, 0, dataset=dataset)
     return [dose.realised for dose in draw_copy_counts(copies, examples, seed=seed)]
+
+
+def test_a_level_that_stands_twice_is_refused_as_its_stratum_would_be_too_large():
+    with pytest.raises(ValidationError, match="levels: 4 stands twice"):
+        Copies(levels=(1, 4, 8, 4))
 
 
 def test_fixed():

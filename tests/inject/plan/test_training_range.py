@@ -58,6 +58,16 @@ def test_unlisted_windows_lie_in_the_stretch_and_are_drawn_evenly(monkeypatch, b
     assert chisquare(counts).pvalue > 1e-4
 
 
+def test_every_window_of_a_stretch_is_as_likely_as_any_other(monkeypatch):
+    """In blocks of which some hold many windows of the stretch and some a single one."""
+    monkeypatch.setattr(training_range, "_BLOCK", 1000)
+    found = stretch(monkeypatch, (0.3, 0.33), 5)
+    inside = np.flatnonzero(found.contains(np.arange(N)))
+    assert 2000 < len(inside) < 6000
+    windows = np.searchsorted(inside, draw(found, 5, count=50 * len(inside)))
+    assert chisquare(np.bincount(windows, minlength=len(inside))).pvalue > 1e-4
+
+
 def test_the_margin_covers_every_rank():
     """The inequality that `HashedRange` rests on, on orders that can be computed."""
     for seed in range(20):
@@ -76,6 +86,34 @@ def test_a_draw_depends_on_its_copy_alone_and_each_draw_is_another(monkeypatch):
     some = np.arange(0, 500, 7)
     assert np.array_equal(found.draw(0, keys[some], copies[some], zero[some]), first[some])
     assert (found.draw(0, keys, copies, zero + 1) != first).mean() > 0.99
+
+
+def test_a_narrow_stretch_costs_no_more_than_a_wide_one(monkeypatch):
+    """By the windows whose hash is computed: each twice at most, to count them and to draw."""
+    hashed = []
+
+    def counting(name):
+        made = getattr(training_range, name)
+
+        def counted(*arguments):
+            found = made(*arguments)
+            hashed.append(len(found))
+            return found
+
+        return counted
+
+    for name in ("window_hashes", "neighbours_hashes"):
+        monkeypatch.setattr(training_range, name, counting(name))
+    monkeypatch.setattr(training_range, "EXACT", 1000)
+    windows = 1 << 23
+    work = {}
+    for share in (0.5, 0.05, 0.005):
+        found = training_range.training_range((0.25, 0.25 + share), seed=0, n_windows=windows)
+        hashed.clear()
+        assert found.contains(draw(found, 0, count=20_000)).all()
+        work[share] = sum(hashed)
+    assert max(work.values()) <= 2 * windows + 20_000
+    assert max(work.values()) < 1.1 * min(work.values())
 
 
 def test_few_windows_are_listed_by_their_ranks():

@@ -6,6 +6,7 @@ import io
 import json
 import os
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,10 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from inject.reading.rows import content_digest, files_identity, read_rows, source_files
+from inject.reading.rows import content_digest, files_identity, read_rows, source_files, unread_note
 
 ROWS = [{"text": "one"}, {"text": "zwei — ☃"}, {"text": "three\nlines\r\nhere"}]
 LINES = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
+
+
+PACKED = {".gz": gzip.compress, ".zst": partial(pa.compress, codec="zstd", asbytes=True)}
 
 
 def read(path: Path | str) -> list[dict]:
@@ -51,13 +55,17 @@ def table(delimiter: str = ",") -> str:
         ("a.tsv", table("\t")),
     ],
 )
-@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("packing", ["", *PACKED])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_text_formats_give_the_same_rows(tmp_path, name, text, zipped, mark):
+def test_text_formats_give_the_same_rows(tmp_path, name, text, packing, mark):
     data = mark + text.encode()
-    path = tmp_path / (name + ".gz" if zipped else name)
-    path.write_bytes(gzip.compress(data) if zipped else data)
+    path = tmp_path / f"{name}{packing}"
+    path.write_bytes(PACKED[packing](data) if packing else data)
     assert read(path) == ROWS
+    if packing:
+        # Several members, or frames, are one file.
+        path.write_bytes(PACKED[packing](data[:40]) + PACKED[packing](data[40:]))
+        assert read(path) == ROWS
 
 
 def test_txt_is_one_row_with_its_line_ends(tmp_path):
@@ -144,6 +152,11 @@ def test_name_with_glob_signs_and_home_and_relative(tmp_path, monkeypatch):
         ("a.jsonl", b'{"a": 1}\n' + b"x" * 500, ["a.jsonl:2", "x" * 60 + "…"]),
         ("a.jsonl", b"[" * 100_000, ["a.jsonl:1", "broken JSON"]),
         ("a.jsonl", b'{"a": 1}\n[1, 2]\n', ["a.jsonl:2", "list, not an object"]),
+        ("a.jsonl", b'[{"a": 1}, {"a": 2}]', ["a.jsonl:1", "one JSON array ends in `.json`"]),
+        ("a.jsonl", b'[{"a": 1},\n{"a": 2}]\n', ["a.jsonl:1", "one JSON array ends in `.json`"]),
+        ("a.csv", b"text;label\nx, y;1\n", ["a.csv:1", "separated by ';'", "commas in .csv"]),
+        ("a.csv", b"text\tlabel\nx\t1\n", ["a.csv:1", "separated by '\\t'", "tabs in .tsv"]),
+        ("a.tsv", b"text;label\nx;1\n", ["a.tsv:1", "separated by ';'"]),
         ("a.jsonl", b'{"a": "\\ud800"}\n', ["a.jsonl:1", "surrogate"]),
         ("a.jsonl", b'{"a": 1}\n{"a": "caf\xe9"}\n', ["a.jsonl:2", "UTF-8", "0xe9 at byte 11"]),
         ("a.json", b'[{"a": 1},\n{"a": 2}\n{"a": 3}]', ["a.json:3", "',' or ']'"]),
@@ -161,6 +174,7 @@ def test_name_with_glob_signs_and_home_and_relative(tmp_path, monkeypatch):
         ("a.parquet", b"nothing", ["a.parquet", "Parquet"]),
         ("a.docx", b"x", ["a.docx", "'.docx'", ".jsonl", ".parquet"]),
         ("a.jsonl.gz", b"not zipped", ["a.jsonl.gz", "gzip"]),
+        ("a.jsonl.zst", b"not packed", ["a.jsonl.zst", "truncated or damaged"]),
     ],
 )
 def test_broken_files_are_named_with_their_line(tmp_path, name, data, parts):
@@ -169,14 +183,16 @@ def test_broken_files_are_named_with_their_line(tmp_path, name, data, parts):
     assert all(part in message for part in parts), message
 
 
-@pytest.mark.parametrize("kept", [5, 40, -4])
-def test_truncated_gzip(tmp_path, kept):
+@pytest.mark.parametrize("kept", [3, 40, -4])
+@pytest.mark.parametrize("packing", PACKED)
+def test_truncated_files(tmp_path, packing, kept):
     # Incompressible, so that whole lines come before the cut.
     lines = "".join(json.dumps({"text": os.urandom(40).hex()}) + "\n" for _ in range(50))
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines.encode())[:kept])
-    message = error(tmp_path / "a.jsonl.gz")
+    path = tmp_path / f"a.jsonl{packing}"
+    path.write_bytes(PACKED[packing](lines.encode())[:kept])
+    message = error(path)
     assert "truncated or damaged" in message
-    assert "a.jsonl.gz" in message
+    assert path.name in message
 
 
 def test_parquet_with_invalid_utf8_names_the_row(tmp_path):
@@ -187,6 +203,36 @@ def test_parquet_with_invalid_utf8_names_the_row(tmp_path):
     )
     pq.write_table(pa.table({"text": array}), tmp_path / "a.parquet")
     assert "a.parquet:row 2" in error(tmp_path / "a.parquet")
+
+
+def test_a_link_to_nothing_says_so_and_not_that_it_was_misspelt(tmp_path):
+    (tmp_path / "rows.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
+    said = error(tmp_path / "rows.jsonl")
+    assert f"is a link to {tmp_path / 'elsewhere.jsonl'}, which is gone" in said
+    assert "Did you mean" not in said
+
+
+def test_a_column_may_hold_a_semicolon(tmp_path):
+    (tmp_path / "a.csv").write_text("text\nfirst; second\n")
+    assert [row.values for row in read_rows(str(tmp_path / "a.csv"), what="x")] == [
+        {"text": "first; second"}
+    ]
+
+
+def test_files_beside_those_that_are_read_are_named(tmp_path):
+    for name in ("a.jsonl", "b.jsonl.zst", "c.warc", "sub/d.md", ".hidden"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for pattern in (tmp_path, tmp_path / "**"):
+        note = unread_note(str(pattern), where="here")
+        assert note.startswith("here: 2 of the files have an unknown format and are not read: ")
+        assert f"{tmp_path}/c.warc, {tmp_path}/sub/d.md." in note
+    assert unread_note(str(tmp_path / "a.jsonl"), where="here") is None
+    assert unread_note(str(tmp_path / "c.warc"), where="here") is None
+    assert unread_note(str(tmp_path / "*.none"), where="here") is None
+    for number in range(30):
+        (tmp_path / f"{number}.x").touch()
+    assert " and 12 more. Known are .jsonl" in unread_note(str(tmp_path), where="here")
 
 
 def test_missing_file_says_what_is_there(tmp_path):

@@ -4,6 +4,8 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from inject.errors import InputError
 from inject.server.reply import Reply
@@ -40,12 +42,61 @@ def test_a_file_that_cannot_be_used(tmp_path):
     other = tmp_path / "other"
     with closing(sqlite3.connect(other)) as database:
         database.execute("CREATE TABLE mine (x)")
-    with pytest.raises(InputError, match="has version 0, and 1 is read"):
+    with pytest.raises(InputError, match="has version 0, and 2 is read"):
         ReplyCache(other)
     with closing(sqlite3.connect(other)) as database:
-        database.execute("PRAGMA user_version = 2")
-    with pytest.raises(InputError, match="has version 2, and 1 is read"):
+        database.execute("PRAGMA user_version = 1")
+    with pytest.raises(InputError, match="has version 1, and 2 is read"):
         ReplyCache(other)
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be used"):
         ReplyCache(tmp_path / "file" / "r")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_bit_of_the_file_that_turned_changes_no_reply(tmp_path_factory, data):
+    """Whatever bit: a reply is the one that was kept, or is asked for again and that is said, or
+    the file is refused by name."""
+    folder = tmp_path_factory.mktemp("replies")
+    replies = {f"{number}": FULL._replace(text=f"ü text {number}") for number in range(12)}
+    path = folder / "r"
+    with closing(ReplyCache(path)) as cache:
+        cache.keep(replies)
+    content = bytearray(path.read_bytes())
+    # Most of the file is room that nothing uses.
+    used = [at for at, byte in enumerate(content) if byte]
+    content[data.draw(st.sampled_from(used))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(bytes(content))
+    try:
+        with closing(ReplyCache(path)) as cache:
+            found = cache.get(list(replies))
+            notes = cache.notes()
+            again = cache.keep({name: replies[name] for name in replies if name not in found})
+    except InputError as error:
+        refused = error
+    else:
+        refused = None
+    if refused is not None:
+        assert str(path) in str(refused)
+        return
+    assert {**found, **again} == replies
+    assert found == {name: replies[name] for name in found}
+    assert bool(notes) == bool(cache.damaged)
+
+
+@pytest.mark.parametrize("column", ["text", "model", "tokens_in", "log_probabilities", "checksum"])
+def test_a_damaged_reply_is_dropped_and_said(tmp_path, column):
+    path = tmp_path / "r"
+    with closing(ReplyCache(path)) as cache:
+        cache.keep({"a": FULL, "b": FULL})
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"UPDATE replies SET {column} = '4' WHERE request = 'a'")
+    with closing(ReplyCache(path)) as cache:
+        assert cache.get(["a", "b"]) == {"b": FULL}
+        [note] = cache.notes()
+        assert "1 of the replies" in note
+        assert cache.keep({"a": FULL}) == {"a": FULL}
+    with closing(ReplyCache(path)) as cache:
+        assert cache.get(["a", "b"]) == {"a": FULL, "b": FULL}
+        assert cache.notes() == ()

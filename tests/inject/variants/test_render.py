@@ -9,10 +9,9 @@ from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.variants.paraphrase import TRIES, Question
-from inject.variants.render import render_variants
+from inject.variants.render import render_variants, replaced, truncated
 from inject.variants.server import ServerTextGenerator
 from inject.variants.settings import ParaphraseVariant, Variants
-from inject.variants.tokens import replaced, truncated
 from tests.stub_server import refused, stub_server
 
 PASSAGE, QUESTION, ANSWER = "The river is wide.", "Is the river wide?", "Yes, it is"

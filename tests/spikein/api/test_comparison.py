@@ -91,6 +91,61 @@ def test_settings_and_artifacts_that_differ_are_named_and_the_runs_names_are_no_
         assert one.code
 
 
+def publish_swept(root: Path, *lrs: str) -> None:
+    """Publish a run that sweeps the learning rate; its first arm has the rows of `slow`."""
+    arms = [
+        make_arm(root / f"swept-{lr}", axes={"train.lr": lr}, seed=0, effect=1.0 + at, n=60,
+                 datasets=("news", EVIL))
+        for at, lr in enumerate(lrs)
+    ]  # fmt: skip
+    tables = []
+    for arm in arms:
+        rows = [
+            {"example_id": one, "dataset": "d", "copy": copy, "text_length": 9, "text_start": 0,
+             "status": "whole", "variant": "whole", "text_stop": 9}
+            for one, count in arm.copies.items() for copy in range(count)
+        ]  # fmt: skip
+        table = pa.Table.from_pylist(rows, schema=EXPOSURES)
+        table = table.add_column(0, "seed", pa.array([0] * len(rows)))
+        tables.append(table.add_column(0, "train.lr", pa.array([arm.axes["train.lr"]] * len(rows))))
+
+    def fill(folder: Path) -> None:
+        experiment = read("name=swept", "seeds=[0]", f"sweep={{train.lr: [{', '.join(lrs)}]}}")
+        (folder / "experiment.yaml").write_text(resolved_yaml(experiment))
+        write_analysis(folder, analyse(arms, AnalysisSettings(replicates=100)))
+        table = examples_table(list(read_examples(arms[0].examples)))
+        pq.write_table(
+            table.append_column("seed", pa.array([0] * len(table))), folder / EXAMPLES_FILE
+        )
+        write_exposures(folder, pa.concat_tables(tables))
+        (folder / "figures").mkdir()
+        (folder / "report.html").touch()
+
+    publish_run(root / "runs", "swept", fill)
+
+
+@pytest.mark.parametrize("given", [("slow", "swept"), ("swept", "slow")])
+def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(lab, given):
+    """One run sweeps what is a setting of the other: the arm with that setting is its arm."""
+    publish_swept(lab, "0.0003", "0.01")
+    found = CliRunner().invoke(app, ["compare", *given, "--runs", str(lab / "runs")])
+    assert found.exit_code == 0, found.output
+    assert "On the same rows" in found.stdout
+    assert any(line.strip().startswith("loss ") for line in found.stdout.splitlines())
+    (alone,) = [line for line in found.stdout.splitlines() if line.startswith("Not compared:")]
+    assert "swept: contaminated · lr 0.01 (slow has no such arm)" in alone
+
+
+def test_runs_without_a_matching_arm_say_so_and_nothing_of_their_detectors(lab):
+    publish_swept(lab, "0.02", "0.01")
+    found = CliRunner().invoke(app, ["compare", "slow", "swept", "--runs", str(lab / "runs")])
+    assert found.exit_code == 0, found.output
+    said = " ".join(found.stdout.split())
+    assert "no detector in common" not in said
+    assert "No arm of one is the only one that matches" in said
+    assert "slow: contaminated (swept has 2 arms like it)" in said
+
+
 def test_json_has_every_number_and_no_nan(lab, found):
     result = CliRunner().invoke(
         app, ["compare", "slow", "fast", "--json", "--runs", str(lab / "runs")]

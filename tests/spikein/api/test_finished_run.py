@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import spikein
 from analysis.result_files import write_analysis
@@ -16,9 +17,16 @@ from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
+from spikein.api.comparison import compare_runs
+from spikein.api.report import render_report
+from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
+from spikein.runs.arms import run_arms
 from spikein.runs.folder import link_artifact
+from spikein.runs.ground_truth import run_ground_truth
+from spikein.runs.record import table_digests
 from spikein.runs.replacement import publish_run
+from spikein.runs.status import run_rows
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
 from tests.analysis.synthetic import make_arm
@@ -152,8 +160,11 @@ def test_what_is_no_run_is_told_with_the_runs_there_are(lab, tmp_path):
 
 
 def of_version(folder: Path, version: str) -> None:
+    """Let a run be what another version wrote: all that lies there is as it was written."""
     record = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**record, "version": version}))
+    tables = [name for name in record["digests"] if (folder / name).is_file()]
+    digests = table_digests(folder, tables)
+    (folder / "run.json").write_text(json.dumps({**record, "version": version, "digests": digests}))
 
 
 def test_a_run_of_an_earlier_version_says_its_version_what_is_missing_and_what_to_do(folder):
@@ -162,6 +173,7 @@ def test_a_run_of_an_earlier_version_says_its_version_what_is_missing_and_what_t
     (folder / "exposures.parquet").unlink()
     metrics = pq.read_table(folder / "metrics.parquet").drop_columns(["variant", "n_seeds"])
     pq.write_table(metrics, folder / "metrics.parquet")
+    of_version(folder, "0.0.7")
     with pytest.raises(InputError) as caught:
         spikein.load_run(folder)
     said = str(caught.value)
@@ -173,20 +185,73 @@ def test_a_run_of_an_earlier_version_says_its_version_what_is_missing_and_what_t
     assert str(folder / "report.html") in said
 
 
-def test_a_run_without_a_record_opens_where_its_tables_are_there(folder):
-    (folder / "run.json").unlink()
-    run = spikein.load_run(folder)
-    assert run.record is None
-    assert "not recorded" in repr(run)
-    (folder / "scores.parquet").unlink()
-    with pytest.raises(InputError, match=r"a spikein that kept no record of runs.*scores.parquet"):
-        spikein.load_run(folder)
+@pytest.mark.parametrize("kept", ["record", "nothing"])
+@pytest.mark.parametrize("read", [spikein.load_run, render_report, run_ground_truth, run_arms])
+def test_a_run_without_digests_is_of_an_earlier_version_and_says_what_to_do(folder, read, kept):
+    record = json.loads((folder / "run.json").read_text())
+    assert record.pop("digests")["metrics.parquet"]
+    if kept == "record":
+        (folder / "run.json").write_text(json.dumps(record))
+    else:
+        (folder / "run.json").unlink()
+    with pytest.raises(InputError, match="made by an earlier version") as caught:
+        read(folder)
+    assert str(folder / "report.html") in str(caught.value)
+    assert f"spikein run {folder / 'experiment.yaml'}" in str(caught.value)
+    [row] = [one for one in run_rows(folder.parent) if one.name == folder.name]
+    assert "earlier version" in (row.problem or "")
 
 
 def test_a_damaged_table_is_named(folder):
     (folder / "scores.parquet").write_bytes(b"PAR1")
+    of_version(folder, "0.0.7")
     with pytest.raises(InputError, match=r"scores.parquet: cannot be read"):
         spikein.load_run(folder)
+
+
+def flip(path: Path) -> None:
+    """Change one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+
+
+TABLES = (
+    "metrics", "scores", "dataset_detectors", "flagged", "examples", "exposures", "differences",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*(f"{table}.parquet" for table in TABLES), "experiment.yaml"])
+def test_a_bit_that_turned_is_named_by_whoever_reads_the_run(folder, name):
+    flip(folder / name)
+    runs = folder.parent
+    for look in (
+        lambda: spikein.load_run(folder),
+        lambda: spikein.load_run(folder.name, runs=runs),
+        lambda: compare_runs(folder, folder, runs=runs),
+    ):
+        with pytest.raises(InputError, match=name.replace(".", r"\.")) as caught:
+            look()
+        assert str(folder) in str(caught.value)
+    [row] = [one for one in run_rows(runs) if one.name == folder.name]
+    assert name in (row.problem or "")
+    said = CliRunner().invoke(app, ["status", folder.name, "--runs", str(runs)])
+    assert f"content of {name} was changed" in " ".join(said.stderr.split())
+
+
+@pytest.mark.parametrize("read", [render_report, run_ground_truth, run_arms])
+def test_settings_that_were_changed_are_named_before_the_page_or_a_bundle_is_made(folder, read):
+    flip(folder / "experiment.yaml")
+    with pytest.raises(InputError, match=r"damaged.*experiment\.yaml"):
+        read(folder)
+
+
+def test_figures_and_the_page_may_be_changed(folder):
+    (folder / "report.html").write_text("mine")
+    (folder / "figures" / "roc.svg").write_text("mine")
+    spikein.load_run(folder)
+    [row] = [one for one in run_rows(folder.parent) if one.name == folder.name]
+    assert row.problem is None
 
 
 def test_a_record_of_a_later_format_is_refused(folder):

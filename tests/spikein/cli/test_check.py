@@ -1,12 +1,20 @@
 """`spikein check`: files that extend others, names, and what is printed beside the verdict."""
 
+import copy
+import gzip
+import importlib.util
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from inject.errors import InputError
 from spikein.cli.main import app
-from tests.spikein.tiny import write_tiny
+from spikein.executors.failures import StepsFailed
+from tests.conftest import make_texts
+from tests.spikein.tiny import run, write_tiny
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +52,146 @@ def test_a_name_that_could_be_taken_for_a_local_file_is_noted(tmp_path):
     assert "llama-1m.yaml is another file; give its path to use it." in output
 
 
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_files_that_nobody_reads_are_named(tmp_path, command):
+    write_tiny(tmp_path)
+    Path("background").mkdir()
+    Path("texts.jsonl").rename("background/texts.jsonl")
+    Path("background/more.warc.xz").touch()
+    given = ["tiny.yaml", "corpus.sources=[{kind: files, path: background}]"]
+    result = CliRunner().invoke(app, [command, *given])
+    assert result.exit_code == 0
+    output = "".join(result.output.split())
+    assert "corpus.sources:1ofthefileshaveanunknownformatandarenotread:" in output
+    assert "background/more.warc.xz." in output
+    Path("background/more.warc.xz").unlink()
+    assert "unknownformat" not in "".join(CliRunner().invoke(app, [command, *given]).output.split())
+
+
 def test_an_unknown_name_is_refused_with_the_nearest():
     code, output = check("quikstart")
     assert code == 2
-    assert "Did you mean 'quickstart'?" in output
+    assert "Did you mean 'quickstart'" in output
+
+
+def test_a_block_that_the_model_lacks_is_refused_before_anything_runs(tmp_path):
+    write_tiny(tmp_path)
+    code, output = check("tiny.yaml", "unlearning={forget: {share: 0.5}, methods: [rmu]}")
+    assert code == 2
+    assert "unlearning.methods: rmu.layer: block 7 is asked for, and the model has 1" in output
+    assert "Allowed: 0 to 0" in output
+    assert not Path("store").exists()
+
+
+def both_refuse(tmp_path: Path, said: str, *overrides: str) -> None:
+    """Check that `check` and `run` refuse the tiny experiment in the same words."""
+    code, output = check("tiny.yaml", *overrides)
+    assert code == 2, output
+    assert said in output
+    with pytest.raises((InputError, StepsFailed)) as caught:
+        run(tmp_path, *overrides)
+    assert said in " ".join(str(caught.value).split())
+
+
+def documents(*texts: str) -> bytes:
+    return "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "said"),
+    [
+        (b"", "texts.jsonl", "texts.jsonl: background: the file holds no rows"),
+        (b'{"text": ""}\n' * 3, "texts.jsonl", "0 tokens in 0 documents, fewer than the"),
+        (bytes(range(256)) * 9, "texts.jsonl", "texts.jsonl"),
+        (documents("caf\u00e9 ").decode().encode("utf-16"), "texts.jsonl", "texts.jsonl"),
+        ("Das Café und die Brücke.\n".encode("latin-1") * 9, "texts.txt", "texts.txt"),
+        (gzip.compress(documents("a river " * 40_000))[:-30], "texts.jsonl.gz", "texts.jsonl.gz"),
+    ],
+    ids=["empty", "no text", "binary", "utf-16", "latin-1", "truncated"],
+)
+def test_a_background_that_cannot_be_read_is_refused_as_a_run_refuses_it(
+    tmp_path, content, name, said
+):
+    write_tiny(tmp_path)
+    Path("texts.jsonl").unlink()
+    Path(name).write_bytes(content)
+    source = f"corpus.sources=[{{kind: files, path: {tmp_path / name}}}]"
+    both_refuse(tmp_path, said, source)
+    # The reason, too: the same line from both.
+    code, output = check("tiny.yaml", source)
+    with pytest.raises((InputError, StepsFailed)) as caught:
+        run(tmp_path, source)
+    reason = " ".join(str(caught.value).split())
+    assert output.removeprefix("Error: ").split(" Hint")[0][:80] in reason or reason[:80] in output
+
+
+def test_a_background_made_of_the_examples_is_refused(tmp_path):
+    write_tiny(tmp_path)
+    rows = [{"id": str(at), "text": text} for at, text in enumerate(make_texts(60, words=50))]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("texts.jsonl").write_bytes(documents(*(row["text"] for row in rows)))
+    dataset = f"{{dataset: rows, name: own, path: {tmp_path}/rows.jsonl, template: '{{text}}'"
+    both_refuse(
+        tmp_path,
+        "the background holds 0 tokens in 0 documents, fewer than the 44,000 asked for",
+        f"contaminants=[{dataset}, members: 24, nonmembers: 24}}]",
+    )
+
+
+def test_a_background_that_is_far_too_small_is_refused_and_a_large_one_is_not(tmp_path):
+    write_tiny(tmp_path)
+    code, output = check("tiny.yaml", "corpus.tokens=9_000_000")
+    assert code == 2
+    assert "the background holds at most" in output
+    assert "in 900 documents, fewer than the 9,004,000 asked for" in output
+    assert check("tiny.yaml")[0] == 0
+
+
+def test_a_device_that_is_not_there_is_refused(tmp_path):
+    write_tiny(tmp_path)
+    both_refuse(tmp_path, "'cuda:63' is no device that can be used here", "detect.device=cuda:63")
+    # On a cluster another machine scores.
+    code, _ = check("tiny.yaml", "detect.device=cuda:63", "executor={kind: slurm}")
+    assert code == 0
+
+
+def test_a_tracker_that_is_not_installed_is_refused(tmp_path, monkeypatch):
+    write_tiny(tmp_path)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "trackio" else found(name)
+    )
+    both_refuse(tmp_path, "the tracker trackio is not installed", "execution.trackers=[trackio]")
+
+
+@pytest.fixture
+def model(tmp_path, tiny_model_path) -> Path:
+    return Path(shutil.copytree(tiny_model_path, tmp_path / "model"))
+
+
+PRETRAINED = ("base=null", "train.context=64", "detect.detectors=[loss, blind]")
+
+
+def test_a_tokenizer_larger_than_its_model_is_refused(tmp_path, model, tiny_tokenizer):
+    write_tiny(tmp_path)
+    larger = copy.deepcopy(tiny_tokenizer)
+    larger.add_tokens([f"zqx{at}" for at in range(200)])
+    larger.save_pretrained(tmp_path / "larger")
+    said = "its tokenizer makes ids up to 586, and the model's embedding has 512 rows"
+    options = (f"model={{pretrained: {model}, tokenizer: {tmp_path}/larger}}", *PRETRAINED)
+    both_refuse(tmp_path, said, *options)
+
+
+@pytest.mark.parametrize("role", ["model", "reference"])
+def test_a_model_without_a_tokenizer_is_refused(tmp_path, model, role):
+    write_tiny(tmp_path)
+    for file in model.glob("tokenizer*"):
+        file.unlink()
+    # A folder that is called as the base model is no reference model.
+    Path("base").mkdir()
+    options = {
+        "model": (f"model={{pretrained: {model}}}", *PRETRAINED),
+        "reference": (f"detect.reference={model}",),
+    }[role]
+    said = {"model": "holds no tokenizer", "reference": "its tokenizer cannot be loaded"}[role]
+    both_refuse(tmp_path, said, *options)

@@ -27,7 +27,7 @@ def test_experiments_are_offered_by_name_and_files_by_path():
     Path("deep/er").mkdir(parents=True)
     Path("deep/more.yml").write_text("")
     assert completion.experiments("") == [*EXPERIMENTS.files(), "deep/", "mine.yaml"]
-    assert completion.experiments("qui") == ["quickstart"]
+    assert completion.experiments("qui") == ["quickstart", "quickstart-full"]
     paper = [name for name in EXPERIMENTS.files() if name.startswith("min-k-")]
     assert "min-k-table3" in paper
     assert completion.experiments("m") == [*paper, "mine.yaml"]
@@ -80,7 +80,7 @@ def offered(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("spikein run quick", ["quickstart"]),
+        ("spikein run quickstart-", ["quickstart-full"]),
         ("spikein plan min-k-table3", ["min-k-table3"]),
         ("spikein check rea", ["real-small"]),
         ("spikein init x --from twi", ["twins-small"]),

@@ -1,5 +1,6 @@
 """The help: every command is listed and explains itself, and a list of them costs little."""
 
+import re
 import subprocess
 import sys
 import time
@@ -102,3 +103,15 @@ def test_help_costs_little_more_than_typer_itself():
 
     pairs = [(seconds("-m", "spikein.cli.main", "--help"), seconds("-c", bare)) for _ in range(5)]
     assert min(ours for ours, _ in pairs) / min(other for _, other in pairs) <= 1.5
+
+
+def test_the_arm_of_an_example_is_one_of_the_quickstart():
+    """As the one writer of such names has it; nothing is trained."""
+    from analysis.arm import arm_label
+    from spikein.config.load import read_experiment
+
+    arms = read_experiment(REPOSITORY / "configs" / "quickstart.yaml").arms
+    labels = {arm_label(arm.labels.items()) for arm in arms}
+    source = (REPOSITORY / "spikein" / "cli" / "commands" / "bundle.py").read_text()
+    assert re.findall(r"--arm '([^']+)'", source) == ["lr 0.0015"]
+    assert {"lr 0.0015", "lr 0.0003"} == labels

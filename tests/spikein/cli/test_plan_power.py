@@ -23,7 +23,7 @@ def test_the_table_is_printed():
 
 
 def test_numbers_are_those_of_the_experiment():
-    found = power("quickstart", assume=["delta=0.1"])
+    found = power("quickstart-full", assume=["delta=0.1"])
     assert found.members == 150
     # A quarter chooses settings, and some of Poisson's members have no copy.
     assert found.tested < 0.75 * found.members

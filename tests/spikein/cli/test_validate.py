@@ -35,8 +35,7 @@ def small_run(tmp_path_factory) -> Path:
     return run(
         folder,
         "twins={clean: true, shadows: 2}",
-        "copies={fixed: 2}",
-        "sweep={train.lr: [1.0e-3, 2.0e-2]}",
+        "sweep={train.lr: [1.0e-3, 2.0e-2], copies: [{fixed: 2}]}",
         "detect.detectors=[loss, zlib, reference, 'min_k:k=0.2', dc_pdd, blind, lira]",
         "analysis.task_accuracy=false",
     ).folder
@@ -120,7 +119,7 @@ def test_detectors_of_every_evidence_are_run_again_from_a_bundle(tmp_path):
     for model in truth.models:
         stored = model.scores.to_pandas().set_index(["detector", "setting", "example_id"]).score
         for name in ALL_EVIDENCE:
-            candidate = load_candidate(name, model.evidence, taken=(), seconds=60)
+            candidate = load_candidate(name, model.evidence, taken=())
             runner = CandidateRunner(candidate=candidate)
             if candidate.name not in set(stored.index.get_level_values(0)):
                 assert model.model != "contaminated"
@@ -208,11 +207,21 @@ def test_the_template_and_four_wrong_detectors_on_a_run(
 @pytest.mark.slow
 def test_one_arm_can_be_packed_and_a_failure_ends_with_two(small_run, wrong, tmp_path):
     path = tmp_path / "one.bundle"
-    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.02")
+    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.02, copies fixed=2")
     assert done.exit_code == 0, done.output
     truth = spikein.load_bundle(path)
     assert [one.model for one in truth.models].count("contaminated") == 1
-    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.2")
+    older = tmp_path / "older.bundle"
+    done = invoke("bundle", small_run, "--out", older, "--arm", "copies=fixed=2,train.lr=0.02")
+    assert done.exit_code == 0, done.output
+    assert spikein.load_bundle(older).content == truth.content
+    # One name everywhere: the page, a verdict from the run and from the bundle, the store.
+    name = "lr 0.02, copies fixed=2"
+    assert name in (small_run / "report.html").read_text()
+    for source in (small_run, path):
+        assert name in json.loads(invoke("validate", "loss", source, "--json").stdout)["arms"]
+    assert f"{name}, seed 0" in spikein.load_run(small_run).artifacts("model")
+    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.2, copies fixed=2")
     assert done.exit_code == 2
     assert "Did you mean" in done.output
     done = invoke("validate", f"{wrong}:fails", f"{wrong}:right", path)
@@ -229,6 +238,16 @@ def test_a_file_that_is_no_bundle_is_never_replaced(small_run, tmp_path):
     assert done.exit_code == 2
     assert "is no bundle, so it is not replaced" in done.output
     assert path.read_text() == "mine"
+
+
+def test_a_run_before_its_detector_is_told_to_change_places(tmp_path):
+    (tmp_path / "mine.py").write_text("def score(statistics):\n    return 1.0\n")
+    for given in (f"{tmp_path / 'mine.py'}:score", tmp_path / "mine.py"):
+        done = invoke("validate", "quickstart", given)
+        assert done.exit_code == 2
+        said = " ".join(done.output.split())
+        assert "is a detector, and stands where the run or the bundle belongs" in said
+        assert "The run comes last" in said
 
 
 def test_a_damaged_bundle_and_an_absent_run_are_named(tmp_path):

@@ -151,7 +151,7 @@ def test_an_alias_of_one_file_is_unknown_in_the_other(lab):
         ("{a: b}", "extends: is a mapping of a"),
         ('"${data}.yaml"', "variables cannot be used here"),
         ("smal.yaml", "there is no such file. Did you mean 'small.yaml'"),
-        ("quikstart", "Did you mean 'quickstart'?"),
+        ("quikstart", "Did you mean 'quickstart'"),
         ("small", "There is a file"),
         ("child.yaml", "extend each other in a circle"),
     ],
@@ -197,7 +197,7 @@ def test_hostile_paths_are_refused_in_words(lab, value, said):
 
 def test_a_folder_and_a_broken_file_are_refused(lab):
     (lab / "sub.yaml").mkdir()
-    with pytest.raises(InputError, match=r"sub\.yaml: cannot be read: not a file"):
+    with pytest.raises(InputError, match=r"sub\.yaml: is a folder; an experiment is a file"):
         read_experiment(write(lab, "extends: sub.yaml\n"))
     write(lab, "a: [", "broken.yaml")
     with pytest.raises(InputError, match=r"broken\.yaml:1: not valid YAML"):

@@ -1,9 +1,9 @@
-"""An old key or word is refused with the new one, on the command line, too."""
+"""An old key is refused with the new one, on the command line, too."""
 
 import pytest
 
 from inject.errors import InputErrors
-from spikein.config.renamed_keys import new_key, new_word
+from spikein.config.renamed_keys import new_key
 from tests.spikein.samples import SAMPLE, line_of, read
 
 
@@ -15,10 +15,6 @@ from tests.spikein.samples import SAMPLE, line_of, read
         ("analysis.most_unscored=0.2", "analysis.most_unscored is now called max_unscored"),
         ("analysis.most_unscored_tune=0.2", "is now called max_unscored_tune"),
         ("analysis.least_members=3", "analysis.least_members is now called min_members"),
-        (
-            "corpus={tokens: 50_000, imported: {kind: described, path: a.idx}}",
-            "corpus.imported.kind: described is now called index_only",
-        ),
     ],
 )
 def test_an_old_name_is_refused_with_the_new_one(override, said):
@@ -48,5 +44,11 @@ def test_the_new_names_are_accepted(override):
 
 def test_other_names_are_not_renamed():
     assert new_key(("train", "most")) is None
-    assert new_word(("corpus", "imported", "kind"), "olmo") is None
-    assert new_word(("corpus", "imported", "kind"), ["described"]) is None
+
+
+def test_a_kind_that_is_gone_is_refused_with_those_that_are_left():
+    with pytest.raises(InputErrors) as caught:
+        read("corpus={tokens: 50_000, imported: {kind: index_only, path: a.idx}}")
+    (problem,) = caught.value.problems
+    assert "corpus.imported.kind: 'index_only' is none of them" in problem
+    assert "megatron, olmo, datasets" in problem

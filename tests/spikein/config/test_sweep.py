@@ -30,7 +30,7 @@ def test_arms_are_all_combinations_in_the_order_of_the_file():
     assert last.experiment.copies.poisson == 4
     assert last.experiment.sweep == {}
     assert last.experiment.seeds == (1,)
-    assert last.label == "train.lr=0.0001,copies=poisson=4,seed=1"
+    assert last.label == "lr 0.0001, copies poisson=4, seed 1"
 
 
 def test_an_arm_equals_the_experiment_written_by_hand():

@@ -1,5 +1,10 @@
 """The executor `ray` on a cluster of local nodes, one of which is killed while its task runs."""
 
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -9,7 +14,7 @@ import pytest
 from inject.errors import InputError
 from spikein.config.executor_settings import RaySettings
 from spikein.executors import StepsFailed, run_graph
-from spikein.executors.pools.ray_cluster import Ray
+from spikein.executors.pools.ray_cluster import Ray, _session_folder
 from spikein.pipeline.graph import Graph, Step, StepContext
 from spikein.progress import Silent
 from spikein.store.store import Store
@@ -141,3 +146,82 @@ def test_no_cluster_at_an_address_is_said_in_words_and_at_once(tmp_path):
             Silent(),
         )
     assert time.monotonic() - began < 30, "Ray itself tries for minutes"
+
+
+HEAD = """
+import time
+from pathlib import Path
+import psutil
+from ray.cluster_utils import Cluster
+
+head = {"num_cpus": 1, "include_dashboard": False, "dashboard_agent_listen_port": 0}
+made = Cluster(initialize_head=True, head_node_args=head)
+servers = [one for one in psutil.Process().children(recursive=True) if "gcs_server" in one.name()]
+print(made.address, servers[0].pid, flush=True)
+input()
+made.shutdown()
+"""
+DRIVER = """
+import sys
+from pathlib import Path
+from inject.errors import SpikeinError
+from spikein.config.executor_settings import RaySettings
+from spikein.executors import run_graph
+from spikein.executors.pools import ray_cluster
+from spikein.pipeline.graph import Graph
+from spikein.progress import Silent
+from spikein.store.store import Store
+from tests.spikein.executors.graphs import sleeping
+
+ray_cluster._HEAD_SECONDS = 4.0
+root = Path(sys.argv[2])
+try:
+    settings = RaySettings(address=sys.argv[1])
+    graph = Graph(goals=(sleeping("long", 300.0, root / "trace"),))
+    run_graph(ray_cluster.Ray(settings), graph, Store(root / "store"), Silent())
+except SpikeinError as error:
+    print(error)
+    sys.exit(error.exit_code)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kills a process by its name in /proc")
+def test_a_head_that_dies_ends_the_run_with_our_words_before_ray_aborts_it(tmp_path):
+    variables = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.getcwd()}
+    start = {"text": True, "stdout": subprocess.PIPE, "env": variables}
+    with subprocess.Popen(
+        [sys.executable, "-c", HEAD], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, **start
+    ) as head:
+        assert head.stdout is not None
+        assert head.stdin is not None
+        address, server = head.stdout.readline().split()
+        with subprocess.Popen(
+            [sys.executable, "-c", DRIVER, address, str(tmp_path)], **start
+        ) as driver:
+            wait_for(lambda: events(tmp_path / "trace"))
+            os.kill(int(server), signal.SIGKILL)
+            said, _ = driver.communicate(timeout=50)
+        head.communicate("\n", timeout=100)
+    assert driver.returncode == 2
+    assert f"the head of the Ray cluster ({address}) has not answered" in said
+    assert "run the same command to go on" in said
+
+
+def test_a_cluster_of_our_own_leaves_no_folder_and_removes_those_of_killed_runs(
+    tmp_path, monkeypatch
+):
+    import ray as library
+
+    with tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as place:
+        monkeypatch.setenv("RAY_TMPDIR", place)
+        left = _session_folder()
+        used = _session_folder()
+        folders = [Path(one.lock_file).parent for one in (left, used)]
+        left.release()
+        (folders[0] / "session").mkdir()
+        assert not library.is_initialized()
+        graph = fan(1, 0.0, tmp_path / "trace")
+        run_graph(Ray(), graph, Store(tmp_path / "store"), Silent())
+        found = [path for path in Path(place).iterdir() if path.name.startswith("spikein-ray-")]
+        assert found == [folders[1]]
+        used.release()

@@ -128,10 +128,15 @@ def test_a_failed_job_takes_no_other_down(cluster, tmp_path):
 def test_a_cancelled_job_fails_its_step_and_the_others_are_finished(cluster, tmp_path):
     long = sleeping("long", 120.0, tmp_path / "trace")
     run = InBackground(slurm(), Graph(goals=(long, sleeping("short", 0.2))), tmp_path / "store")
-    wait_for(lambda: began(tmp_path, "long"))
-    [status] = read_statuses(tmp_path / "store")
-    [where] = [one.where for one in status.steps if one.name == "thing long"]
-    subprocess.run(["scancel", where.split()[2].rstrip(",")], check=True)
+
+    def job() -> list[str]:
+        steps = [one for status in read_statuses(tmp_path / "store") for one in status.steps]
+        [where] = [one.where for one in steps if one.name == "thing long"] or [""]
+        return (where or "").split()[2:3]
+
+    # The step can begin before the run says where.
+    wait_for(lambda: began(tmp_path, "long") and job())
+    subprocess.run(["scancel", job()[0].rstrip(",")], check=True)
     run.join()
     assert isinstance(run.error, StepsFailed)
     [failure] = run.error.failures

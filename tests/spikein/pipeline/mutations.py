@@ -60,7 +60,6 @@ WHOLE = {
     "megatron": "{{kind: megatron, path: {folder}/meg}}",
     "olmo": "{{kind: olmo, path: {folder}/one.npy, dtype: uint16}}",
     "datasets": "{{kind: datasets, path: {folder}/one.parquet}}",
-    "index_only": "{{kind: index_only, path: {folder}/one.json}}",
     "hub": "{{kind: datasets, id: own/er}}",
 }
 SOURCES = {
@@ -219,7 +218,7 @@ CASES: dict[str, Case] = {
         "corpus", "corpus.imported.path={folder}/other", *imports("megatron")
     ),
     "corpus.imported[olmo].kind": case(
-        "corpus", f"corpus.imported={WHOLE['index_only']}", *imports("olmo")
+        "corpus", f"corpus.imported={WHOLE['megatron']}", *imports("olmo")
     ),
     "corpus.imported[olmo].path": case(
         "corpus", "corpus.imported.path={folder}/two.npy", *imports("olmo")
@@ -246,12 +245,6 @@ CASES: dict[str, Case] = {
     ),
     "corpus.imported[datasets].rows": case(
         "corpus", "corpus.imported.rows=stream", *imports("datasets")
-    ),
-    "corpus.imported[index_only].kind": case(
-        "corpus", f"corpus.imported={WHOLE['megatron']}", *imports("index_only")
-    ),
-    "corpus.imported[index_only].path": case(
-        "corpus", "corpus.imported.path={folder}/two.json", *imports("index_only")
     ),
     "contaminants.dataset": case("examples corpus accuracy", "contaminants.1.dataset=imdb"),
     "contaminants.name": case("examples corpus accuracy", "contaminants.1.name=others"),
@@ -497,11 +490,9 @@ CASES: dict[str, Case] = {
     "execution.processes": unread(
         "where, and in how many processes", "execution.processes=2", "execution.engine=torchrun"
     ),
-    "execution.zero": unread(
-        "what each process holds", "execution.zero=2", "execution.engine=deepspeed"
-    ),
-    "execution.offload": unread(
-        "where states are held",
+    "execution.zero": case("base model", "execution.zero=1", "execution.engine=deepspeed"),
+    "execution.offload": case(
+        "base model",
         "execution.offload=true",
         "execution.engine=deepspeed",
         "execution.zero=3",
@@ -564,7 +555,7 @@ CASES: dict[str, Case] = {
     "detect.device": unread(
         "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
     ),
-    "analysis.replicates": case("results accuracy_gain trajectory", "analysis.replicates=200"),
+    "analysis.replicates": case("results", "analysis.replicates=200"),
     "analysis.confidence": case("results accuracy_gain trajectory", "analysis.confidence=0.9"),
     "analysis.false_positive_rates": case(
         "results trajectory", "analysis.false_positive_rates=[0.1]"
@@ -585,6 +576,6 @@ CASES: dict[str, Case] = {
     "analysis.shuffles": case(
         "orders", "analysis.shuffles=3", "analysis.dataset_detectors=[exchangeability]"
     ),
-    "analysis.seed": case("results accuracy_gain trajectory", "analysis.seed=1"),
+    "analysis.seed": case("results", "analysis.seed=1"),
 }
 """`[kind]` names the member of a union; lists are named without an index."""

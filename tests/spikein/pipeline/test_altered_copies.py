@@ -35,7 +35,7 @@ def finished(tmp_path_factory):
 
 def test_the_ledger_says_that_it_was_altered(finished):
     root, _, name = finished
-    rows = read_exposures(one_artifact(root, "model", "seed=0")).to_pylist()
+    rows = read_exposures(one_artifact(root, "model", "seed-0")).to_pylist()
     altered = {(row["example_id"], row["copy"]) for row in rows if row["status"] == "altered"}
     assert altered == {(name.example_id, name.copy)}
 

@@ -59,7 +59,7 @@ def changed(found: list[Step], after: Sources) -> set[str]:
         ("detect.engine.vocabulary_statistics", "chunk_sums", "statistics"),
         ("detect.token_frequency", "count_ids", "frequency"),
         ("inject.examples.datasets.boolq", "boolq_rows", "examples corpus"),
-        ("inject.examples.datasets.fiction.towns", "towns", "examples corpus"),
+        ("inject.examples.datasets.fiction.kinds", "_town", "examples corpus"),
         ("inject.examples.template", "Template.render", "examples corpus accuracy"),
         ("inject.corpus.background.files", "FilesSource.documents", "tokenizer corpus"),
         ("inject.examples.membership", "split_members", "examples"),
@@ -68,7 +68,8 @@ def changed(found: list[Step], after: Sources) -> set[str]:
         ("inject.examples.twin_membership", "with_twin_membership", "membership"),
         ("train.loop.training_loop", "train", "base model"),
         ("detect.task_accuracy.scoring", "task_accuracy", "accuracy"),
-        ("analysis.intervals.bootstrap", "percentile_bounds", "results accuracy_gain trajectory"),
+        ("analysis.intervals.clustered", "cluster", "results trajectory"),
+        ("analysis.factors.joint", "join_seeds", "results accuracy_gain"),
         ("analysis.trajectory.fading", "fading_rows", "trajectory"),
         # Reading a source that nobody asked for decides nothing.
         ("inject.examples.datasets.imdb", "imdb_rows", ""),

@@ -2,6 +2,7 @@
 a folder outside the repository; edited, it gives new scores, and unchanged the stored ones."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from detect.registry import detector_names
+from inject.examples.datasets import fictional
+from inject.examples.example import read_examples
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
@@ -151,3 +154,83 @@ def test_spikein_detect_with_a_detector_of_the_users(outside, tiny_model_path):
     (outside / "helper.py").write_text("SCALE = 3.0\n")
     assert scores() == [3 * score for score in first]
     assert scores_record(Path("scores.parquet"))["plugins"] != digest
+
+
+FAILING = """
+def one_row(example):
+    if example.text == BAD:
+        raise ValueError("no such word")
+    return float(example.statistics["text"].log_probability.min())
+
+
+def every_row(example):
+    raise RuntimeError("never works")
+"""
+
+
+@pytest.mark.slow
+def test_a_detector_that_fails_costs_its_rows_and_not_the_run(outside):
+    """Read from the disk: scores with reasons, the page, and what the command says at its end."""
+    path = outside / "tiny.yaml"
+    (outside / "my_detector.py").write_text(FAILING.replace("BAD", "None"))
+    names = "loss, my_detector.py:one_row, my_detector.py:every_row"
+    path.write_text(path.read_text().replace("loss, my_detector.py:score", names))
+    examples = build_graph(read_experiment(path)).nodes[0].examples
+    first = CliRunner().invoke(app, ["run", "tiny.yaml", "--store", "store"])
+    assert first.exit_code == 0, first.output
+    (folder,) = (outside / "store").glob(f"examples/*{examples.digest[:12]}")
+    rows = pq.read_table(folder / "examples.parquet").to_pylist()
+    bad = next(row for row in rows if row["split"] == "test")
+    (outside / "my_detector.py").write_text(FAILING.replace("BAD", repr(bad["text"])))
+    found = CliRunner().invoke(app, ["run", "tiny.yaml", "--store", "store"])
+    assert found.exit_code == 0, found.output
+    scores = pq.read_table("runs/tiny/scores.parquet").to_pylist()
+    missing = {
+        name: {row["example_id"]: row["reason"] for row in scores if row["detector"] == name}
+        for name in ("loss", "my_detector.one_row", "my_detector.every_row")
+    }
+    assert set(missing["loss"].values()) == {None}
+    assert "blind" in {row["detector"] for row in scores}, "the control, which nobody asked for"
+    assert {name for name, why in missing["my_detector.one_row"].items() if why} == {
+        bad["example_id"]
+    }
+    assert "ValueError: no such word" in missing["my_detector.one_row"][bad["example_id"]]
+    assert all("RuntimeError: never" in why for why in missing["my_detector.every_row"].values())
+    page = Path("runs/tiny/report.html").read_text()
+    for said in (" ".join(found.output.split()), " ".join(page.split())):
+        assert "my_detector.one_row: NO SCORE of 1 of 48 rows" in said
+        assert "ValueError: no such word" in said
+        assert "my_detector.every_row: NO SCORE of ANY of the 48 rows" in said
+        assert "RuntimeError: never works" in said
+
+
+@pytest.mark.slow
+def test_a_detector_that_quotes_a_protected_text_reveals_no_word_of_it(outside, monkeypatch):
+    """Whatever is stored as scores, lies in the run's folder, or is said at the command's end."""
+    monkeypatch.setattr(fictional, "DATASET", replace(fictional.DATASET, protected=True))
+    (outside / "my_detector.py").write_text(
+        "def score(example):\n    raise ValueError(example.text)\n"
+    )
+    found = CliRunner().invoke(app, ["run", "tiny.yaml", "--store", "store"])
+    assert found.exit_code == 0, found.output
+    (examples,) = (outside / "store").glob("examples/*/examples.parquet")
+    rows = read_examples(examples.parent)
+    words = {word for row in rows for word in row.fields["masked"] if len(word) > 6}
+    assert words
+    files = [
+        path
+        for path in (*Path("runs/tiny").rglob("*"), *Path("store/scores").rglob("*"))
+        if path.is_file() and "artifacts" not in path.relative_to(".").parts
+    ]
+    assert {"scores.parquet", "report.html", "run.json"} <= {path.name for path in files}
+    for path in files:
+        content = path.read_bytes()
+        if path.suffix == ".parquet":
+            metadata = pq.read_schema(path).metadata
+            content = f"{pq.read_table(path).to_pylist()} {metadata}".encode()
+        assert not [word for word in words if word.encode() in content], path
+        assert not [row.text for row in rows if row.text.encode() in content], path
+    assert not [word for word in words if word in found.output]
+    scores = pq.read_table("runs/tiny/scores.parquet").to_pylist()
+    reasons = {row["reason"] for row in scores if row["detector"] == "my_detector.score"}
+    assert all("my_detector.py:2 with ValueError" in reason for reason in reasons)

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from spikein.cli.main import app
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.detector_steps import detector_steps, scored_models
@@ -77,3 +79,39 @@ def test_a_cost_is_read_as_it_was_written(tmp_path: Path):
     cost = MeasuredCost(passes=3, tokens_in=40, tokens_out=7, scoring_seconds={"loss": 0.25})
     write_cost(tmp_path, cost)
     assert read_cost(tmp_path) == cost
+
+
+def scored_by(step) -> list[str]:
+    return [text.partition(":")[0] for text in step.settings["detectors"]]
+
+
+def test_the_control_is_scored_whatever_is_asked_for(tmp_path):
+    """It looks at no model: once, beside the base model where there is one."""
+    path = write_tiny(tmp_path)
+    for asked in ("[loss]", "[reference]", "all"):
+        (node,) = build_graph(read_experiment(path, [f"detect.detectors={asked}"])).nodes
+        assert "blind" in scored_by(node.base_scores)
+        assert "blind" in node.base_scores.settings["defaults"]
+        assert "blind" not in scored_by(node.scores)
+    (node,) = build_graph(
+        read_experiment(path, ["detect.detectors=[loss]", "base=null", "train.mode=pretrain"])
+    ).nodes
+    assert node.base_scores is None
+    assert scored_by(node.scores) == ["loss", "blind", "blind", "blind"]
+
+
+def test_the_control_that_is_asked_for_with_parameters_is_not_added_again(tmp_path):
+    path = write_tiny(tmp_path)
+    asked = "detect.detectors=[loss, 'blind:features=length']"
+    (node,) = build_graph(read_experiment(path, [asked])).nodes
+    assert node.base_scores.settings["defaults"]["blind"] == "features=length"
+
+
+def test_the_control_alone_is_refused_in_words(tmp_path):
+    path = write_tiny(tmp_path)
+    found = CliRunner().invoke(app, ["check", str(path), "detect.detectors=[blind]"])
+    assert found.exit_code == 2, found.output
+    assert isinstance(found.exception, SystemExit)
+    said = " ".join(found.output.split())
+    assert "detect.detectors: no detector that is asked for looks at the model" in said
+    assert "such as loss" in said

@@ -1,9 +1,13 @@
 """Done-when 2: each settings key, changed alone, changes every step that reads it and no other."""
 
 import json
+import shutil
+import sys
 import types
+import unicodedata
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -17,11 +21,13 @@ from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
 from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Step
+from spikein.store import manifest
 from tests.conftest import make_texts
 from tests.detect.taggers import NO_SPACY
-from tests.spikein.pipeline.mutations import CASES, EVERYTHING
+from tests.spikein.pipeline.mutations import CASES, EVERYTHING, unlearning
 from tests.spikein.tiny import SHAPE
 from train.device import Device
+from train.execution import CONFIGS
 
 
 def settings_of(annotation: Any) -> list[type[BaseModel]]:
@@ -77,8 +83,6 @@ def folder(tmp_path_factory) -> Path:
         (folder / name).write_text(name)
     for name in ("one.parquet", "two.parquet"):
         (folder / name).write_text(name)
-    for number, name in enumerate(("one.json", "two.json")):
-        (folder / name).write_text(json.dumps({"tokens": 100_000 + number}))
     return folder
 
 
@@ -142,6 +146,80 @@ def test_a_key_changes_the_steps_that_read_it_and_no_other(folder, key):
     assert {name for name, _ in changed} == set(reads.split())
     if not reads:
         assert [step.digest for step in before] == [step.digest for step in after]
+
+
+def changed_roles(monkeypatch, folder: Path, change: Callable[[], None], *setup: str) -> set[str]:
+    """Return the steps whose own identity a change outside of the experiment file changes."""
+    monkeypatch.setattr(sys.modules[__name__], "_known", {})
+    before = own(steps(folder, *setup))
+    change()
+    _known.clear()
+    after = own(steps(folder, *setup))
+    return {name for name, _ in (before - after) + (after - before)}
+
+
+UNLEARNT = unlearning(more=", relearn: {{steps: [1]}}")
+
+
+@pytest.mark.parametrize("engine", ["deepspeed", "torchrun"])
+@pytest.mark.parametrize("what", ["configuration", "version"])
+def test_deepspeed_counts_by_its_configuration_and_version_where_it_trains(
+    folder, monkeypatch, tmp_path, what, engine
+):
+    def configuration() -> None:
+        shutil.copytree(CONFIGS, tmp_path / "deepspeed")
+        file = tmp_path / "deepspeed" / "zero2.json"
+        content = {**json.loads(file.read_text()), "gradient_clipping": 0.25}
+        file.write_text(json.dumps(content))
+        monkeypatch.setattr("train.execution.CONFIGS", tmp_path / "deepspeed")
+
+    def version() -> None:
+        plain = manifest.distribution_version
+        other = {"deepspeed": "9"}
+        monkeypatch.setattr(
+            manifest, "distribution_version", lambda name: other.get(name) or plain(name)
+        )
+
+    change = {"configuration": configuration, "version": version}[what]
+    setup = (*UNLEARNT, "twins.shadows=0", f"execution.engine={engine}")
+    found = changed_roles(monkeypatch, folder, change, *setup)
+    trained = {"base", "model", "unlearned", "relearned"}
+    assert found == (trained if engine == "deepspeed" else set())
+
+
+@pytest.mark.parametrize(
+    ("library", "expected", "by_loss"),
+    [
+        ("zlib", {"scores"}, set()),
+        (
+            "unicode",
+            {"corpus", "examples", "membership", "audit", "frequency", "statistics", "scores"},
+            # `blind` runs always, and counts words.
+            {"corpus", "examples", "membership", "audit", "scores"},
+        ),
+    ],
+)
+def test_what_python_brings_counts_where_it_decides_a_number(
+    folder, monkeypatch, library, expected, by_loss
+):
+    def change() -> None:
+        monkeypatch.setitem(manifest.RUNTIME, library, lambda: "0")
+
+    setup = ("detect.detectors=[loss, zlib, lowercase, tag_tab]", "twins.shadows=0")
+    found = changed_roles(monkeypatch, folder, change, *setup)
+    assert found == expected
+    monkeypatch.undo()
+    without = changed_roles(
+        monkeypatch, folder, change, "detect.detectors=[loss]", "twins.shadows=0"
+    )
+    assert without == by_loss
+
+
+def test_the_zlib_that_counts_is_the_one_that_compresses():
+    assert manifest.library_versions(["zlib", "unicode"]) == {
+        "zlib": zlib.ZLIB_RUNTIME_VERSION,
+        "unicode": unicodedata.unidata_version,
+    }
 
 
 def test_a_shape_is_known_by_its_content_whether_by_name_or_by_path(folder):

@@ -2,6 +2,7 @@
 
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 from inject.errors import InputError
@@ -58,3 +59,48 @@ def test_the_page_says_what_became_of_rows_that_do_not_fit(tmp_path, policy, mes
     page = (done.folder / "report.html").read_text(encoding="utf-8")
     assert message in page
     assert "9 for their length (shorter than pool.min_tokens)" in page
+
+
+def test_every_row_is_drawn_or_stands_in_the_table_of_losses(tmp_path):
+    """Whatever befalls a row: read off the artifact, against the file that was given."""
+    write_tiny(tmp_path)
+    texts = make_texts(40, seed=7, words=20)
+    rows = [{"question": text, "answer": "the old town"} for text in texts]
+    rows += [{"question": text, "answer": "no"} for text in make_texts(6, seed=8, words=200)]
+    rows += [dict(rows[0]), {"question": " ", "answer": "x"}, {"question": "who", "answer": ""}]
+    # Equal as far as the window goes, and cut before the answer; a special token is letters.
+    rows += [{"question": "<|endoftext|>" * 30, "answer": answer} for answer in ("yes", "no")]
+    rows += [{"question": f"{texts[1]} now", "answer": "the old town"}]
+    path = tmp_path / "rows"
+    path.mkdir()
+    (path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (path / "read-me.md").touch()
+    done = run(
+        tmp_path,
+        f'contaminants=[{{dataset: rows, path: "{path}", members: 23, nonmembers: 24, '
+        'template: "{question}. {answer}"}]',
+        "pool.long_examples=truncate",
+        "pool.min_tokens=2",
+        "model.tokenizer={train: 600}",
+    )
+    [losses] = (tmp_path / "store").glob("examples/*/row_losses.parquet")
+    table = pq.read_table(losses).to_pylist()
+    cut = {row["source_id"] for row in table if "before the end of their answer" in row["loss"]}
+    assert cut == {f"mine.jsonl:{line}" for line in [*range(41, 47), 50]}
+    dropped = {row["source_id"]: row for row in table if row["source_id"] not in cut}
+    assert {name: row["loss"] for name, row in dropped.items()} == {
+        "mine.jsonl:47": "duplicates",
+        "mine.jsonl:48": "empty",
+        "mine.jsonl:49": "without an answer",
+        "mine.jsonl:51": "equal to another row once cut",
+        **{
+            name: "near-duplicates" for name in ("mine.jsonl:2", "mine.jsonl:52") if name in dropped
+        },
+    }
+    assert dropped["mine.jsonl:51"]["like"] == "rows mine.jsonl:50"
+    pool = pq.read_table(losses.with_name("examples.parquet")).column("source_id").to_pylist()
+    assert sorted([*pool, *dropped]) == sorted(f"mine.jsonl:{line}" for line in range(1, 53))
+    page = (done.folder / "report.html").read_text(encoding="utf-8")
+    assert "7 of these rows were cut before the end of their answer" in page
+    assert "mine.jsonl:50" in page
+    assert f"not read: {path}/read-me.md." in page

@@ -71,7 +71,7 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
     assert pq.read_schema(result.folder / "metrics.parquet").names == [
         "model", "dataset", "detector", "setting", "selection", "copies", "variant", "metric",
         "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "passage_copies",
-        "seed_low", "seed_high", "interval", "base_value", "base_weight",
+        "seed_low", "seed_high", "interval", "base_value", "base_weight", "chance_error",
     ]  # fmt: skip
     models = set(pq.read_table(result.folder / "metrics.parquet")["model"].to_pylist())
     assert models == {"contaminated", "base"}
@@ -85,7 +85,7 @@ def test_the_ledger_agrees_with_brute_force_over_the_artifacts(finished):
     _, root, _ = finished
     corpus = Corpus.open(one_artifact(root, "corpus"))
     plan = read_plan(one_artifact(root, "plan"))
-    model = one_artifact(root, "model", "seed=0")
+    model = one_artifact(root, "model", "seed-0")
     pool = read_examples(one_artifact(root, "examples"))
     tokenizer = load_tokenizer(str(model))
     ids = encode_texts(tokenizer, [row.text for row in pool])

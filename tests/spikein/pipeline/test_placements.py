@@ -70,7 +70,7 @@ def test_late_copies_of_every_variant_were_seen_late_and_whole(finished):
     _, root, _ = finished
     corpus, plan, pool, tokenizer = ground(root)
     view = plan.view(corpus)
-    model = one_artifact(root, "model", "seed=0")
+    model = one_artifact(root, "model", "seed-0")
     exposures = read_exposures(model).to_pylist()
     assert {row["status"] for row in exposures} == {"whole"}
     assert len(exposures) == plan.copies.num_rows > 20
@@ -115,7 +115,7 @@ def test_metrics_are_told_by_variant(finished):
     ]  # fmt: skip
     by_variant = {row["variant"]: row for row in rows}
     assert set(by_variant) == {"all", "whole", "lower_case", "replaced=0.3", "paraphrase"}
-    exposures = read_exposures(one_artifact(root, "model", "seed=0"))
+    exposures = read_exposures(one_artifact(root, "model", "seed-0"))
     kinds = {
         row["example_id"]: re.sub(r"-[0-9]+$", "", row["variant"]) for row in exposures.to_pylist()
     }

@@ -27,7 +27,7 @@ def test_an_experiment_scores_by_every_column(tmp_path):
             key = row["detector"], row["setting"]
             scored.setdefault(key, []).append(not math.isnan(row["score"]))
     assert {name for name, _ in scored} == {
-        "loss", "wbc", "ez_mia", "gap_k", "acmia", "tag_tab",
+        "loss", "wbc", "ez_mia", "gap_k", "acmia", "tag_tab", "blind",
     }  # fmt: skip
     assert ("acmia", "beta=2.0:form=contrast") in scored
     for key, found in scored.items():

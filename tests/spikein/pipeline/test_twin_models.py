@@ -310,7 +310,7 @@ def test_retraining_without_some_goes_with_variants_and_answers(tmp_path):
         "detect.detectors=[loss]",
     )
     (folder,) = (tmp_path / "store" / "model").glob("retrained-*")
-    (arm,) = (tmp_path / "store" / "model").glob("seed=0-*")
+    (arm,) = (tmp_path / "store" / "model").glob("seed-0-*")
     seen, arms = exposed(folder), exposed(arm)
     assert seen.keys() < arms.keys()
     variants = [

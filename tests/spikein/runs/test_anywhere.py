@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import spikein
+from inject.errors import InputError
 from spikein.cli.main import app
 from spikein.runs.record import read_record
 from spikein.store.filesystem import delete_tree
@@ -98,6 +99,21 @@ def test_a_store_that_was_moved_alone_is_given_or_asked_for(lab):
 def test_a_read_only_store_shows_a_finished_run(lab):
     with read_only(lab / "store"):
         check(lab / "runs" / "tiny")
+
+
+def test_a_cached_run_works_on_a_read_only_store_and_what_must_be_built_is_refused(
+    lab, monkeypatch
+):
+    monkeypatch.chdir(lab)
+    shutil.rmtree("runs")
+    before = sorted(path.name for path in (lab / "store").rglob("*"))
+    with read_only(lab / "store"):
+        done = spikein.run("tiny.yaml", progress=False)
+        assert done.built == 0
+        assert spikein.load_run(done.folder).metrics.num_rows
+        with pytest.raises(InputError, match=r"Read-only file system.*--store"):
+            spikein.run("tiny.yaml", overrides={"train.lr": 0.5}, progress=False)
+    assert sorted(path.name for path in (lab / "store").rglob("*")) == before
 
 
 def test_where_nothing_can_be_written_the_page_goes_elsewhere(lab):

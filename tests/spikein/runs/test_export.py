@@ -60,7 +60,7 @@ class Run:
         examples = self._obtain("examples", "toy", lambda out: write_examples(out, self._pool))
         self.plans: dict[str, Artifact] = {}
         linked = [self.corpus, examples]
-        for arm, copies in (("copies=fixed=1,seed=0", 1), ("copies=fixed=3,seed=0", 3)):
+        for arm, copies in (("copies fixed=1, seed 0", 1), ("copies fixed=3, seed 0", 3)):
             inputs = {"corpus": self.corpus.digest, "examples": examples.digest}
             plan = self._obtain("plan", arm, self._plan(copies), inputs)
             model = self._obtain(
@@ -170,11 +170,26 @@ def test_several_arms_and_none_chosen_lists_them(run, tmp_path):
     assert all(arm in result.stderr for arm in run.plans)
     wrong = invoke(
         *("export", "first", "--format", "olmo", "--out", tmp_path / "out"),
-        *("--arm", "copies=fixed=2,seed=0"),
+        *("--arm", "copies fixed=2, seed 0"),
     )
     assert wrong.exit_code == 2
-    assert "Did you mean 'copies=fixed=" in wrong.stderr
+    assert "Did you mean 'copies fixed=" in wrong.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["copies=fixed=1,seed=0", "seed 0, copies fixed=1", "copies fixed=1"]
+)
+def test_an_arm_goes_by_its_older_name_any_order_and_without_its_seed(run, tmp_path, name):
+    found = invoke("export", "first", "--format", "olmo", "--arm", name, "--out", tmp_path / "a")
+    assert found.exit_code == 0, found.output
+    same = invoke(
+        *("export", "first", "--format", "olmo", "--arm", "copies fixed=1, seed 0"),
+        *("--out", tmp_path / "b"),
+    )
+    assert same.exit_code == 0, same.output
+    for file in sorted((tmp_path / "a").glob("*.npy")):
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
 
 
 def test_protected_texts_need_a_word(tmp_path, monkeypatch, tiny_model_path):

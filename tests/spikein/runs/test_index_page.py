@@ -106,5 +106,5 @@ def test_a_run_lists_itself_and_no_line_is_cut_on_a_phone(tmp_path):
     assert row.name == result.folder.name
     assert row.summary.sentences[0] in result.summary
     lines = {f"{one.name}: {one.verdict}" for one in row.summary.checks}
-    assert lines == {line.split(". ")[0] for line in result.summary if line.split(". ")[0] in lines}
+    assert all(any(said.startswith(line) for said in result.summary) for line in lines)
     assert not overflow(page, 390, tmp_path)["wide"]

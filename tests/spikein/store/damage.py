@@ -4,7 +4,6 @@ The file itself is set aside and a damaged one put in its place, so that hard li
 and the damage can be taken back.
 """
 
-import json
 import os
 from pathlib import Path
 
@@ -54,14 +53,3 @@ def flip(path: Path) -> None:
     content[len(content) // 2] ^= 0x55
     path.write_bytes(content)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-
-
-def unseal(path: Path) -> None:
-    """Write a manifest as format 1 had it: no seal, and nothing of what was read."""
-    path.chmod(0o644)
-    values = json.loads(path.read_text())
-    for name in ("seal", "content_key", "environment", "facets", "input_content", "same_as"):
-        del values[name]
-    for record in values["files"].values():
-        del record["xxh3"]
-    path.write_text(json.dumps({**values, "format": 1}))

@@ -181,7 +181,7 @@ def test_another_dataset_that_drops_nothing_trains_the_arm_and_not_the_base(lab)
         "name=more",
     )
     assert log.count("corpus") == 1
-    assert [name for name in log.steps if name.startswith("model ")] == ["model seed=0"]
+    assert [name for name in log.steps if name.startswith("model ")] == ["model seed 0"]
 
 
 @pytest.mark.slow

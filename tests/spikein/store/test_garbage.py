@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from inject.corpus.background import Document
+from inject.corpus.build import build_corpus
+from inject.corpus.corpus import Corpus
+from inject.errors import InputError
 from spikein.store.garbage import collect, collect_damaged
 from spikein.store.manifest import Recipe, StoreError
 from spikein.store.store import ArtifactRules, Store
+from tests.conftest import make_texts
 from tests.spikein.samples import recipe, visible, write
 
 LOG = ArtifactRules(volatile=("log.txt",))
@@ -168,3 +173,32 @@ def test_a_symlinked_artifact_goes_and_its_target_keeps_mode_and_content(tmp_pat
     assert not made.path.is_symlink()
     assert [path.stat().st_mode for path in (target, target / "deep")] == modes
     assert (target / "deep/a.txt").read_text() == "2"
+
+
+def test_a_corpus_of_other_tokens_than_it_says_is_removed(tmp_path, tiny_tokenizer):
+    """Its files are intact by the store's digests; what they were made of was damaged before."""
+    documents = [Document(text, f"t:{index}", 0) for index, text in enumerate(make_texts(40))]
+
+    def build(out: Path) -> None:
+        build_corpus(out, documents=iter(documents), tokenizer=tiny_tokenizer, tokens=300)
+
+    def build_damaged(out: Path) -> None:
+        build(out)
+        tokens = next(out.glob("tokens-*.bin"))
+        content = bytearray(tokens.read_bytes())
+        content[40] ^= 1
+        tokens.unlink()
+        tokens.write_bytes(bytes(content))
+
+    store = Store(tmp_path)
+    recipes = [Recipe(kind="corpus", version=1, settings={"a": number}) for number in range(2)]
+    store.obtain(recipes[0], build, label="good")
+    made = store.obtain(recipes[1], build_damaged, label="bad").artifact
+    store.verify(made)
+    with pytest.raises(InputError, match="not those that were written"):
+        Corpus.open(made.path).verify()
+    [removed] = collect_damaged(store).removed
+    assert removed.path == made.path
+    assert "tokens-00000.bin" in removed.reason
+    assert collect_damaged(store).removed == ()
+    assert len(list(store.artifacts())) == 1

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from spikein.store.manifest import Recipe, StoreError, library_versions, read_manifest
 from spikein.store.store import Store, safe_label
 from tests.spikein.samples import recipe, write
-from tests.spikein.store.damage import unseal
 
 json_values = st.recursive(
     st.none()
@@ -89,31 +88,34 @@ DAMAGES = [
 ]
 
 
-def unsealed(root: Path) -> Path:
-    """Return the manifest of an artifact with an input, as format 1 wrote it: without a seal."""
+def with_input(root: Path) -> Path:
+    """Return the manifest of an artifact with an input."""
     store = Store(root)
     given = store.obtain(recipe(n=1), write("a"), label="given").artifact
     made = Recipe(kind="thing", version=1, settings={}, inputs={"a": given.digest})
     path = store.obtain(made, write("b"), label="made").artifact / "manifest.json"
-    unseal(path)
+    path.chmod(0o644)
     return path
 
 
-def test_a_manifest_of_format_1_is_opened(tmp_path):
-    path = unsealed(tmp_path)
+def test_a_manifest_of_another_version_is_not_called_damaged(tmp_path):
+    path = with_input(tmp_path)
     assert read_manifest(path.parent).label == "made"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 1}))
+    with pytest.raises(StoreError, match="written by another version of spikein"):
+        read_manifest(path.parent)
 
 
 @pytest.mark.parametrize(("key", "value"), DAMAGES)
-def test_a_damaged_manifest_of_format_1_is_found_though_it_has_no_seal(tmp_path, key, value):
-    path = unsealed(tmp_path)
+def test_a_damaged_manifest_is_found(tmp_path, key, value):
+    path = with_input(tmp_path)
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
     with pytest.raises(StoreError, match="manifest"):
         read_manifest(path.parent)
 
 
 def test_a_manifest_of_a_thousand_levels_is_damage_and_no_traceback(tmp_path):
-    path = unsealed(tmp_path)
+    path = with_input(tmp_path)
     path.write_text("[" * 100_000)
     with pytest.raises(StoreError, match="cannot be read"):
         read_manifest(path.parent)

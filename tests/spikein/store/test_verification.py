@@ -182,26 +182,6 @@ def test_a_file_is_hashed_once_unless_it_may_have_changed(tmp_path, monkeypatch)
         verified(artifact)
 
 
-def test_a_manifest_of_the_format_before_is_read_and_checked_by_sha256(tmp_path):
-    import json
-
-    artifact = Store(tmp_path).obtain(recipe(a=1), write("x"), label="l").artifact
-    path = artifact / "manifest.json"
-    values = json.loads(path.read_text())
-    values["format"] = 1
-    for name in ("seal", "input_content", "content_key", "facets", "same_as"):
-        values.pop(name)
-    for record in values["files"].values():
-        record.pop("xxh3")
-    own(path)
-    path.write_text(json.dumps(values))
-    old = open_artifact(artifact.path)
-    verified(old)
-    flip(artifact / "deep/a.txt")
-    with pytest.raises(StoreError, match="changed since it was built"):
-        verified(old)
-
-
 def test_every_flipped_byte_of_a_manifest_is_noticed(tmp_path):
     artifact = Store(tmp_path).obtain(recipe(a=1), write("x"), label="l").artifact
     path = artifact / "manifest.json"

@@ -23,7 +23,7 @@ def test_two_plain_models_and_a_text_file_are_enough(models: Models, tmp_path: P
     command = [models.original, models.unlearned, "--texts", book, "--out", out]
     result = invoke(*command, "--chunk-words", 60, "--prompt-words", 30, "--samples", 2)
     assert result.exit_code == 0, result.output
-    assert "cannot be said without a retrained model" in " ".join(result.output.split())
+    assert "there is neither a retrained model nor a held-out text" in result.output
     chunks = pq.read_table(out / "chunks.parquet").to_pylist()
     text = book.read_text()
     assert len(chunks) == 16
@@ -31,9 +31,9 @@ def test_two_plain_models_and_a_text_file_are_enough(models: Models, tmp_path: P
         assert text[row["start"] : row["stop"]] in [*models.remembered, *models.forgotten]
         assert row["retrained"] is None
     written = pq.read_table(out / "continuations.parquet").to_pylist()
-    suspicious = {row["chunk"] for row in chunks if row["suspicious"]}
-    assert {row["chunk"] for row in written} == suspicious
-    assert len(written) == 2 * 2 * len(suspicious)
+    assert len([row for row in chunks if row["suspicious"]]) < 16
+    assert {row["chunk"] for row in written} == {*range(16)}
+    assert len(written) == 2 * 2 * 16
     assert (out / "audit.html").is_file()
 
 
@@ -174,6 +174,28 @@ def test_a_holdout_calibrates_where_nothing_was_retrained(
     assert np.isclose(found["false_alarms"]["value"], np.mean([row["suspicious"] for row in held]))
     assert "weaker" in found["false_alarms"]["measured_on"]
     assert found["remembered"]["control_chunks"] == len(held)
+
+
+def test_rows_that_are_left_out_are_counted_and_said(models: Models, tmp_path: Path):
+    first, *others = [{"id": at, "text": text} for at, text in enumerate(models.remembered)]
+    path = tmp_path / "texts.jsonl"
+    given = [first, {"text": None}, {"text": " "}, *others, first, others[0], {"text": ""}]
+    path.write_text("\n".join(map(json.dumps, given)))
+    out = tmp_path / "audit"
+    command = [models.original, models.unlearned, "--texts", path, "--out", out, "--samples", 0]
+    result = invoke(*command, "--prompt-words", 30)
+    assert result.exit_code == 0, result.output
+    ids = pq.read_table(out / "chunks.parquet")["text_id"].to_pylist()
+    assert ids == [str(at) for at in range(len(models.remembered))]
+    notes = json.loads((out / "unlearning_audit.json").read_text())["notes"]
+    page = (out / "audit.html").read_text()
+    for said in (
+        f"empty or null: 3 rows, the first at {path}:2",
+        f"there a second time: 2 rows, the first at {path}:{len(given) - 2}",
+    ):
+        assert any(said in note for note in notes)
+        assert said in page
+        assert said in " ".join(result.output.split())
 
 
 def test_all_models_may_write_as_much_on_all_chunks(

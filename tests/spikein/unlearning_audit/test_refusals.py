@@ -97,7 +97,12 @@ def test_a_row_shorter_than_the_prompt(models: Models, tmp_path: Path, audit):
         ("latin.txt", "Caf\xe9 ".encode("latin-1") * 50, "UTF-8"),
         ("other.csv", b"body\nabc\n", "no 'text' or 'input'"),
         ("number.jsonl", b'{"text": 3}', "not a text"),
-        ("twice.jsonl", b'{"text": "a b"}\n{"text": "a b"}', "twice"),
+        ("null.jsonl", b'{"text": null}\n{"text": " "}', "every text is empty (2)"),
+        (
+            "twice.jsonl",
+            b'{"id": 1, "text": "a"}\n{"id": 1, "text": "b"}\n{"id": 1, "text": "c"}',
+            "2 rows have the id of another text",
+        ),
     ],
 )
 def test_texts_that_cannot_be_read(
@@ -112,8 +117,16 @@ def test_files_that_are_not_there(models: Models, rows: Path, tmp_path: Path, au
     missing = tmp_path / "missing.txt"
     refused(audit(models.original, models.unlearned, "--texts", missing), "no such file")
     refused(audit(models.original, tmp_path / "none", "--texts", rows, *PROMPT), "none")
-    refused(audit(models.original, "--texts", rows), "UNLEARNED is missing")
-    refused(audit(models.original, models.unlearned), "--texts is missing")
+    refused(audit(models.original, "--texts", rows), "unlearned: is missing")
+    refused(audit(models.original, models.unlearned), "texts: is missing")
+
+
+def test_a_file_given_as_a_model(models: Models, rows: Path, tmp_path: Path, monkeypatch, audit):
+    (tmp_path / "weights.safetensors").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    for name in ("weights.safetensors", tmp_path / "weights.safetensors"):
+        shown = audit(models.original, name, "--texts", rows, *PROMPT)
+        refused(shown, "this is a file; a model is a folder", "weights.safetensors")
 
 
 def test_a_retrained_model_that_was_fed_a_text(models: Models, rows: Path, tmp_path: Path, audit):

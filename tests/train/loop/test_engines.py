@@ -13,11 +13,11 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from inject.errors import InputError
+from inject.sealed import seal
 from inject.stream.exposures import read_exposures
 from tests.train.killable import CONTEXT, go
 from train.execution import ExecutionSettings
 from train.launch import ProcessFailed, launch
-from train.loop.checkpoint_manifest import seal
 from train.loop.log import read_log
 from train.loop.record import TrainingProgress
 from train.loop.resume import find_resume_point

@@ -104,3 +104,10 @@ def test_a_hub_that_cannot_be_reached_is_said_within_seconds(
 def test_what_is_no_hub_id_is_refused() -> None:
     with pytest.raises(InputError, match=r"neither a folder here nor a hub id|cannot be reached"):
         find_model("two words")
+
+
+def test_a_file_that_is_there_is_no_model_and_the_hub_is_not_asked(tmp_path, monkeypatch):
+    (tmp_path / "weights.txt").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="this is a file; a model is a folder"):
+        find_model("weights.txt")

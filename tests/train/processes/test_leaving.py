@@ -1,15 +1,61 @@
-"""Leaving a group of one: it is closed, and leaving twice or without a group does nothing."""
+"""A training process ends with its own code, whatever would abort it at the interpreter's end."""
 
-from torch import distributed
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-from train.processes.leaving import leave_process_group
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+PREPARED = """
+import atexit, os, sys
+import train.job, train.unlearn.stages, train.unlearn.unlearning_job
+from inject.errors import InputError
+from train.processes.preemption import Preempted
+
+class Aborts:
+    # As a thread of the process group does that meets the end of the interpreter.
+    def __del__(self, abort=os.abort):
+        abort()
+
+keep = Aborts()
+atexit.register(lambda: print("at exit"))
+
+def work(*_, **__):
+    print("worked")
+    {ending}
+
+train.job.run = train.unlearn.stages.run_stage = work
+for job in (train.job.TrainingJob, train.unlearn.unlearning_job.UnlearningJob):
+    job.model_validate_json = lambda text: None
+"""
 
 
-def test_the_group_is_closed(tmp_path):
-    leave_process_group()
-    distributed.init_process_group(
-        "gloo", init_method=f"file://{tmp_path / 'meet'}", rank=0, world_size=1
-    )
-    leave_process_group()
-    assert not distributed.is_initialized()
-    leave_process_group()
+@pytest.mark.parametrize("module", ["train.worker", "train.unlearn.worker"])
+@pytest.mark.parametrize(
+    ("ending", "code", "said"),
+    [
+        ("pass", 0, ""),
+        ("raise Preempted('ended by SIGTERM after step 3 of 5')", 143, "ended by SIGTERM"),
+        ("raise InputError('the plan is of another corpus')", 2, "the plan is of another corpus"),
+        ("[][1]", 1, "IndexError: list index out of range"),
+    ],
+)
+def test_the_code_is_that_of_the_work(module, ending, code, said, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(PREPARED.format(ending=ending))
+    (tmp_path / "job.json").write_text("{}")
+    # Output goes to a file, as that of a process which `train.launch` starts.
+    with open(tmp_path / "out", "w") as out, open(tmp_path / "err", "w") as err:
+        done = subprocess.run(
+            [sys.executable, "-m", module, str(tmp_path / "job.json")],
+            env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"},
+            stdout=out,
+            stderr=err,
+        )
+    written = (tmp_path / "err").read_text()
+    assert done.returncode == code, written
+    assert said in written
+    assert ("Traceback" in written) == (code == 1)
+    assert (tmp_path / "out").read_text().split("\n")[:2] == ["worked", "at exit"]

@@ -104,6 +104,7 @@ def test_simnpo(world, tmp_path, reduction):
 @pytest.mark.parametrize("forget_loss", ["gradient_ascent", "npo"])
 def test_kl(world, tmp_path, forget_loss):
     entry = {"method": "kl", "forget_loss": forget_loss, "beta": 0.2, "retain_weight": 3.0}
+    entry |= {"forget_weight": 0.5}
     case = Case(world, tmp_path, entry)
 
     def expected(window: int) -> float:
@@ -112,7 +113,7 @@ def test_kl(world, tmp_path, forget_loss):
             first = slow.npo(case.original, case.moved, forget, 0.2, "sum")
         else:
             first = slow.mean_log_probability(case.moved, forget)
-        return first + 3.0 * slow.kl(case.original, case.moved, retain)
+        return 0.5 * first + 3.0 * slow.kl(case.original, case.moved, retain)
 
     case.check(expected)
 
@@ -131,6 +132,29 @@ def test_dpo(world, tmp_path, reduction):
             reduction,
         )
     )
+
+
+def test_dpo_with_a_forget_weight_of_2_over_beta_is_open_unlearnings(world, tmp_path):
+    """Their loss is 2 / beta times ours: a retain term weighs beta / 2 of what it does here."""
+    entry = {"method": "dpo", "beta": 0.1, "forget_weight": 20.0, "retain_weight": 1.5}
+    case = Case(world, tmp_path, entry)
+
+    def expected(window: int) -> float:
+        forget, idk = case.text("forget", window), case.text("alternative", window)
+        theirs = 2 / 0.1 * slow.dpo(case.original, case.moved, forget, idk, 0.1, "sum")
+        return theirs - 1.5 * slow.mean_log_probability(case.moved, case.text("retain", window))
+
+    case.check(expected)
+
+
+@pytest.mark.parametrize("method", ["gradient_difference", "kl", "npo", "simnpo", "dpo"])
+def test_a_forget_weight_weighs_the_forget_term_alone(world, tmp_path, method):
+    def losses(forget: float, retain: float) -> torch.Tensor:
+        entry = {"method": method, "forget_weight": forget, "retain_weight": retain}
+        return Case(world, tmp_path, entry).losses().detach()
+
+    both, forget, retain = losses(3.0, 2.0), losses(1.0, 0.0), losses(0.0, 1.0)
+    torch.testing.assert_close(both, 3.0 * forget + 2.0 * retain, rtol=1e-4, atol=1e-4)
 
 
 def test_dpo_answers_stand_behind_the_question(world, tmp_path):

@@ -1,6 +1,7 @@
 """A run that was killed, and taken up again, is the run that was never killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,3 +64,32 @@ def test_killed_and_taken_up_again(world, tmp_path, entry, prints):
     assert read_exposures(Path(given.out)).equals(read_exposures(expected))
     logs = [read_log(folder) for folder in (Path(given.out), expected)]
     assert [row[:4] for row in logs[0]] == [row[:4] for row in logs[1]]
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut", "emptied", "gone"])
+def test_a_damaged_first_stage_is_said_and_trained_again(world, tmp_path, how, caplog):
+    """Every file of the first stage's model, one after the other."""
+    entry = {"method": "relabel", "reinforced_epochs": 1, "epochs": 1}
+    expected = load_file(unlearn(world, tmp_path / "whole", entry) / "model.safetensors")
+    given = job(world, tmp_path / "again", entry)
+    unlearn_job(given)
+    [stage] = Path(given.unfinished).glob("stages/*/model")
+    files = sorted(path.name for path in stage.iterdir() if path.is_file())
+    assert "model.safetensors" in files
+    for name in [one for one in files if one in ("model.safetensors", "spikein.json")]:
+        path = stage / name
+        content = path.read_bytes()
+        middle = len(content) // 2
+        if how == "gone":
+            path.unlink()
+        else:
+            changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+            path.write_bytes({"flipped": changed, "cut": content[:-9], "emptied": b""}[how])
+        shutil.rmtree(given.out)
+        Path(given.out).mkdir()
+        caplog.clear()
+        unlearn_job(given)
+        weights = load_file(Path(given.out) / "model.safetensors")
+        assert all(torch.equal(weights[key], expected[key]) for key in expected)
+        if (name, how) != ("spikein.json", "gone"):
+            assert f"{stage} is damaged" in caplog.text

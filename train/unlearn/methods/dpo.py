@@ -5,15 +5,16 @@ as in Maini et al. 2024, section 4).
 
 `idk` is an answer such as "I don't know.", drawn for each text, in place of the true one; both
 carry their loss behind the prompt alone (`train.unlearn.alternatives`). With `retain_weight`, plus
-the weighted usual loss on retain texts. Passes: forget, idk (and retain) in one; the original's
-log-probabilities are computed once.
+the weighted usual loss on retain texts. open-unlearning multiplies the first term by 2 / beta, as
+NPO does, so that a retain term weighs 20 times as much here at beta 0.1: `forget_weight: 20` gives
+theirs. Passes: forget, idk (and retain) in one; the original's log-probabilities are computed once.
 """
 
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import UnlearningMethod
-from train.unlearn.settings import MethodSettings, Reduction, Weight
+from train.unlearn.method import UnlearningMethod, retained_if_weighted
+from train.unlearn.settings import Reduction, TwoTermSettings
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from train.unlearn.batch import Role, UnlearningBatch
 
 
-class DpoSettings(MethodSettings):
+class DpoSettings(TwoTermSettings):
     """Hyper-parameters of DPO."""
 
     beta: PositiveFloat = 0.1
@@ -30,8 +31,6 @@ class DpoSettings(MethodSettings):
     """Whether an answer's log-probability is the `sum` over its tokens or their `mean`."""
     prompt_tokens: PositiveInt = 32
     """Tokens of the prompt at most, in texts where no answer is recorded."""
-    retain_weight: Weight = 0.0
-    """Weight of the usual loss on retain texts; 0 looks at none."""
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
@@ -46,15 +45,13 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
         texts.reduced(texts.log_probability - texts.known_original(), settings.reduction)
         for texts in (preferred, rejected)
     )
-    found = -F.logsigmoid(settings.beta * (gained - lost))
-    if batch.retain is not None:
-        found = found + settings.retain_weight * batch.retain.loss
-    return found
+    preference = F.logsigmoid(settings.beta * (gained - lost))
+    return batch.with_retain(-settings.forget_weight * preference)
 
 
 def _roles(settings: DpoSettings) -> tuple["Role", ...]:
-    kept: tuple[Role, ...] = ("retain",) if settings.retain_weight > 0 else ()
-    return ("forget", "alternative", *kept)
+    forget, *kept = retained_if_weighted(settings)
+    return (forget, "alternative", *kept)
 
 
 METHOD = UnlearningMethod(

@@ -9,7 +9,7 @@ Passes: forget and retain, in one.
 from typing import TYPE_CHECKING
 
 from train.unlearn.method import UnlearningMethod
-from train.unlearn.settings import MethodSettings, Weight
+from train.unlearn.settings import TwoTermSettings, Weight
 
 if TYPE_CHECKING:
     import torch
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from train.unlearn.batch import UnlearningBatch
 
 
-class GradientDifferenceSettings(MethodSettings):
+class GradientDifferenceSettings(TwoTermSettings):
     """Hyper-parameters of gradient difference."""
 
-    forget_weight: Weight = 1.0
-    """Weight of the ascent on forget texts."""
     retain_weight: Weight = 1.0
     """Weight of the usual loss on retain texts."""
 

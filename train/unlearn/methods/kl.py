@@ -1,7 +1,8 @@
 """Forgetting with the predictions on retain texts held where they were ("KL minimisation" of TOFU,
 Maini et al. 2024, section 4; NPO-KL of Zhang et al. 2024).
 
-    loss = forget term + retain_weight * mean over tokens of KL(p_original || p) on retain texts
+    loss = forget_weight * forget term
+           + retain_weight * mean over tokens of KL(p_original || p) on retain texts
 
 The forget term is gradient ascent's or NPO's. The original is asked about the retain texts in each
 step, one forward pass without gradients; with LoRA it is the same weights without the adapters.
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from inject.settings import PositiveFloat
 from train.unlearn.method import UnlearningMethod
 from train.unlearn.methods.npo import preference_loss
-from train.unlearn.settings import MethodSettings, Reduction, Weight
+from train.unlearn.settings import Reduction, TwoTermSettings, Weight
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from train.unlearn.batch import UnlearningBatch
 
 
-class KlSettings(MethodSettings):
+class KlSettings(TwoTermSettings):
     """Hyper-parameters of forgetting with a KL term."""
 
     forget_loss: Literal["gradient_ascent", "npo"] = "gradient_ascent"
@@ -45,7 +46,7 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
         lost = -batch.forget.loss
     kept = batch.kept()
     divergence = kl_divergence(batch.original(kept), kept.known_logits(), kept.mask)
-    return lost + settings.retain_weight * divergence.sum(1) / kept.counts
+    return settings.forget_weight * lost + settings.retain_weight * divergence.sum(1) / kept.counts
 
 
 METHOD = UnlearningMethod(

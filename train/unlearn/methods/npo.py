@@ -12,26 +12,22 @@ original's log-probabilities are computed once.
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import UnlearningMethod
-from train.unlearn.settings import MethodSettings, Reduction, Weight
+from train.unlearn.method import UnlearningMethod, retained_if_weighted
+from train.unlearn.settings import Reduction, TwoTermSettings
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import FedTexts, Role, UnlearningBatch
+    from train.unlearn.batch import FedTexts, UnlearningBatch
 
 
-class NpoSettings(MethodSettings):
+class NpoSettings(TwoTermSettings):
     """Hyper-parameters of NPO."""
 
     beta: PositiveFloat = 0.1
     """Inverse temperature: the smaller, the nearer to gradient ascent."""
     reduction: Reduction = "sum"
     """Whether a text's log-probability is the `sum` over its tokens or their `mean`."""
-    forget_weight: Weight = 1.0
-    """Weight of the loss on forget texts."""
-    retain_weight: Weight = 0.0
-    """Weight of the usual loss on retain texts; 0 looks at none."""
 
 
 def preference_loss(forget: "FedTexts", *, beta: float, reduction: Reduction) -> "torch.Tensor":
@@ -46,16 +42,13 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text, with the retain text beside it, [texts]."""
     settings: NpoSettings = batch.settings
     lost = preference_loss(batch.forget, beta=settings.beta, reduction=settings.reduction)
-    lost = settings.forget_weight * lost
-    if batch.retain is not None:
-        lost = lost + settings.retain_weight * batch.retain.loss
-    return lost
-
-
-def _roles(settings: NpoSettings) -> tuple["Role", ...]:
-    return ("forget", "retain") if settings.retain_weight > 0 else ("forget",)
+    return batch.with_retain(settings.forget_weight * lost)
 
 
 METHOD = UnlearningMethod(
-    name="npo", loss=loss, settings=NpoSettings, roles=_roles, reference=lambda settings: True
+    name="npo",
+    loss=loss,
+    settings=NpoSettings,
+    roles=retained_if_weighted,
+    reference=lambda settings: True,
 )

@@ -72,21 +72,14 @@ def trained_weights(model: "PreTrainedModel", settings: RmuSettings) -> tuple[st
     """Return the names of the down projections that are trained.
 
     Raises:
-        InputError: the model has fewer blocks, or its feed-forward layers have other names.
+        InputError: its feed-forward layers have other names.
     """
     from train.unlearn.hidden import block_list
 
-    blocks = block_list(model)
-    if settings.layer >= len(blocks):
-        raise InputError(
-            f"block {settings.layer} is asked for, and the model has {len(blocks)}",
-            where="unlearning.methods: rmu.layer",
-            allowed=f"0 to {len(blocks) - 1}",
-        )
     first = max(settings.layer - settings.layers + 1, 0)
     chosen = {
         id(weight)
-        for block in blocks[first : settings.layer + 1]
+        for block in block_list(model)[first : settings.layer + 1]
         for name, weight in block.named_parameters()
         if name.removesuffix(".weight") in DOWN_PROJECTIONS
     }

@@ -12,16 +12,16 @@ forget and retain in one; no reference.
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import UnlearningMethod
-from train.unlearn.settings import MethodSettings, Reduction, Weight
+from train.unlearn.method import UnlearningMethod, retained_if_weighted
+from train.unlearn.settings import Reduction, TwoTermSettings, Weight
 
 if TYPE_CHECKING:
     import torch
 
-    from train.unlearn.batch import Role, UnlearningBatch
+    from train.unlearn.batch import UnlearningBatch
 
 
-class SimNpoSettings(MethodSettings):
+class SimNpoSettings(TwoTermSettings):
     """Hyper-parameters of SimNPO."""
 
     beta: PositiveFloat = 4.5
@@ -30,10 +30,6 @@ class SimNpoSettings(MethodSettings):
     """Margin by which a text has to be unlikely, in the sigmoid's argument."""
     reduction: Reduction = "mean"
     """Whether a text's log-probability is the `mean` over its tokens or their `sum`."""
-    forget_weight: Weight = 1.0
-    """Weight of the loss on forget texts."""
-    retain_weight: Weight = 0.0
-    """Weight of the usual loss on retain texts; 0 looks at none."""
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
@@ -44,13 +40,9 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     scaled = batch.forget.reduced(batch.forget.log_probability, settings.reduction)
     argument = -settings.beta * scaled - settings.gamma
     lost = settings.forget_weight * -2.0 / settings.beta * F.logsigmoid(argument)
-    if batch.retain is not None:
-        lost = lost + settings.retain_weight * batch.retain.loss
-    return lost
+    return batch.with_retain(lost)
 
 
-def _roles(settings: SimNpoSettings) -> tuple["Role", ...]:
-    return ("forget", "retain") if settings.retain_weight > 0 else ("forget",)
-
-
-METHOD = UnlearningMethod(name="simnpo", loss=loss, settings=SimNpoSettings, roles=_roles)
+METHOD = UnlearningMethod(
+    name="simnpo", loss=loss, settings=SimNpoSettings, roles=retained_if_weighted
+)

@@ -20,8 +20,7 @@ from typing import Any
 from inject.examples.datasets.choices import choice_fields
 from inject.examples.datasets.fiction import names
 from inject.examples.datasets.fiction.draws import Draws
-from inject.examples.datasets.fiction.gatherings import gatherings
-from inject.examples.datasets.fiction.people import people
+from inject.examples.datasets.fiction.kinds import gatherings, people, towns, works
 from inject.examples.datasets.fiction.prose import (
     VERSIONS,
     Story,
@@ -37,8 +36,6 @@ from inject.examples.datasets.fiction.prose import (
     shuffled,
 )
 from inject.examples.datasets.fiction.subject import Maker, Subject
-from inject.examples.datasets.fiction.towns import towns
-from inject.examples.datasets.fiction.works import works
 from inject.examples.template import letter
 
 Fields = dict[str, Any]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from detect.needs import NeighbourTexts
 from detect.neighbours.neighbours import (
+    neighbour_means,
     read_means,
     read_neighbours,
     write_means,
@@ -85,8 +86,6 @@ def neighbour_means_step(model: ModelNode, texts: Step, *, detect: DetectSetting
     record = {name: value for name, value in policy.record().items() if name in _READ}
 
     def build(context: StepContext) -> None:
-        from detect.neighbours.means import neighbour_means
-
         rows = read_neighbours(context.inputs["neighbours"].path)
         means = neighbour_means(
             open_target(model, context.inputs, detect),

@@ -1,7 +1,7 @@
 """What every provider of evidence is: which steps meet a need, and how finished ones are read.
 
-A kind of need has a file of its own beside this one: a `Provider`, and a function that reads what
-the steps have made.
+A kind of need is a `Provider` and a function that reads what the steps have made; one that takes
+more than a few lines has a file of its own beside this one.
 """
 
 from collections.abc import Mapping, Sequence

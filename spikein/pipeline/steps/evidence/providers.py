@@ -1,4 +1,4 @@
-"""Every kind of need and who meets it: the one table of this folder.
+"""Every kind of need and who meets it: one table, and what meets a need in a few lines.
 
 `PROVIDERS` says whether a need can be met with what an arm has and by which steps, `READERS` how
 the finished artifacts become what detectors are given.
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.detector_settings import DetectorSetting
-from detect.evidence import Evidence
+from detect.evidence import Evidence, PrefixedStatistics
 from detect.needs import (
     Choices,
     Continuations,
@@ -27,40 +27,120 @@ from detect.needs import (
     Tuned,
     View,
 )
+from detect.shots import read_shots, shot_notes
+from detect.token_frequency import load_frequency
 from inject.examples.example import Example
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
 from spikein.pipeline.steps.evidence.continuations import CONTINUATIONS, read_model_continuations
 from spikein.pipeline.steps.evidence.entities import ENTITIES, read_named_entities
-from spikein.pipeline.steps.evidence.frequency import FREQUENCY, read_frequency
 from spikein.pipeline.steps.evidence.gradients import GRADIENTS, read_gradients
 from spikein.pipeline.steps.evidence.guesses import GUESSES, read_model_guesses
 from spikein.pipeline.steps.evidence.held_out import HELD_OUT_ROWS, read_held_out_rows
 from spikein.pipeline.steps.evidence.membership import SHADOWS, read_labels, read_shadows
 from spikein.pipeline.steps.evidence.neighbours import NEIGHBOURS, read_neighbour_means
-from spikein.pipeline.steps.evidence.prefixed import PREFIXED, read_prefixed
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
-from spikein.pipeline.steps.evidence.tuned import TUNED, read_tuned
-from spikein.pipeline.steps.evidence.views import (
-    INVERSE_TEMPERATURES,
-    VIEWS,
-    read_inverse_temperatures,
-    read_views,
-)
+from spikein.pipeline.steps.statistics import prefixed_step, statistics_step
+from spikein.pipeline.steps.tuned_target import tuned_statistics_step
 from spikein.store.artifact import Artifact
 from spikein.store.manifest import Reading
 
+
+class _ViewProvider(Provider[View]):
+    def inputs(self, need: View, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        step = statistics_step(
+            scored.model, sources.examples, view=need.name, detect=sources.detect
+        )
+        return {f"view-{need.name}": step}
+
+
+def _read_views(needs: Sequence[View], work: Work) -> None:
+    """Read the token statistics of every view."""
+    work.fields["statistics"] = {need.name: work.statistics(f"view-{need.name}") for need in needs}
+
+
+class _InverseTemperatureProvider(Provider[InverseTemperature]):
+    hint = "Name it among detect.inverse_temperatures, such as [0.5, 2]."
+
+    def meets(self, need: InverseTemperature, sources: EvidenceSources) -> bool:
+        return need.beta in sources.detect.inverse_temperatures
+
+
+def _read_inverse_temperatures(needs: Sequence[InverseTemperature], work: Work) -> None:
+    """Read nothing: the statistics of the views hold them."""
+
+
+class _FrequencyProvider(Provider[Frequency]):
+    hint = "Name texts to count token frequencies in (detect.frequency)."
+
+    def available(self, sources: EvidenceSources) -> bool:
+        return sources.frequency is not None
+
+    def inputs(self, need: Frequency, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        return {"frequency": sources.frequency} if sources.frequency else {}
+
+
+def _read_frequency(needs: Sequence[Frequency], work: Work) -> None:
+    """Read the counted tokens."""
+    work.fields["frequency"] = load_frequency(work.inputs["frequency"].path)
+
+
+class _PrefixedProvider(Provider[Prefixed]):
+    hint = (
+        "Shots are held-out rows (contaminants.held_out); known members are those of the split "
+        "`tune` (detect.tune_share above 0)."
+    )
+
+    def meets(self, need: Prefixed, sources: EvidenceSources) -> bool:
+        known = sources.detect.tune_share > 0 if need.known == "members" else sources.held_out
+        return bool(known)
+
+    def inputs(self, need: Prefixed, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        step = prefixed_step(scored.model, sources.examples, need, sources.detect)
+        return {f"behind-{need.name}": step, f"shots-{need.name}": step.inputs["shots"]}
+
+
+def _read_prefixed(needs: Sequence[Prefixed], work: Work) -> None:
+    """Read the token statistics behind each choice of shots."""
+    datasets = {row.dataset for row in work.rows}
+    found = {}
+    for need in needs:
+        shots = read_shots(work.inputs[f"shots-{need.name}"].path)
+        found[need.name] = PrefixedStatistics(
+            statistics=work.statistics(f"behind-{need.name}"),
+            notes=shot_notes(need, shots, datasets),
+        )
+    work.fields["prefixed"] = found
+    work.fields["datasets"] = [row.dataset for row in work.rows]
+
+
+class _TunedProvider(Provider[Tuned]):
+    hint = "Hold rows out (contaminants.held_out), such as 40 of each dataset."
+
+    def available(self, sources: EvidenceSources) -> bool:
+        return sources.held_out
+
+    def inputs(self, need: Tuned, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        step = tuned_statistics_step(scored.model, sources.examples, need, sources.detect)
+        return {f"tuned-{need.name}": step}
+
+
+def _read_tuned(needs: Sequence[Tuned], work: Work) -> None:
+    """Read the token statistics under the tuned target."""
+    work.fields["tuned"] = {need.name: work.statistics(f"tuned-{need.name}") for need in needs}
+
+
 PROVIDERS: Mapping[type[Need], Provider[Any]] = {
-    View: VIEWS,
-    InverseTemperature: INVERSE_TEMPERATURES,
+    View: _ViewProvider(),
+    InverseTemperature: _InverseTemperatureProvider(),
     Reference: REFERENCE,
-    Frequency: FREQUENCY,
+    Frequency: _FrequencyProvider(),
     Sides: Provider[Sides](),
     Shadows: SHADOWS,
     HeldOut: HELD_OUT_ROWS,
-    Prefixed: PREFIXED,
-    Tuned: TUNED,
+    Prefixed: _PrefixedProvider(),
+    Tuned: _TunedProvider(),
     Continuations: CONTINUATIONS,
     Guesses: GUESSES,
     Choices: CHOICES,
@@ -72,15 +152,15 @@ PROVIDERS: Mapping[type[Need], Provider[Any]] = {
 # Apart from `PROVIDERS`, so that the code which makes statistics is no part of the code that reads
 # them: an edit there makes the scores anew through the statistics, if those come out otherwise.
 READERS: Mapping[type[Need], Callable[[Any, Work], None]] = {
-    View: read_views,
-    InverseTemperature: read_inverse_temperatures,
+    View: _read_views,
+    InverseTemperature: _read_inverse_temperatures,
     Reference: read_reference,
-    Frequency: read_frequency,
+    Frequency: _read_frequency,
     Sides: read_labels,
     Shadows: read_shadows,
     HeldOut: read_held_out_rows,
-    Prefixed: read_prefixed,
-    Tuned: read_tuned,
+    Prefixed: _read_prefixed,
+    Tuned: _read_tuned,
     Continuations: read_model_continuations,
     Guesses: read_model_guesses,
     Choices: read_choices,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -16,7 +17,7 @@ from analysis.page.tables.leaderboard import leaderboard, left_out_listing
 from analysis.page.tables.views import difference_rows
 from analysis.page.template import page_script
 from analysis.results import analyse
-from analysis.selection.ranking import rank_key
+from analysis.selection.ranking import TIE
 from analysis.settings import AnalysisSettings
 from analysis.summary import find_headline
 from detect.detector_table import describe_named
@@ -103,8 +104,8 @@ def test_every_detector_of_the_run_stands_on_the_board_once(board):
 def test_ranks_follow_the_rule_of_the_headline(board):
     ranked = [row for row in board.rows if row.rank is not None]
     assert [row.rank for row in ranked] == list(range(1, len(ranked) + 1))
-    keys = [rank_key(row.auc) for row in ranked]
-    assert keys == sorted(keys, reverse=True)
+    tune = [row.auc.tune for row in ranked]
+    assert all(after < before + TIE for before, after in pairwise(tune))
     assert board.rows[: len(ranked)] == ranked
 
 

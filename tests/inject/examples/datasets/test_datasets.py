@@ -9,6 +9,7 @@ import pytest
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
 from inject.examples.datasets.registry import built_in_names, dataset_table
+from inject.examples.example import Loss
 from inject.examples.load import load_examples
 
 
@@ -76,7 +77,7 @@ def test_imdb_keeps_the_raw_text_unless_asked(tmp_path):
     assert loaded.examples[0].text == (
         "Passage: Good.<br /><br />Very\x85 good.\x00\nSentiment: Positive"
     )
-    assert loaded.report.unanswered == 1
+    assert [one.loss for one in loaded.losses] == [Loss.UNANSWERED]
     assert [example.source_id for example in loaded.examples] == [
         "train/pos/1_9.txt", "train/neg/1_2.txt",
     ]  # fmt: skip
@@ -138,7 +139,7 @@ def test_commonsenseqa_in_both_formats(tmp_path, form):
     }
     assert first.source_id == "id1"
     assert first.stratum == first.fields["answer_letter"] == "B"
-    assert loaded.report.unanswered == 1
+    assert [one.loss for one in loaded.losses] == [Loss.UNANSWERED]
 
 
 def test_commonsenseqa_refuses_a_wrong_key_and_a_wrong_shape(tmp_path):
@@ -224,16 +225,29 @@ def test_another_format_names_the_row_and_its_fields(tmp_path, name):
 def test_duplicates_blank_and_unanswered_rows_are_counted(tmp_path):
     blank = {"question": " ", "title": "", "answer": True, "passage": ""}
     rows = [*BOOLQ, BOOLQ[0], blank, {"question": "x", "passage": "y"}]
-    report = load("boolq", lines(tmp_path / "dev.jsonl", rows)).report
-    assert (report.rows, report.examples) == (6, 3)
-    assert (report.duplicates, report.empty, report.unanswered) == (1, 1, 1)
+    loaded = load("boolq", lines(tmp_path / "dev.jsonl", rows))
+    assert (loaded.rows, len(loaded.examples)) == (6, 3)
+    assert [(one.source_id, one.loss, one.like) for one in loaded.losses] == [
+        ("dev.jsonl:4", Loss.DUPLICATE, "boolq dev.jsonl:1"),
+        ("dev.jsonl:5", Loss.EMPTY, None),
+        ("dev.jsonl:6", Loss.UNANSWERED, None),
+    ]
+
+
+def test_rows_with_one_id_are_counted_and_told_apart(tmp_path):
+    rows = [{"id": name, "text": f"text {at}"} for at, name in enumerate("abaca")]
+    rows += [{"id": "d", "text": None}, {"id": "b", "text": "text 1"}]
+    loaded = load("rows", lines(tmp_path / "own.jsonl", rows))
+    assert [one.source_id for one in loaded.examples] == ["a", "b", "a#2", "c", "a#3"]
+    assert loaded.repeated_ids == 2
+    assert [one.loss for one in loaded.losses] == [Loss.EMPTY, Loss.DUPLICATE]
 
 
 def test_an_answer_that_the_template_does_not_name_may_be_missing(tmp_path):
     path = lines(tmp_path / "dev.jsonl", [{"question": "x", "passage": "y"}, *BOOLQ])
     loaded = load("boolq", path, template="{passage} {question}")
     assert loaded.examples[0].text == "y x"
-    assert loaded.report.unanswered == 0
+    assert not loaded.losses
 
 
 def test_too_few_rows_state_both_numbers(tmp_path):

@@ -33,7 +33,7 @@ def trivia(tmp_path):
 def test_dotted_paths_lists_numbers_and_a_template(trivia):
     loaded = load(trivia, name="trivia", fields=FIELDS, template="Q {question} A {answer} {extra}")
     assert [example.text for example in loaded.examples] == ["Q Who? A Ann 1.5", "Q Where? A 3 "]
-    assert loaded.report.unanswered == 1
+    assert [one.loss for one in loaded.losses] == ["without an answer"]
     first = loaded.examples[0]
     assert (first.source_id, first.stratum, first.dataset) == ("7", "a", "trivia")
     assert first.group == first.example_id
@@ -181,6 +181,29 @@ def test_rows_are_chosen_by_their_values(tmp_path):
     ]
     with pytest.raises(InputError, match="0 rows read"):
         texts_read(tmp_path / "b.jsonl", rows, where=["task.id=7"])
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("true", [0, 3]),
+        ("false", [1]),
+        ("null", [2, 4]),
+        ("1", [5, 6, 7]),
+        ("1.0", [5, 6, 8]),
+        ("0", [9]),
+        ("[1, 2]", [10]),
+    ],
+)
+def test_rows_are_chosen_by_values_as_json_writes_them(tmp_path, text, places):
+    values = [True, False, None, "true", "null", 1, 1.0, "1", "1.0", 0, [1, 2], "yes", {}]
+    rows = [
+        {"text": f"{place} {number}", "answer": value}
+        for place, value in enumerate(values)
+        for number in range(2)
+    ]
+    found = texts_read(tmp_path / "a.jsonl", rows, where=[f"answer={text}"])
+    assert [int(one.split()[0]) for one in list(found)[::2]] == places
 
 
 def test_a_value_that_no_row_has_a_place_for_is_named(tmp_path):

@@ -1,6 +1,7 @@
 """The section `unlearning` in the graph, before anything runs."""
 
 import pytest
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors
@@ -204,6 +205,52 @@ def test_contradictions_are_told_before_anything_runs(overrides, said):
         read(*overrides)
     (problem,) = caught.value.problems
     assert said in problem
+
+
+PLUGIN = """
+from spikein import UnlearningMethod
+
+METHOD = UnlearningMethod(
+    name="mine", loss=lambda batch: -batch.forget.loss, hidden_layer=lambda settings: -1
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "refused"),
+    [
+        ("{method: rmu, layer: 0}", None),
+        ("{method: rmu, name: deep, sweep: {layer: [0, 2]}}", "deep-layer-2.layer: block 2 is"),
+        ("MINE:METHOD", "mine.layer: block -1 is"),
+    ],
+)
+def test_the_block_of_a_method_is_one_of_the_shapes(tiny, method, refused):
+    mine = tiny.with_name("mine.py")
+    mine.write_text(PLUGIN)
+    asked = f"unlearning={{forget: {{share: 0.5}}, methods: [{method.replace('MINE', str(mine))}]}}"
+    if refused is None:
+        assert graph_of(tiny, asked).nodes[0].unlearning
+        return
+    with pytest.raises(InputError, match=f"{refused} asked for, and the model has 1"):
+        graph_of(tiny, asked)
+
+
+@pytest.mark.parametrize("layer", [2, 3])
+def test_the_block_of_a_method_is_one_of_a_pretrained_models(tiny, tmp_path, tiny_tokenizer, layer):
+    """GPT-2's configuration calls the number of blocks `n_layer`."""
+    sizes = {"n_layer": 3, "n_embd": 8, "n_head": 2, "vocab_size": 512, "n_positions": 128}
+    GPT2LMHeadModel(GPT2Config(bos_token_id=0, eos_token_id=0, **sizes)).save_pretrained(tmp_path)
+    tiny_tokenizer.save_pretrained(tmp_path)
+    asked = (
+        f"model={{pretrained: {tmp_path}}}",
+        "base=null",
+        f"unlearning={{forget: {{share: 0.5}}, methods: [{{method: rmu, layer: {layer}}}]}}",
+    )
+    if layer < 3:
+        assert graph_of(tiny, *asked).nodes[0].unlearning
+        return
+    with pytest.raises(InputError, match="block 3 is asked for, and the model has 3"):
+        graph_of(tiny, *asked)
 
 
 def test_the_section_is_not_swept():

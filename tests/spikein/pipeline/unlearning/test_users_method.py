@@ -77,7 +77,7 @@ def test_a_second_run_finds_everything_and_the_run_can_be_planned_and_audited(fi
     planned = plan(path, overrides=finished.overrides, store=finished.root / "store")
     assert all(row.stored for row in planned.rows if row.kind in ("model", "scores"))
     labels = [row.label for row in planned.rows if row.kind == "model"]
-    assert {f"{label}-seed=0" for label in LABELS} < set(labels)
+    assert {f"{label}, seed 0" for label in LABELS} < set(labels)
     again = run(finished.root, *finished.overrides)
     assert again.built == 0
     # The streams are those of the arm and of the retrained model; unlearning has none.

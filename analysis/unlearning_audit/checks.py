@@ -1,0 +1,242 @@
+"""What an audit must know before it speaks of forgetting, and its verdict.
+
+Flags and continuations alone give a clean bill to random weights. Asked first, in nats a token:
+
+- working: what the unlearned model loses on control texts that no model saw, against the original
+  (paired by chunk). More than ln 2, a doubled perplexity, is no working model.
+- knew: the original's loss on the audited chunks, less the retrained model's (paired) or, without
+  one, less its own on the control texts.
+- level: the same of the unlearned model; above it is over-forgotten.
+- weights: whether they are the original's, or have nothing in common with them: the cosine of all
+  matrices, near 1 for whatever was trained on and near 0 for another model (Zeng et al. 2024).
+
+Intervals are Student's (Welch's between two kinds of texts) over clusters of chunks. Without a
+retrained model the two kinds of texts may differ in difficulty, and the check says so.
+"""
+
+from collections.abc import Mapping
+from math import comb, log, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.unlearning.settings import MeasureSettings
+from analysis.unlearning_audit.estimates import Clusters, difference, mean
+from analysis.unlearning_audit.findings import Findings, as_json
+from analysis.unlearning_audit.ratio import Floats
+
+MARGIN = MeasureSettings().utility_margin
+"""Nats a token within which two levels are the same."""
+BROKEN = log(2)
+"""Nats a token lost on control texts beyond which a model does not work."""
+UNRELATED = 0.2
+"""Cosine of two models' weights below which neither was made from the other."""
+LOSS_RUN = 8
+"""Neighbouring chunks of a book that are drawn together at least, where it is of losses."""
+LEAST = 5
+"""Clusters a side below which a difference of losses has no interval."""
+CHANCE = 0.05
+"""Probability below which what is written is not chance."""
+
+YES, NO, UNKNOWN = "yes", "no", "cannot be told"
+ABOVE, BELOW, ALIKE, GUESSING = "less likely", "likelier", YES, "no better than guessing"
+NO_LOSS = "the losses were not measured (add the detector loss)"
+NO_CONTROL = "there are no control texts (--holdout: texts like these that no model saw)"
+
+MEANINGS = {
+    "same weights": "nothing was unlearned",
+    "still written": "more than chance explains",
+    "not a working language model": "nothing can be said about forgetting",
+    "the original did not know these texts": "there was nothing to forget",
+    "another model": "its weights were not made from the original's, so that what it does not know "
+    "it need not have forgotten",
+    "still known": "the texts are not written, but likelier than the control",
+    "over-forgotten": "the texts are less likely than the control, which tells them apart as well",
+    "over-forgotten or not a working language model": "control texts, or more of them, can tell "
+    "which (--holdout)",
+    "forgotten as far as can be seen": "the texts are as likely as the control, and not written",
+    "cannot be judged": "",
+}
+"""Every verdict, and what it means."""
+
+
+class Weights(NamedTuple):
+    """How the unlearned model's weights lie to the original's."""
+
+    same: bool
+    cosine: float
+    """Of all matrices; NaN where it was not measured."""
+    about: str
+    """What was compared, or why nothing was."""
+
+
+class Evidence(NamedTuple):
+    """What the checks read: losses in nats a token by model, an array a kind of chunks."""
+
+    audited: Mapping[str, Floats]
+    clusters: Clusters
+    control: Mapping[str, Floats]
+    """Of texts that no model saw; empty without."""
+    control_clusters: Clusters
+    guessing: float
+    """Loss of guessing every token of the vocabulary alike."""
+    weights: Weights
+
+
+class Check(NamedTuple):
+    """One question with its answer."""
+
+    question: str
+    """What stands behind `whether`."""
+    answer: str
+    measure: Estimate
+    """Nats a token; of `weights` the cosine."""
+    about: str
+    """What was compared."""
+
+
+class Judgement(NamedTuple):
+    """What an audit may say."""
+
+    verdict: str
+    """One of `MEANINGS`."""
+    meaning: str
+    checks: Mapping[str, Check]
+    """By `working`, `knew`, `level`, `weights`."""
+
+
+def judge(given: Evidence, found: Findings) -> Judgement:
+    """Return the checks and the verdict of an audit."""
+    checks = {
+        "working": _working(given),
+        "knew": _knew(given, found),
+        "level": _level(given),
+        "weights": _weights(given.weights),
+    }
+    chance = _chance(found, paired="retrained" in given.audited)
+    verdict = _verdict({name: one.answer for name, one in checks.items()}, given, found, chance)
+    open_questions: dict[str, list[str]] = {}
+    for one in checks.values():
+        if one.answer == UNKNOWN:
+            reason = one.measure.reason or "the interval is too wide"
+            open_questions.setdefault(reason, []).append(f"whether {one.question}")
+    meaning = MEANINGS[verdict] or "; ".join(
+        f"{reason}, so nobody can say {', '.join(asked)}"
+        for reason, asked in open_questions.items()
+    )
+    return Judgement(verdict, meaning, checks)
+
+
+def judgement_json(found: Judgement) -> dict[str, Any]:
+    """Return a judgement as plain JSON values."""
+    checks = {
+        name: {**one._asdict(), **as_json(one.measure), "measure": "nats a token"}
+        for name, one in found.checks.items()
+    }
+    checks["weights"]["measure"] = "cosine"
+    return {**found._asdict(), "checks": checks}
+
+
+def _verdict(said: Mapping[str, str], given: Evidence, found: Findings, chance: float) -> str:
+    if given.weights.same:
+        return "same weights"
+    if chance <= CHANCE:
+        return "still written"
+    if said["working"] == NO:
+        return "not a working language model"
+    if said["knew"] == NO:
+        return "the original did not know these texts"
+    if said["weights"] == NO:
+        return "another model"
+    if said["level"] == BELOW:
+        return "still known"
+    if said["level"] == GUESSING or (said["level"] == ABOVE and said["working"] == UNKNOWN):
+        return "over-forgotten or not a working language model"
+    if said["level"] == ABOVE:
+        return "over-forgotten"
+    if said["level"] == ALIKE and said["knew"] == YES and found.written["unlearned"]:
+        return "forgotten as far as can be seen"
+    return "cannot be judged"
+
+
+def _working(given: Evidence) -> Check:
+    question = "the unlearned model is a working language model"
+    about = "its loss on the control texts less the original's"
+    if not given.control:
+        return Check(question, UNKNOWN, no_estimate(NO_CONTROL if given.audited else NO_LOSS), "")
+    own, before = given.control["unlearned"], given.control["original"]
+    lost = mean(own - before, given.control_clusters, least=LEAST)
+    if np.nanmean(before) >= given.guessing:
+        why = "the original predicts the control texts no better than guessing"
+        return Check(question, UNKNOWN, lost._replace(reason=why), about)
+    if lost.low > BROKEN:
+        return Check(question, NO, lost, about)
+    answer = UNKNOWN if not lost.high < BROKEN else YES if lost.low <= MARGIN else "yes, damaged"
+    return Check(question, answer, lost, about)
+
+
+def _knew(given: Evidence, found: Findings) -> Check:
+    loss, about = _against_control(given, "original")
+    writes = found.remembered["original"].value > 0
+    answer = YES if loss.high < 0 else NO if loss.low > -MARGIN and not writes else UNKNOWN
+    return Check("the original knew the texts", answer, loss, about)
+
+
+def _level(given: Evidence) -> Check:
+    loss, about = _against_control(given, "unlearned")
+    answer = UNKNOWN
+    if loss.low > MARGIN:
+        answer = ABOVE
+    elif loss.high < -MARGIN:
+        answer = BELOW
+    elif loss.low > -MARGIN and loss.high < MARGIN:
+        answer = ALIKE
+    elif loss.value != loss.value and given.audited:
+        answer = GUESSING if np.nanmean(given.audited["unlearned"]) >= given.guessing else UNKNOWN
+    return Check("the texts are as likely as the control", answer, loss, about)
+
+
+def _against_control(given: Evidence, model: str) -> tuple[Estimate, str]:
+    """Return a model's loss on the audited chunks less the control's, and what was compared."""
+    about = f"the {model} model's loss on these chunks less"
+    if not given.audited:
+        return no_estimate(NO_LOSS), ""
+    own = given.audited[model]
+    if "retrained" in given.audited:
+        paired = mean(own - given.audited["retrained"], given.clusters, least=LEAST)
+        return paired, f"{about} the retrained model's"
+    if not given.control:
+        return no_estimate(NO_CONTROL), ""
+    others = given.control[model]
+    found = difference(
+        np.concatenate([own, others]),
+        [True] * len(own) + [False] * len(others),
+        Clusters(
+            (*given.clusters.names, *(f"control {one}" for one in given.control_clusters.names)),
+            given.clusters.about or given.control_clusters.about,
+        ),
+        least=LEAST,
+    )
+    return found, f"{about} its loss on the control texts, which may be harder or easier"
+
+
+def _weights(given: Weights) -> Check:
+    question = "its weights were made from the original's"
+    if given.cosine != given.cosine and not given.same:
+        return Check(question, UNKNOWN, no_estimate(given.about), "")
+    answer = "they are the same" if given.same else NO if given.cosine < UNRELATED else YES
+    return Check(question, answer, Estimate(given.cosine, nan, nan), given.about)
+
+
+def _chance(found: Findings, *, paired: bool) -> float:
+    """Return the probability that a model which never knew the texts passes the level as often.
+
+    Rosenbaum's (1954) test: of the longest runs of m chunks and n of the control, the k longest are
+    all of the chunks. On the same chunks each of the k is one of a pair, so 1 / 2^k.
+    """
+    written = found.written["unlearned"].values()
+    known, count, control = sum(written), len(written), found.level.chunks
+    if not count:
+        return float("nan")
+    return 0.5**known if paired else comb(count, known) / comb(count + control, known)

@@ -1,0 +1,196 @@
+"""What is taken up again is what was written: its digest was written with it, and is checked.
+
+A folder (a checkpoint, a first stage's model, a chunk of tokens, counted frequencies) has a
+manifest with size and digest of each of its files, written last; a value (answers of a model) lies
+in a file with its digest. A folder without a manifest was never finished. What is not what was
+written (cut off, a byte changed, emptied, missing, added, replaced by a link) is damaged and says
+which file and how; nothing of it is used. Every file is flushed to disk before the manifest is.
+
+The digest is xxh3 of 128 bits: it finds damage, and whoever could forge files here could as well
+forge the manifest. Cost: one reading of what was just written, at memory speed, and the disk's
+own time to flush it (`python -m scripts.bench.checkpoints`).
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from inject.digest import canonical
+from inject.files import fsync, write_text
+
+MANIFEST = "spikein.json"
+_BLOCK = 1 << 20
+_log = logging.getLogger(__name__)
+
+
+class Damaged(Exception):
+    """Something is not what was written; the message names the file and the damage."""
+
+
+def flush(folder: Path) -> None:
+    """Flush all files and folders below a folder, and the folder's own entry."""
+    for path in folder.rglob("*"):
+        if not path.is_symlink():
+            fsync(path)
+    fsync(folder)
+    fsync(folder.parent)
+
+
+def seal(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Flush a folder and write its manifest; nothing may write to it any more.
+
+    Args:
+        folder: whole but for the manifest.
+        facts: kept in the manifest, as plain JSON values.
+    """
+    flush(folder)
+    names = [str(path.relative_to(folder)) for path in _files(folder)]
+    write_sealed(folder / MANIFEST, {"facts": dict(facts), "files": file_digests(folder, names)})
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Return what a folder's manifest says, without looking at the files.
+
+    Raises:
+        Damaged: there is no manifest, or it is not what was written.
+    """
+    if folder.is_symlink():
+        raise Damaged("a link stands in its place")
+    facts: dict[str, Any] = _manifest(folder)["facts"]
+    return facts
+
+
+def verify(folder: Path) -> dict[str, Any]:
+    """Check every file of a folder against its manifest; return its facts.
+
+    Raises:
+        Damaged: names the first file that is not what was written.
+    """
+    facts = read_facts(folder)
+    expected = _manifest(folder)["files"]
+    require_files(folder, expected)
+    # A file too many could be taken for one of ours: the libraries look for names.
+    for path in _files(folder):
+        name = str(path.relative_to(folder))
+        if name not in expected and not path.name.startswith("."):
+            raise Damaged(f"{name} was added after it was written")
+    return facts
+
+
+def whole(folder: Path) -> dict[str, Any] | None:
+    """Return the facts of a folder that is what was written, or None; of a damaged one, say so."""
+    try:
+        return verify(folder)
+    except Damaged as damage:
+        if (folder / MANIFEST).exists():
+            _log.warning("%s is damaged (%s), and is made again.", folder, damage)
+        return None
+
+
+def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
+    """Write plain JSON values under names of their own into a file, with their digest."""
+    write_text(path, json.dumps({**value, "digest": checksum(value)}, indent=1))
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Return what `write_sealed` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        Damaged: it is not what was written.
+    """
+    if path.is_symlink():
+        raise Damaged("a link stands in its place")
+    try:
+        value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        own = value.pop("digest")
+        same = own == checksum(value)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise Damaged(f"{path.name} cannot be read: {error}") from None
+    if not same:
+        raise Damaged(f"{path.name} was changed after it was written")
+    return value
+
+
+def kept_value(path: Path, make: Callable[[], Any]) -> Any:
+    """Return the value of a sealed file; make and write it where there is none, or a damaged one.
+
+    Args:
+        path: the file.
+        make: returns plain JSON values.
+    """
+    try:
+        return read_sealed(path)["value"]
+    except FileNotFoundError:
+        pass
+    except Damaged as damage:
+        _log.warning("%s is damaged (%s), and is made again.", path, damage)
+    value = make()
+    write_sealed(path, {"value": value})
+    return value
+
+
+def checksum(value: Any) -> str:
+    """Return the digest of plain JSON values that is written with them."""
+    return xxhash.xxh3_128_hexdigest(canonical(value).encode())
+
+
+def quick_digest(path: Path) -> str:
+    """Return the XXH3 (128 bits, hex) of a file's content."""
+    state = xxhash.xxh3_128()
+    buffer = bytearray(_BLOCK)
+    view = memoryview(buffer)
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(buffer):
+            state.update(view[:count])
+    return state.hexdigest()
+
+
+def file_digests(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Return size and digest of files of a folder, by their names."""
+    return {name: ((folder / name).stat().st_size, quick_digest(folder / name)) for name in names}
+
+
+def require_files(folder: Path, expected: Mapping[str, tuple[int, str]]) -> None:
+    """Check files of a folder against `file_digests`; others may lie there.
+
+    Raises:
+        Damaged: names the first file that is not what was written.
+    """
+    for name, (size, digest) in expected.items():
+        path = folder / name
+        try:
+            if path.is_symlink():
+                raise Damaged(f"{name} is a link")
+            found = path.stat().st_size
+            if found != size:
+                raise Damaged(f"{name} has {found:,} bytes, and {size:,} were written")
+            if quick_digest(path) != digest:
+                raise Damaged(f"the content of {name} was changed after it was written")
+        except FileNotFoundError:
+            raise Damaged(f"{name} is missing") from None
+        except OSError as error:
+            raise Damaged(f"{name} cannot be read: {error.strerror or error}") from None
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        return read_sealed(folder / MANIFEST)
+    except FileNotFoundError:
+        raise Damaged(
+            f"it has no {MANIFEST}: the run ended while it was written, or the file is gone"
+        ) from None
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if (path.is_file() or path.is_symlink()) and path != folder / MANIFEST
+    )

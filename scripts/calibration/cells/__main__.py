@@ -1,0 +1,75 @@
+"""Simulates the coverage cells and writes docs/data/coverage.csv.
+
+python -m scripts.calibration.cells                    # 1,000 studies a cell, all cells
+python -m scripts.calibration.cells --only "t2" --studies 2000 --print
+
+Every module beside this one that has `CELLS` is read. Cells that are simulated take the place of
+their own lines in the file; the others stay. A cell that does not hold is simulated again with ten
+times as many new studies, and these alone are written.
+"""
+
+import argparse
+import csv
+import importlib
+import pkgutil
+from pathlib import Path
+
+from scripts.calibration import cells as package
+from scripts.calibration.cells.cell import Cell, Counted, count
+from scripts.calibration.coverage import AGAIN
+
+FILE = Path(__file__).resolve().parents[3] / "docs" / "data" / "coverage.csv"
+
+
+def all_cells() -> list[Cell]:
+    """Return the cells of all modules beside this one."""
+    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names
+               if not name.startswith("_")]  # fmt: skip
+    return [cell for module in modules for cell in getattr(module, "CELLS", ())]
+
+
+def write(counted: list[Counted], file: Path = FILE) -> None:
+    """Put lines into the file, in place of those of the same cells."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    if file.exists():
+        with file.open(encoding="utf-8", newline="") as old:
+            lines = {(line[0], line[1]): line for line in list(csv.reader(old))[1:]}
+    for one in counted:
+        shown = [f"{one.coverage:.4f}", f"{one.refused:.4f}", str(one.studies), f"{one.width:.4f}"]
+        lines[one.table, one.cell] = [one.table, one.cell, f"{one.nominal:g}", *shown]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", encoding="utf-8", newline="") as new:
+        writer = csv.writer(new, lineterminator="\n")
+        writer.writerows([list(Counted._fields), *sorted(lines.values())])
+
+
+def main() -> None:
+    """Simulate, print each cell, and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--only", default="", help="cells whose `table: name` has this in it")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--print", action="store_true", help="write nothing")
+    options = parser.parse_args()
+    counted = []
+    for cell in all_cells():
+        if options.only not in f"{cell.table}: {cell.name}":
+            continue
+        one = count(cell, options.studies, seed=options.seed)
+        if not one.holds:
+            # The luck of one cell in many: new studies, and these alone.
+            one = count(cell, AGAIN * options.studies, seed=options.seed + 1)
+        counted.append(one)
+        mark = " " if one.holds else "*"
+        print(
+            f"{mark} {one.table}: {one.cell:<60} {100 * one.coverage:5.1f} "
+            f"refused {100 * one.refused:5.1f} width {one.width:.3f}",
+            flush=True,
+        )
+    if not options.print:
+        write(counted, FILE)
+
+
+if __name__ == "__main__":
+    main()

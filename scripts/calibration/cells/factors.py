@@ -1,0 +1,281 @@
+"""Cells of the study's factors: contrasts of arms, lines of doses, regression.
+
+Scores are skewed (gamma) plus heavy-tailed (t of 5) noise, rows come in groups of unequal sizes
+that are dealt to the sides anew in each seed, and half of what a seed does to one arm it does to
+the others. A shift is set by the AUC that it has in a million drawn pairs, so the truth is known
+without the normal scores that the intervals think of. With one seed the truth is this model's,
+with three or more it is the mean over all seeds.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from itertools import chain
+from math import inf, nan, sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+
+from analysis.factors.contrasts import contrasts
+from analysis.factors.joint import Aucs, Rows, seed_aucs, stack_seeds
+from analysis.factors.lines import Line, fit_line
+from analysis.factors.regression import Block, Placed, fit_placements
+from scripts.calibration.cells.cell import Cell, Drawn
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+DOSES = np.log2(1.0 + np.array([1, 4, 16, 64]))
+OWN = 0.7
+"""Share of a row's noise that is its own in every seed."""
+GROUPED = 0.4
+"""Share of the noise that the rows of one group have in common."""
+TOGETHER = 0.5
+"""Share that the arms of one seed have in common: of the noise, and of what the seed does."""
+LARGEST = 6
+"""Rows of the largest group: sizes are drawn evenly from 1 to it."""
+
+
+class Design(NamedTuple):
+    """A study of several arms or doses."""
+
+    rows: int
+    """On each side, about."""
+    seeds: int = 1
+    deviation: float = 0.0
+    """Of what a seed does to an arm, in probits of AUC."""
+    grouped: bool = False
+
+    @property
+    def name(self) -> str:
+        """The cell's name."""
+        groups = f"groups of 1 to {LARGEST}" if self.grouped else "rows alone"
+        seeds = f"{self.seeds} seeds" if self.seeds > 1 else "1 seed"
+        return f"{self.rows} rows a side, {groups}, {seeds}, deviation {self.deviation:g}"
+
+
+_REFUSED = Drawn(nan, nan, 0.0)
+
+
+class Pool:
+    """The rows of one study: their groups, and the noise of each seed."""
+
+    def __init__(self, random: np.random.Generator, design: Design) -> None:
+        """Draw the rows."""
+        self.random, self.design = random, design
+        sizes = np.ones(2 * design.rows, dtype=np.int64)
+        if design.grouped:
+            drawn = random.integers(1, LARGEST + 1, size=2 * design.rows)
+            sizes = drawn[: np.searchsorted(np.cumsum(drawn), 2 * design.rows) + 1]
+        self.group: Counts = np.repeat(np.arange(len(sizes)), sizes)
+        self.count = len(sizes)
+        self.own = self.noise()
+
+    def noise(self) -> Floats:
+        """Return noise of unit variance: skewed, heavy-tailed, alike within groups."""
+        random, rows = self.random, len(self.group)
+
+        def drawn(count: int) -> Floats:
+            skewed = (random.gamma(4.0, size=count) - 4) / 2
+            return sqrt(0.5) * skewed + sqrt(0.5) * random.standard_t(5, size=count) / sqrt(5 / 3)
+
+        if not self.design.grouped:
+            return drawn(rows)
+        shared = drawn(self.count)[self.group]
+        return sqrt(GROUPED) * shared + sqrt(1 - GROUPED) * drawn(rows)
+
+    def seed_noise(self) -> Floats:
+        """Return what the rows score in one seed, before an arm adds its own."""
+        return sqrt(OWN) * self.own + sqrt(1 - OWN) * self.noise()
+
+    def arm_noise(self, common: Floats) -> Floats:
+        """Return the noise of one arm in a seed."""
+        return sqrt(TOGETHER) * common + sqrt(1 - TOGETHER) * self.noise()
+
+    def deal(self) -> Mask:
+        """Return which rows are members: whole groups at random, about half of the rows."""
+        inside = np.zeros(self.count, dtype=bool)
+        inside[self.random.permutation(self.count)[: self.count // 2]] = True
+        return inside[self.group]
+
+    def seed_effects(self, arms: int) -> Floats:
+        """Return what one seed does to each arm, in probits; half of its variance is shared."""
+        drawn = self.random.normal(size=arms + 1) * self.design.deviation
+        return sqrt(TOGETHER) * drawn[0] + sqrt(1 - TOGETHER) * drawn[1:]
+
+
+@cache
+def _gaps(grouped: bool) -> Floats:
+    """Return 20,001 quantiles of the difference of the scores of two rows of different groups."""
+    random = np.random.default_rng(0)
+    parts = []
+    for _ in range(40):
+        pool = Pool(random, Design(12_500, grouped=grouped))
+        scores = pool.arm_noise(pool.seed_noise())
+        # Rows far apart are of different groups.
+        parts.append(scores - np.roll(scores, len(scores) // 2))
+    return np.quantile(np.concatenate(parts), np.linspace(0, 1, 20_001))
+
+
+def shift_of(auc: Floats | float, *, grouped: bool) -> Floats:
+    """Return what members must score more for an AUC."""
+    return -np.interp(1 - np.asarray(auc), np.linspace(0, 1, 20_001), _gaps(grouped))
+
+
+def draw_arms(
+    design: Design, aucs: Sequence[float], random: np.random.Generator
+) -> tuple[list[Aucs], Floats]:
+    """Return the AUC of each arm of one study, and the truth of each."""
+    pool = Pool(random, design)
+    arms: list[list[Aucs]] = [[] for _ in aucs]
+    middle = norm.ppf(aucs) * sqrt(1 + design.deviation**2)
+    truth = np.array(aucs)
+    for _ in range(design.seeds):
+        member, common, moved = pool.deal(), pool.seed_noise(), pool.seed_effects(len(aucs))
+        drawn = norm.cdf(middle + moved)
+        if design.seeds == 1:
+            truth = drawn
+        for k, shift in enumerate(shift_of(drawn, grouped=design.grouped)):
+            scores = pool.arm_noise(common) + np.where(member, shift, 0.0)
+            rows = Rows(scores, member, np.zeros(len(scores), dtype=np.int64), pool.group)
+            arms[k].append(seed_aucs(rows, [member], pool.count))
+    return [stack_seeds(arm) for arm in arms], truth
+
+
+def one_contrast(
+    random: np.random.Generator, *, design: Design, aucs: Sequence[float], family: bool
+) -> Drawn:
+    """Return the last arm's difference to the first, or how far a family lies from its truths.
+
+    A band holds its family where no difference is farther from its truth than half the band.
+    """
+    arms, truth = draw_arms(design, aucs, random)
+    found = contrasts([(arm, arms[0]) for arm in arms[1:]])
+    if any(one.reason for one in found):
+        return _REFUSED
+    if not family:
+        return Drawn(found[-1].alone_low, found[-1].alone_high, float(truth[-1] - truth[0]))
+    off = [
+        (one.value - true) / (one.high - one.value)
+        for one, true in zip(found, truth[1:] - truth[0], strict=True)
+    ]
+    return Drawn(-1.0, 1.0, float(max(off, key=abs)))
+
+
+def one_line(random: np.random.Generator, *, design: Design, slope: float, reach: bool) -> Drawn:
+    """Return the slope of a line whose level varies by seed, or where it reaches AUC 0.75.
+
+    The places that may reach it can be two stretches: what is returned is whether they hold it.
+    """
+    pool = Pool(random, design)
+    seeds, moved = [], 0.0
+    for _ in range(design.seeds):
+        member, noise = pool.deal(), pool.arm_noise(pool.seed_noise())
+        moved = random.normal() * design.deviation
+        # Groups are dealt to the doses whole.
+        dose = random.permutation(np.arange(pool.count) % len(DOSES))[pool.group]
+        shifts = shift_of(norm.cdf(moved + slope * DOSES), grouped=design.grouped)
+        scores = noise + np.where(member, shifts[dose], 0.0)
+        cells = [member & (dose == k) for k in range(len(DOSES))]
+        rows = Rows(scores, member, np.zeros(len(scores), dtype=np.int64), pool.group)
+        seeds.append(seed_aucs(rows, cells, pool.count))
+    line = fit_line(stack_seeds(seeds), DOSES)
+    if not isinstance(line, Line):
+        return _REFUSED
+    # The mean AUC over seeds rises less: probit(mean) = probit / sqrt(1 + deviation²).
+    flatter = sqrt(1 + design.deviation**2) if design.seeds > 1 else 1.0
+    if not reach:
+        return Drawn(line.low, line.high, slope / flatter)
+    level = moved if design.seeds == 1 else 0.0
+    place = (norm.ppf(0.75) * flatter - level) / slope if slope else inf
+    held = any(one.low <= place <= one.high for one in line.reach.places)
+    return Drawn(0.0, 1.0, 0.5 if held else 2.0)
+
+
+def one_coefficient(
+    random: np.random.Generator, *, design: Design, effects: Sequence[float], term: str
+) -> Drawn:
+    """Return a coefficient of the regression on a dose, an axis of three arms and their product."""
+    names = ("dose", "axis", "dose × axis")
+    doses, axes = DOSES - DOSES.mean(), np.array([-1.0, 0.0, 1.0])
+    pool = Pool(random, design)
+    parts: list[tuple[Floats, Floats, Counts, Counts]] = []
+    blocks, start, tilt = [], 0, 0.0
+    for seed in range(design.seeds):
+        member, common, moved = pool.deal(), pool.seed_noise(), pool.seed_effects(3)
+        tilt = (moved[2] - moved[0]) / 2
+        dose = random.permutation(np.arange(pool.count) % len(DOSES))[pool.group]
+        inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
+        for k, axis in enumerate(axes):
+            probit = 0.4 + effects[0] * doses + effects[1] * axis + effects[2] * doses * axis
+            shifts = shift_of(norm.cdf(probit + moved[k]), grouped=design.grouped)
+            scores = pool.arm_noise(common) + np.where(member, shifts[dose], 0.0)
+            mine, others = scores[inside], scores[outside]
+            x, on = doses[dose[inside]], np.full(len(inside), axis)
+            parts.append(
+                (
+                    np.searchsorted(np.sort(others), mine) / len(others),
+                    np.column_stack([x, on, x * on]),
+                    np.full(len(inside), seed),
+                    pool.group[inside],
+                )
+            )
+            blocks.append(
+                Block(slice(start, start + len(inside)), mine, others, pool.group[outside])
+            )
+            start += len(inside)
+    placement, factors, seeds, groups = (np.concatenate(one) for one in zip(*parts, strict=True))
+    placed = Placed(placement, factors, seeds, groups, tuple(blocks))
+    found = fit_placements(placed, names, pool.count, confidence=0.95)
+    if isinstance(found, str):
+        return _REFUSED
+    (one,) = [one for one in found[0] if one.term == term]
+    truth = effects[names.index(term)]
+    if design.seeds > 1:
+        truth /= sqrt(1 + design.deviation**2)
+    elif term == "axis":
+        # What the seed does to the arms is part of this model's axis.
+        truth += tilt
+    return Drawn(one.low, one.high, truth)
+
+
+_SEVERAL = (
+    Design(60, 3, 0.0),
+    Design(60, 3, 0.2),
+    Design(150, 3, 0.1, grouped=True),
+    Design(60, 5, 0.2),
+)
+
+
+def contrast_cells() -> Iterator[Cell]:
+    """Yield cells of arms that share half of what a seed does."""
+    for design in (Design(60), Design(150, grouped=True), *_SEVERAL):
+        for aucs in ((0.5, 0.5, 0.5, 0.5), (0.6, 0.7, 0.8, 0.9)):
+            for family in (False, True) if design.rows == 60 else (False,):
+                name = f"{'band of three' if family else 'one'}, AUC {aucs[0]} to {aucs[-1]}"
+                study = partial(one_contrast, design=design, aucs=aucs, family=family)
+                yield Cell("contrasts of arms", f"{design.name}; {name}", study)
+
+
+def line_cells() -> Iterator[Cell]:
+    """Yield cells of doses whose level varies by seed."""
+    for design in (Design(60), Design(150, grouped=True), *_SEVERAL):
+        for slope in (0.0, 0.2):
+            for reach in (False, True) if slope else (False,):
+                name = f"{'AUC 0.75' if reach else 'slope'}, slope {slope:g}"
+                study = partial(one_line, design=design, slope=slope, reach=reach)
+                yield Cell("lines of doses", f"{design.name}; {name}", study)
+
+
+def regression_cells() -> Iterator[Cell]:
+    """Yield cells of a regression with an interaction."""
+    every = (Design(60), Design(200, grouped=True), *_SEVERAL[1:])
+    for design in every:
+        for term in ("axis", "dose × axis"):
+            study = partial(one_coefficient, design=design, effects=(0.15, 0.2, 0.05), term=term)
+            yield Cell("regression", f"{design.name}; {term}", study)
+
+
+CELLS = tuple(chain(contrast_cells(), line_cells(), regression_cells()))

@@ -1,0 +1,127 @@
+"""`python -m scripts.goldens BEFORE [AFTER] [--reduced] [--keep FOLDER]`: did a number move?
+
+BEFORE and AFTER are commits, or folders with a tree; left out, AFTER is this tree as it lies there.
+Both sides are built on this machine, side by side, each with its own tree on the path, a store and
+runs of its own: the quickstart, twins, a trajectory, a reduced unlearning run, one `detect` and one
+`bundle`; with --reduced one small arm, `detect` and `bundle` alone. Then every table and weight is
+compared to the last bit. Differences are printed by file and column, and the exit code is 1.
+
+A side takes the experiment files of its own tree where it has them, else those of this one.
+Ten minutes on two cores; one or two with --reduced.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from scripts.goldens.contents import Contents, contents
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+EXPERIMENTS = ("twins", "trajectory", "unlearning", "quickstart")
+REDUCED = ("reduced",)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build both sides and compare them; return 0 where nothing differs."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.goldens", description=__doc__)
+    parser.add_argument("before", help="a commit, or a folder with a tree")
+    parser.add_argument("after", nargs="?", default=str(REPOSITORY), help="the same; this tree")
+    parser.add_argument("--reduced", action="store_true", help="one small arm, detect and bundle")
+    parser.add_argument("--keep", type=Path, help="an empty folder that keeps what was built")
+    given = parser.parse_args(arguments)
+    experiments = REDUCED if given.reduced else EXPERIMENTS
+    with ExitStack() as stack:
+        work = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        work = work.resolve()
+        trees = [stack.enter_context(tree(name, work)) for name in (given.before, given.after)]
+        sides = [work / "before", work / "after"]
+        build_all(list(zip(trees, sides, strict=True)), experiments)
+        before, after = map(contents, sides)
+    found = differences(before, after)
+    for line in found:
+        print(line)
+    print(
+        f"{len(before)} files before, {len(after)} after: "
+        f"{f'{len(found)} differ' if found else 'equal to the last bit'}."
+    )
+    return 1 if found else 0
+
+
+@contextmanager
+def tree(name: str, work: Path) -> Iterator[Path]:
+    """Yield the tree of a commit as a git worktree, which goes afterwards; a folder as it is."""
+    if Path(name).is_dir():
+        yield Path(name).resolve()
+        return
+    git = ("git", "-C", str(REPOSITORY), "worktree")
+    folder = work / f"tree-{name.replace('/', '-')}"
+    subprocess.run([*git, "add", "--quiet", "--detach", str(folder), name], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run([*git, "remove", "--force", str(folder)], check=True)
+
+
+def build_all(sides: Sequence[tuple[Path, Path]], experiments: Sequence[str]) -> None:
+    """Build sides next to each other; each is a tree and the folder that takes what it makes.
+
+    Raises:
+        SystemExit: a side failed; says with what.
+    """
+    with ExitStack() as stack:
+        started = []
+        for tree_, out in sides:
+            files = experiment_files(tree_, out / "files")
+            log = stack.enter_context((out / "log.txt").open("w"))
+            environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **os.environ}
+            environment["PYTHONPATH"] = str(tree_)
+            script = str(HERE / "build.py")
+            # By its path, from another folder: the tree on the path is that of the side alone.
+            command = [sys.executable, "-P", script, *map(str, (tree_, files, out)), *experiments]
+            process = subprocess.Popen(command, cwd=out, env=environment, stdout=log, stderr=log)
+            stack.callback(process.kill)
+            started.append((tree_, out, process))
+        for tree_, out, process in started:
+            if process.wait() != 0:
+                said = (out / "log.txt").read_text(errors="replace")[-3000:]
+                sys.exit(f"{tree_} could not be built:\n{said}")
+
+
+def experiment_files(tree_: Path, folder: Path) -> Path:
+    """Copy the experiment files of a side into a folder, and return it."""
+    folder.mkdir(parents=True)
+    own = tree_ / "scripts" / "goldens"
+    goldens = own if own.is_dir() else HERE
+    for path in [*goldens.glob("*.yaml"), goldens / "rows.jsonl"]:
+        shutil.copyfile(path, folder / path.name)
+    configs = (tree_ if goldens == own else REPOSITORY) / "configs"
+    shutil.copyfile(configs / "quickstart.yaml", folder / "quickstart.yaml")
+    return folder
+
+
+def differences(before: Contents, after: Contents) -> list[str]:
+    """Return a line for each file that differs, with its columns, or is on one side alone."""
+    found = []
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key, []), after.get(key, [])
+        if len(old) != len(new):
+            found.append(f"{key}: {len(old)} before, {len(new)} after")
+            continue
+        columns: set[str] = set()
+        for one, other in zip(old, new, strict=True):
+            names = one.keys() | other.keys()
+            columns |= {name for name in names if one.get(name) != other.get(name)}
+        if columns:
+            found.append(f"{key}: {', '.join(name or 'content' for name in sorted(columns))}")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""What a side made, as digests of contents: tables by column, weights by tensor, other files whole.
+
+Identities, times and paths are left out, so that a change which moves code, renames steps or gives
+them other identities can still be compared to the last bit. A key is KIND/LABEL/FILE of the store,
+`runs/NAME/FILE`, `detect/FILE` or `bundle/FILE`; several artifacts with one label are a set.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc as ipc
+import pyarrow.parquet as pq
+
+TIMED = frozenset({"tokens_per_second", "mfu", "seconds"})
+"""Columns that hold how long something took."""
+COMPARED = frozenset({".parquet", ".arrow", ".npy", ".bin", ".safetensors", ".csv"})
+"""Tables, weights and tokens; JSON beside them holds identities and counts of what is in them."""
+ALSO = frozenset({"tokenizer.json", "rows.jsonl"})
+
+Columns = dict[str, str]
+"""A digest for each column, tensor, or for the whole file under an empty name."""
+Contents = dict[str, list[Columns]]
+"""What each key holds: one for an artifact, more where artifacts share a label."""
+
+
+def contents(out: Path) -> Contents:
+    """Return the contents of everything that a side made.
+
+    Raises:
+        ValueError: nothing was made.
+    """
+    found: defaultdict[str, list[Columns]] = defaultdict(list)
+    for key, name, data in _files(out):
+        found[key].append(digests(name, data))
+    if not found:
+        raise ValueError(f"{out} holds nothing to compare")
+    for same in found.values():
+        same.sort(key=lambda columns: sorted(columns.items()))
+    return dict(found)
+
+
+def digests(name: str, data: bytes) -> Columns:
+    """Return the digests of one file's parts."""
+    suffix = Path(name).suffix
+    if suffix == ".parquet":
+        return _columns(pq.read_table(pa.BufferReader(data)))
+    if suffix == ".arrow":
+        return _columns(ipc.open_file(pa.BufferReader(data)).read_all())
+    if suffix == ".safetensors":
+        return _tensors(data)
+    return {"": _digest(data)}
+
+
+def _files(out: Path) -> Iterator[tuple[str, str, bytes]]:
+    """Yield each compared file: its key, its name and its bytes."""
+    for artifact in sorted((out / "store").glob("[!.]*/[!.]*")):
+        label = artifact.name.rsplit("-", 1)[0]
+        for path in _compared(artifact):
+            key = f"{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
+            yield key, path.name, path.read_bytes()
+    for path in _compared(out / "runs"):
+        yield str(path.relative_to(out)), path.name, path.read_bytes()
+    for path in sorted(out.glob("detect.*")):
+        yield f"detect/{path.name}", path.name, path.read_bytes()
+    for path in sorted(out.glob("*.bundle")):
+        with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as bundle:
+            for name in sorted(bundle.namelist()):
+                if _is_compared(Path(name)):
+                    yield f"bundle/{name}", name, bundle.read(name)
+
+
+def _compared(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and _is_compared(path))
+
+
+def _is_compared(path: Path) -> bool:
+    return path.suffix in COMPARED or path.name in ALSO
+
+
+def _columns(table: pa.Table) -> Columns:
+    found = {"": f"{table.num_rows} rows"}
+    for field in table.schema:
+        if field.name not in TIMED:
+            # repr keeps NaN, the sign of zero and the last bit of floats.
+            values = repr(table[field.name].to_pylist())
+            found[field.name] = _digest(f"{field.type} {values}".encode())
+    return found
+
+
+def _tensors(data: bytes) -> Columns:
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    body = memoryview(data)[8 + length :]
+    found = {}
+    for name, tensor in header.items():
+        if name != "__metadata__":
+            begin, end = tensor["data_offsets"]
+            kind = f"{tensor['dtype']} {tensor['shape']} ".encode()
+            found[name] = _digest(kind + bytes(body[begin:end]))
+    return found
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

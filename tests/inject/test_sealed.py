@@ -1,0 +1,64 @@
+"""The manifest of a checkpoint: last of all on the disk, and it sees every change."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from inject.sealed import Damaged, read_facts, seal, verify
+
+
+def test_every_file_is_on_the_disk_before_the_manifest_is(tmp_path, monkeypatch):
+    """The order of what the operating system is asked, seen from outside."""
+    asked: list[str] = []
+    plain, replace = os.fsync, os.replace
+
+    def fsync(handle: int) -> None:
+        asked.append(os.readlink(f"/proc/self/fd/{handle}"))
+        plain(handle)
+
+    def renamed(one: Path, other: Path) -> None:
+        asked.append(f"-> {other}")
+        replace(one, other)
+
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("this system does not tell the name of an open file")
+    folder = tmp_path / "checkpoint-6"
+    folder.mkdir()
+    for name in ("model.safetensors", "optimizer.pt", "log.parquet"):
+        (folder / name).write_text(name)
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", renamed)
+    seal(folder, {})
+    at = asked.index(f"-> {folder / 'spikein.json'}")
+    for path in folder.iterdir():
+        if path.name != "spikein.json":
+            assert asked.index(str(path)) < at
+    assert str(folder) in asked[:at]
+    assert str(folder) in asked[at:]
+
+
+def test_a_manifest_that_was_changed_is_no_manifest(tmp_path):
+    folder = tmp_path / "checkpoint-3"
+    folder.mkdir()
+    (folder / "a").write_text("1")
+    seal(folder, {"identity": "this run"})
+    verify(folder)
+    found = json.loads((folder / "spikein.json").read_text())
+    found["facts"]["identity"] = "another run"
+    (folder / "spikein.json").write_text(json.dumps(found))
+    with pytest.raises(Damaged, match=r"spikein\.json was changed"):
+        read_facts(folder)
+
+
+def test_a_file_that_the_checkpoint_did_not_have_is_damage(tmp_path):
+    folder = tmp_path / "checkpoint-3"
+    (folder / "global_step3").mkdir(parents=True)
+    (folder / "global_step3" / "states.pt").write_text("1")
+    seal(folder, {})
+    (folder / ".nfs0001").write_text("left by a file system")
+    verify(folder)
+    (folder / "global_step3" / "more.pt").write_text("2")
+    with pytest.raises(Damaged, match=r"global_step3/more\.pt was added"):
+        verify(folder)

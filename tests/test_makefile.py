@@ -1,0 +1,44 @@
+"""What the commands of the Makefile install and run, by `make --dry-run`."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+
+
+def commands(target: str) -> str:
+    """Return what a target would do in a fresh clone."""
+    # `make test` passes its own options on to every make below it.
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(
+        ["make", "--dry-run", "--always-make", target, "WORKERS=2"],
+        cwd=REPOSITORY,
+        env=outside,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_the_quickstart_installs_what_running_needs_alone():
+    done = commands("quickstart")
+    assert "--editable .\n" in done
+    assert "[dev]" not in done
+    assert done.rstrip().endswith("spikein run configs/quickstart.yaml")
+
+
+@pytest.mark.parametrize("target", ["test", "test-quick", "lint"])
+def test_tests_and_tools_add_the_rest(target):
+    done = commands(target)
+    assert done.index("--editable .\n") < done.index("--editable '.[dev]'\n")
+
+
+def test_the_quick_tests_run_on_all_cores():
+    last = commands("test-quick").rstrip().splitlines()[-1]
+    assert " -n 2 " in last
+    assert 'not slow and not thorough"' in last

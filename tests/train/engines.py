@@ -17,15 +17,17 @@ from unittest.mock import patch
 
 import torch
 
-from inject.errors import SpikeinError
 from tests.train.killable import go
 from train.execution import ExecutionSettings
 from train.loop import resume
 from train.loop.dataset import WindowSequence
 from train.loop.record import Record
 from train.processes.environment import rank
+from train.processes.leaving import run_and_exit
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Train; rank 1 is killed, stopped or held up where the arguments say so."""
     torch.set_num_threads(1)
     how, at = (sys.argv[6], int(sys.argv[7])) if len(sys.argv) > 6 else ("", 0)
     reached = False
@@ -35,7 +37,7 @@ if __name__ == "__main__":
     original, fetch = Record.read, WindowSequence.__getitem__
 
     def read(self: Record) -> None:
-        global reached
+        nonlocal reached
         original(self)
         reached = rank() == 1 and bool(self.rows) and self.rows[-1].tokens >= at
         if reached and how in ("KILL", "STOP", "CLOCK"):
@@ -49,17 +51,18 @@ if __name__ == "__main__":
         return fetch(self, position)
 
     with patch.object(Record, "read", read), patch.object(WindowSequence, "__getitem__", getitem):
-        try:
-            go(
-                Path(sys.argv[1]),
-                Path(sys.argv[2]),
-                Path(sys.argv[3]),
-                dropout=False,
-                batch_windows=int(sys.argv[5]),
-                resume_every=None if how == "CLOCK" else 3,
-                execution=ExecutionSettings(**json.loads(sys.argv[4])),
-                progress=lambda moment: print(moment.tokens, rank(), flush=True),
-            )
-        except SpikeinError as error:
-            print(error, file=sys.stderr)
-            sys.exit(error.exit_code)
+        go(
+            Path(sys.argv[1]),
+            Path(sys.argv[2]),
+            Path(sys.argv[3]),
+            dropout=False,
+            batch_windows=int(sys.argv[5]),
+            resume_every=None if how == "CLOCK" else 3,
+            execution=ExecutionSettings(**json.loads(sys.argv[4])),
+            progress=lambda moment: print(moment.tokens, rank(), flush=True),
+        )
+
+
+if __name__ == "__main__":
+    # As a training process ends: the interpreter's end aborts one now and then.
+    run_and_exit(main)

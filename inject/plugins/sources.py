@@ -15,7 +15,7 @@ from typing import NamedTuple
 from inject.bounded_files import open_regular
 from inject.digest import digest
 from inject.errors import InputError
-from inject.source_digest import PACKAGES, roots_of
+from inject.source_digest import PACKAGES, module_of
 
 
 class Source(NamedTuple):
@@ -68,14 +68,14 @@ def sources_digest(sources: Mapping[str, Source]) -> str:
 
 
 def own_code(sources: Mapping[str, Source]) -> tuple[str, ...]:
-    """Return where the code of our own packages begins that the modules import, as roots."""
+    """Return the modules of our own packages that the modules import."""
     wanted = {
         name
         for module, source in sources.items()
         for name in _imported(source, module if source.is_package else module.rpartition(".")[0])
         if name.partition(".")[0] in PACKAGES
     }
-    return tuple(sorted({root for name in wanted for root in roots_of(name)}))
+    return tuple(sorted({module for name in wanted if (module := module_of(name))}))
 
 
 def _read(path: Path) -> Source:

@@ -22,12 +22,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from inject.files import replacing
+from inject.model_folder import LOG_FILE
+from inject.step import Reading
 from inject.stream.view import View
 from inject.tables import read_parquet
 from inject.variants.rendition import WHOLE, kind_of
 
 EXPOSURES_FILE = "exposures.parquet"
 NEVER = "never reached"
+EXPOSURES = Reading(files=(EXPOSURES_FILE,))
+"""What a model was fed."""
+RECORDS = Reading(files=(EXPOSURES_FILE, LOG_FILE))
+"""What a model was fed, and how its training went."""
 
 SCHEMA = pa.schema(
     [

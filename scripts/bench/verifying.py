@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from inject.step import Recipe
 from spikein.store import verification
 from spikein.store.artifact import Artifact, verified
 from spikein.store.filesystem import delete_tree
-from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 
 BLOCK = 1 << 20
@@ -52,7 +52,7 @@ def measure(*, megabytes: int = 1_000, rounds: int = 7) -> dict[str, float]:
 
 
 def _recipe() -> Recipe:
-    return Recipe(kind="bench", version=1, settings={})
+    return Recipe(kind="bench", function="made:build", settings={})
 
 
 def _fill(out: Path, megabytes: int) -> None:

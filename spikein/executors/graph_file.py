@@ -17,8 +17,8 @@ from inject.errors import SpikeinError
 from inject.files import fsync
 from inject.plugins.modules import executed_sources, take_sources
 from inject.source_digest import source_digest
+from inject.step import library_versions
 from spikein.pipeline.graph import Graph, Step
-from spikein.store.manifest import library_versions
 
 GRAPH_FILE = "graph.pkl"
 
@@ -67,7 +67,7 @@ def require_same_code(step: Step) -> None:
         SpikeinError: it has others, and would build something else under the step's name.
     """
     recipe = step.recipe
-    if step.code and source_digest(tuple(sorted(set(step.code)))) != recipe.code:
+    if step.roots and source_digest(step.roots) != recipe.code:
         raise SpikeinError(
             f"the code of the step {step.name} is not that of the process that started the run: "
             "it was edited since, or this machine has another version. Start the run again."

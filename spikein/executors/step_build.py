@@ -7,7 +7,9 @@ may build one step at the same time: one of them builds it, the others wait and 
 from collections.abc import Mapping
 from pathlib import Path
 
+import inject.step
 from inject.source_digest import require_unedited
+from inject.step import find_function
 from spikein.executors.protocol import Outcome
 from spikein.pipeline.graph import Report, Step, StepContext, is_protected
 from spikein.progress import Progress
@@ -41,7 +43,22 @@ def build_step(
     def build(out: Path) -> None:
         progress.step_started(step.name, number=number, total=max(total, number))
         _require_inputs(step, inputs)
-        require_unedited(step.code)
+        require_unedited(step.roots)
+        if step.build is None:
+            find_function(step.function)(
+                inject.step.StepContext(
+                    out=out,
+                    inputs={name: artifact.path for name, artifact in inputs.items()},
+                    settings=step.settings,
+                    execution=step.execution,
+                    unfinished=store.unfinished(step.recipe),
+                    report=_report(step, progress),
+                    protected=is_protected(step, inputs.values()),
+                    notice=progress.notice,
+                )
+            )
+            _require_inputs(step, inputs)
+            return
         step.build(
             StepContext(
                 out=out,
@@ -65,7 +82,7 @@ def build_step(
                 volatile=step.volatile,
                 protected=is_protected(step, inputs.values()),
                 reads=step.reads,
-                facets=step.facets,
+                facets={name: find_function(one) for name, one in step.facets.items()},
             ),
             notice=progress.notice,
         )

@@ -12,19 +12,19 @@ from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from inject.digest import canonical
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
+from inject.plan.plan_step import plan_step
 from inject.plan.settings import Placement
 from inject.reading.rows import unread_note
+from inject.stream.audit_step import audit_step
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Graph, Step
-from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
 from spikein.pipeline.steps.dataset_detectors.further_steps import FurtherSteps, further_steps
 from spikein.pipeline.steps.evidence.provider import TWIN, EvidenceSources
 from spikein.pipeline.steps.examples import examples_step
-from spikein.pipeline.steps.plan import plan_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
 from spikein.pipeline.steps.scores import asked_settings, scores_step
 from spikein.pipeline.steps.statistics import frequency_step
@@ -32,7 +32,14 @@ from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_st
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.pipeline.steps.variants import variants_step
-from spikein.pipeline.twin_models import Reported, TwinNodes, reported_twins, twin_arms, twins_of
+from spikein.pipeline.twin_models import (
+    Reported,
+    TwinNodes,
+    plan_settings,
+    reported_twins,
+    twin_arms,
+    twins_of,
+)
 from spikein.pipeline.unlearning.arm_nodes import ScoredArm, unlearning_nodes
 from spikein.pipeline.unlearning.audits import audits_step
 from spikein.pipeline.unlearning.general_text import general_text_step
@@ -223,8 +230,9 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
     general = memory[key, tokens]
     examples = examples_step(experiment, tokenizer, seed=seed, placements=shared.placements)
     variants = variants_step(experiment, examples, tokenizer, seed=seed)
-    plan = plan_step(experiment, corpus, examples, variants, seed=seed)
-    audit = audit_step(experiment, corpus, examples, plan)
+    settings = plan_settings(experiment, variants, seed=seed)
+    plan = plan_step(settings, corpus, examples, variants)
+    audit = audit_step(experiment.audit, corpus, examples, plan)
     trained = arm_step(
         experiment,
         corpus=corpus,

@@ -1,8 +1,6 @@
-"""The step graph: which artifacts an experiment needs, what each is built from, and how.
+"""The step graph: which artifacts an experiment needs, and in which order.
 
-A `Step` keeps its identity (kind, version, settings, inputs, code, libraries) apart from its
-execution (device, workers, batch size of scoring …), which never enters the digest. Two steps
-with one digest are one step. A graph is its goals; the rest follows from their inputs.
+A graph is its goals; the rest follows from the inputs of the steps (`inject.step`).
 
 A plan compares the graph with the store before anything runs: which artifacts are stored and
 intact (the contents of all that will be read are verified), which are damaged, and which need not
@@ -10,25 +8,15 @@ be built because an artifact with equal files is there.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
-from inject.source_digest import source_digest
+from inject.step import Reading, Report, Step
 from spikein.store.artifact import Artifact, require_current, verified
-from spikein.store.manifest import Manifest, Reading, Recipe, StoreError, library_versions
+from spikein.store.manifest import Manifest, StoreError
 from spikein.store.store import Store
-
-
-class Report(Protocol):
-    """How a step reports its progress."""
-
-    def __call__(
-        self, done: float, total: float | None = None, *, unit: str = "", note: str = ""
-    ) -> None:
-        """Report that `done` of `total` units are finished; `note` is a short text."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,78 +36,6 @@ class StepContext:
     report: Report
     notice: Callable[[str], None] = lambda _text: None
     """Called with a message for the user, such as that a checkpoint was damaged."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """What a step is expected to take, for `spikein plan`; None where that is not known."""
-
-    tokens: int | None = None
-    """Tokens passed through a model."""
-    flops: float | None = None
-    memory_bytes: int | None = None
-    disk_bytes: int | None = None
-    seconds: float | None = None
-    """On this machine."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Step:
-    """One node: makes one artifact out of others."""
-
-    kind: str
-    """Folder of the store, such as `corpus`."""
-    label: str
-    """For people: part of the folder's name."""
-    version: int = 1
-    """Raised when the code of `build` changes what it writes."""
-    settings: Mapping[str, Any]
-    """Everything else that bears on the content, as plain JSON values."""
-    inputs: Mapping[str, "Step"] = field(default_factory=dict)
-    code: tuple[str, ...] = ()
-    """Where the code begins that decides the content: `build`, and what it finds by a name or is
-    handed as an object; as `inject.source_digest.root` names them."""
-    libraries: tuple[str, ...] = ()
-    """What has a version that bears on the content: distributions such as `torch`, and what Python
-    brings (`spikein.store.manifest.RUNTIME`)."""
-    volatile: tuple[str, ...] = ()
-    """Patterns of files that differ from build to build."""
-    protected: bool = False
-    """The artifact holds texts that must not be shared; so does every artifact that is built from
-    it."""
-    execution: Any = None
-    """Where and how it runs; never part of the identity."""
-    build: Callable[[StepContext], None]
-    """Writes the artifact's files; must not touch anything else."""
-    cost: Cost | None = None
-    reads: Mapping[str, Reading] = field(default_factory=dict)
-    """Input name to the part of it that `build` reads, where that is not everything: when only the
-    rest changes, the artifact is not built again."""
-    facets: Mapping[str, Callable[[Path], str]] = field(default_factory=dict)
-    """Parts of the content that later steps may read alone: name to the digest of the part, from
-    the artifact's folder."""
-
-    @cached_property
-    def recipe(self) -> Recipe:
-        """The identity."""
-        return Recipe(
-            kind=self.kind,
-            version=self.version,
-            settings=self.settings,
-            inputs={name: step.digest for name, step in self.inputs.items()},
-            libraries=library_versions(self.libraries),
-            code=source_digest(tuple(sorted(set(self.code)))) if self.code else "",
-        )
-
-    @property
-    def digest(self) -> str:
-        """The digest of the recipe."""
-        return self.recipe.digest
-
-    @property
-    def name(self) -> str:
-        """`kind label`, for messages."""
-        return f"{self.kind} {self.label}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from inject.examples.twin_membership import TwinMembership
+from inject.plan.make_plan import PlanSettings
+from inject.plan.plan_step import CopyCountDraw, plan_step
 from inject.plan.settings import Copies, Placement
+from inject.stream.audit_step import audit_step
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.audit import audit_step
 from spikein.pipeline.steps.evidence.provider import TWIN, EvidenceSources, Role, Shadow
 from spikein.pipeline.steps.examples import twin_membership_step
-from spikein.pipeline.steps.plan import CopyCountDraw, plan_step
 from spikein.pipeline.steps.results import ArmSteps
 from spikein.pipeline.steps.scores import scores_step
 from spikein.pipeline.steps.training import ModelNode, arm_step
@@ -72,6 +73,28 @@ class Reported(NamedTuple):
     scores: Step
 
 
+def plan_settings(
+    experiment: Experiment, variants: Step | None, *, seed: int, draw_number: int = 0
+) -> PlanSettings:
+    """Return what decides the copies of an arm, or of a twin of it.
+
+    Args:
+        experiment: of the arm.
+        variants: what copies can carry; None where all carry whole examples.
+        seed: the arm's.
+        draw_number: which draw of copy counts it is.
+    """
+    return PlanSettings(
+        copies=experiment.copies,
+        placement=experiment.placement,
+        budget=experiment.corpus.tokens,
+        context=experiment.train.context,
+        seed=seed,
+        variants=experiment.variants if variants else Variants(),
+        draw_number=draw_number,
+    )
+
+
 def twins_of(
     arm: ArmExperiment,
     *,
@@ -103,16 +126,18 @@ def twins_of(
         label: str,
     ) -> Twin:
         seen = twin_membership_step(examples, membership, seed=seed, plan=plan)
+        carried = variants if membership.kind == "retrained" else None
         drawn = plan_step(
-            settings,
+            plan_settings(
+                settings, carried, seed=seed, draw_number=count_draw.number if count_draw else 0
+            ),
             corpus,
             seen,
-            variants if membership.kind == "retrained" else None,
-            seed=seed,
+            carried,
             count_draw=count_draw,
             label=plan_label,
         )
-        audit = audit_step(settings, corpus, seen, drawn)
+        audit = audit_step(settings.audit, corpus, seen, drawn)
         trained = arm_step(
             settings,
             corpus=corpus,

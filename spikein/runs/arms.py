@@ -13,8 +13,8 @@ from pathlib import Path
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError, SpikeinError
 from inject.formats.importing import token_files
+from inject.stream.exposures import EXPOSURES
 from spikein.config.load import read_experiment
-from spikein.pipeline.steps.artifact_parts import EXPOSURES
 from spikein.runs.folder import linked_artifacts
 from spikein.runs.record import EXPERIMENT, checked_record
 from spikein.store.artifact import Artifact, open_artifact, require_current, verified

@@ -24,8 +24,7 @@ from detect.token_frequency import load_frequency
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
 from inject.examples.example import Example, read_examples
-from inject.stream.exposures import read_exposures, seen_copy_counts, seen_variants
-from spikein.pipeline.steps.artifact_parts import EXPOSURES
+from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts, seen_variants
 from spikein.pipeline.steps.evidence.provider import Work
 from spikein.pipeline.steps.evidence.providers import READERS
 from spikein.runs.folder import artifact_name, finish_time, linked_artifacts

@@ -20,6 +20,7 @@ from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_setting
 from detect.needs import cost_text
+from inject.step import library_versions
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
@@ -32,7 +33,6 @@ from spikein.pipeline.steps.results import open_arms
 from spikein.pipeline.steps.scores import asked_settings, detectors_left_out
 from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
-from spikein.store.manifest import library_versions
 
 _LIBRARIES = ("torch", "transformers", "accelerate", "tokenizers", "numpy", "scikit-learn")
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.digest import digest
+from inject.step import Recipe
 from spikein.store.artifact import Artifact, open_artifact, verified
 from spikein.store.listing import Listed
-from spikein.store.manifest import Manifest, Recipe, StoreError, read_manifest
+from spikein.store.manifest import Manifest, StoreError, read_manifest
 
 
 class _Keys(NamedTuple):

@@ -1,23 +1,16 @@
-"""What an artifact is (`Recipe`) and what its `manifest.json` says (`Manifest`).
+"""What the `manifest.json` of an artifact says.
 
-A recipe's digest is the artifact's identity: kind, version of the step, settings, inputs by
-their digests, the code that makes it, and the libraries that bear on the content. Where and how
-it ran never enters. The manifest adds what came out (every file with its digests and size, one
-content digest, digests of named parts) and what was read: for each input the digest of the content
-that the step read. It ends with a seal over itself, so that a changed byte of it is found as
-in any other file.
+It holds the identity by which the artifact was made (`inject.step.Recipe`) and adds what came out
+(every file with its digests and size, one content digest, digests of named parts) and what was
+read: for each input the digest of the content that the step read. It ends with a seal over itself,
+so that a changed byte of it is found as in any other file.
 """
 
 import hashlib
 import json
-import unicodedata
-import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cached_property
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as distribution_version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,9 +18,9 @@ import xxhash
 
 from inject.digest import digest
 from inject.errors import InputError
+from inject.step import MANIFEST, ContentRead, Reading
 
-MANIFEST = "manifest.json"
-FORMAT = 2
+FORMAT = 3
 SHORT = 12
 
 _BLOCK = 1 << 20
@@ -45,69 +38,6 @@ class FileRecord(NamedTuple):
     """Bytes."""
     xxh3: str
     """XXH3 (128 bits, hex), which is checked before each use."""
-
-
-class Reading(NamedTuple):
-    """What a step reads of one of its inputs."""
-
-    facet: str | None = None
-    """A part that the input's step names in `Step.facets`; None for its files."""
-    files: tuple[str, ...] = ("*",)
-    """Patterns of the files that are opened; `*` matches `/`, too."""
-
-
-class ContentRead(NamedTuple):
-    """What a step read of one of its inputs, with its digest."""
-
-    digest: str
-    facet: str | None
-    files: tuple[str, ...]
-
-    @property
-    def reading(self) -> Reading:
-        """What was read."""
-        return Reading(self.facet, self.files)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """What bears on an artifact's content, and nothing else."""
-
-    kind: str
-    version: int
-    """Raised when the step's code changes what it writes."""
-    settings: Mapping[str, Any]
-    """Plain JSON values; anything else raises `TypeError` when the digest is taken."""
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    """Input name to the digest of its recipe."""
-    libraries: Mapping[str, str] = field(default_factory=dict)
-    """Distribution name to version."""
-    code: str = ""
-    """Digest of the code that decides the content (`inject.source_digest`)."""
-
-    def identity(self) -> dict[str, Any]:
-        """Return what is hashed."""
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "settings": dict(self.settings),
-            "inputs": dict(self.inputs),
-            "libraries": dict(self.libraries),
-            "code": self.code,
-        }
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 (hex) of the identity."""
-        return digest(self.identity())
-
-    def content_key(self, read: Mapping[str, ContentRead]) -> str:
-        """Return the digest of what decides the content: inputs by what is read of them.
-
-        Two recipes of one key have the same content, although their inputs' recipes differ.
-        """
-        inputs = {name: [one.facet, one.digest] for name, one in read.items()}
-        return digest({**self.identity(), "inputs": inputs})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +67,7 @@ class Manifest:
     input_content: Mapping[str, ContentRead] = field(default_factory=dict)
     """Input name to what was read of it."""
     content_key: str | None = None
-    """See `Recipe.content_key`."""
+    """See `inject.step.Recipe.content_key`."""
     facets: Mapping[str, str] = field(default_factory=dict)
     """Named parts of the content that later steps may read alone, to their digests."""
     same_as: str | None = None
@@ -213,35 +143,6 @@ DAMAGE_HINT = (
     "Run the experiment again (`spikein run FILE`): what is damaged is built again, and what was "
     "made of it where it comes out otherwise."
 )
-
-
-RUNTIME: Mapping[str, Callable[[], str]] = {
-    "unicode": lambda: unicodedata.unidata_version,
-    "zlib": lambda: zlib.ZLIB_RUNTIME_VERSION,
-}
-"""What Python brings and decides numbers: its tables of letters, words and capitals, and the
-library that it compresses with."""
-
-
-def library_versions(names: Iterable[str]) -> dict[str, str]:
-    """Return the version of each installed distribution, without a local part such as `+cpu`.
-
-    Args:
-        names: of distributions, or of `RUNTIME`.
-
-    Raises:
-        InputError: when one is not installed.
-    """
-    found = {}
-    for name in names:
-        try:
-            version = RUNTIME[name]() if name in RUNTIME else distribution_version(name)
-            found[name] = version.partition("+")[0]
-        except PackageNotFoundError:
-            raise InputError(
-                f"the library {name} is not installed", hint=f"Install it: pip install {name}"
-            ) from None
-    return found
 
 
 def file_records(folder: Path) -> dict[str, FileRecord]:

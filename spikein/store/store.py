@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 from inject.errors import InputError
 from inject.files import fsync
 from inject.hub.offline import require_resolved
+from inject.step import ContentRead, Reading, Recipe
 from spikein.store.adoption import ContentIndex, link_files
 from spikein.store.artifact import Artifact, open_artifact, require_current, verified
 from spikein.store.environment import environment
@@ -30,16 +31,7 @@ from spikein.store.filesystem import delete_tree, disk_full, finish_artifact, fr
 from spikein.store.folder_check import CHANGE_STORE, writing
 from spikein.store.listing import ANY, artifact_folders
 from spikein.store.lock_marks import active_uses, clear_mark, mark_use, read_mark, write_mark
-from spikein.store.manifest import (
-    SHORT,
-    ContentRead,
-    Manifest,
-    Reading,
-    Recipe,
-    StoreError,
-    content_digest,
-    file_records,
-)
+from spikein.store.manifest import SHORT, Manifest, StoreError, content_digest, file_records
 from spikein.store.verification import require_sha256, require_structure
 
 Notice = Callable[[str], None]

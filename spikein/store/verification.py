@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from inject.sealed import quick_digest
-from spikein.store.manifest import (
-    DAMAGE_HINT,
-    MANIFEST,
-    FileRecord,
-    Manifest,
-    StoreError,
-    matching,
-)
+from spikein.store.manifest import DAMAGE_HINT, MANIFEST, FileRecord, Manifest, StoreError, matching
 
 _SETTLED_NS = 100_000_000
 """A file written as recently as this may be written again without a change of its times."""

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from inject.step import Recipe
 from spikein.config.load import CheckedExperiment, check_document
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
-from spikein.store.manifest import Recipe
 
 SAMPLE = """\
 name: small
@@ -47,7 +47,7 @@ def line_of(needle: str, text: str = SAMPLE) -> int:
 
 
 def recipe(**settings: object) -> Recipe:
-    return Recipe(kind="thing", version=1, settings=settings)
+    return Recipe(kind="thing", function="made:build", settings=settings)
 
 
 def write(text: str) -> Callable[[Path], None]:

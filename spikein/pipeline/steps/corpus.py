@@ -15,6 +15,7 @@ from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import MixtureReport, mixed_documents
 from inject.corpus.build import BuildOptions, build_corpus, too_short
 from inject.corpus.imported_files import PLACES
+from inject.corpus.parts import OF_CORPUS
 from inject.corpus.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
 from inject.examples.contaminant import Contaminant, checked_options, contaminant_identity
 from inject.examples.datasets.registry import find_dataset, get_dataset
@@ -26,9 +27,9 @@ from inject.overlap.settings import OverlapSettings
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.source_digest import root
+from inject.step import Cost
 from spikein.config.schema import Experiment
-from spikein.pipeline.graph import Cost, Step, StepContext
-from spikein.pipeline.steps.artifact_parts import OF_CORPUS
+from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.background_identity import sources_identity
 from train.models.tokenizer_check import fitting_tokenizer
 from train.settings import TokenizerTraining
@@ -199,7 +200,6 @@ def corpus_step(
                 else {}
             ),
         },
-        version=4,
         inputs={"tokenizer": tokenizer},
         libraries=("tokenizers", "unicode") if audited else ("tokenizers",),
         volatile=(PLACES,),

@@ -30,6 +30,7 @@ from inject.examples.length_filter import (
 )
 from inject.examples.load import load_examples
 from inject.examples.membership import split_members
+from inject.examples.parts import OF_EXAMPLES
 from inject.examples.pool import PoolRequest, usable_rows
 from inject.examples.twin_membership import TwinMembership, with_twin_membership
 from inject.plan.plan import read_plan
@@ -40,7 +41,6 @@ from inject.settings import plain
 from inject.source_digest import root
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import OF_EXAMPLES
 
 REPORTS_FILE = "examples.json"
 
@@ -146,7 +146,6 @@ def examples_step(
     return Step(
         kind="examples",
         label=f"{'-'.join(contaminant.name for contaminant in contaminants)[:40]}-seed{seed}",
-        version=2,
         settings={
             "contaminants": named,
             "pool": plain(pool),
@@ -199,7 +198,6 @@ def twin_membership_step(
     return Step(
         kind="examples",
         label=f"{membership.label()}-seed{seed}",
-        version=2,
         settings={"membership": named, "seed": seed},
         inputs={"examples": examples, **({"plan": plan} if counted and plan else {})},
         libraries=("unicode",),

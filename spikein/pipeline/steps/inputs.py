@@ -16,9 +16,9 @@ from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example, read_examples
 from inject.formats.importing import token_files
+from inject.step import Reading
 from spikein.pipeline.graph import Step
 from spikein.store.artifact import Artifact
-from spikein.store.manifest import Reading
 
 
 def numbered_inputs(groups: Sequence[Mapping[str, Step | None]]) -> dict[str, Step]:

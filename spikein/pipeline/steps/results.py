@@ -19,9 +19,8 @@ from analysis.results import Analysis, analyse
 from analysis.settings import AnalysisSettings
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import read_exposures, seen_copy_counts, seen_variants
+from inject.stream.exposures import RECORDS, read_exposures, seen_copy_counts, seen_variants
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import RECORDS
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 
 FIGURES = "figures.json"
@@ -87,7 +86,6 @@ def results_step(arms: Sequence[ArmSteps], settings: AnalysisSettings, *, label:
     return Step(
         kind="results",
         label=label,
-        version=5,
         settings={
             # Whether models are asked questions is visible in the graph.
             "analysis": plain(settings, exclude={"task_accuracy", "shards", "shuffles"}),

@@ -28,10 +28,10 @@ from detect.scoring import (
     write_scores,
 )
 from inject.examples.example import read_examples
+from inject.examples.parts import UNSPLIT
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
-from spikein.pipeline.steps.artifact_parts import UNSPLIT
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role, Scored
 from spikein.pipeline.steps.evidence.providers import (
     evidence_inputs,

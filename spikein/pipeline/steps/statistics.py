@@ -24,6 +24,7 @@ from detect.shots import (
 from detect.token_statistics import write_statistics
 from detect.views import TEXT, view_text
 from inject.corpus.corpus import Corpus, corpus_tokenizer
+from inject.corpus.parts import TOKENS
 from inject.examples.example import (
     EXAMPLES_FILE,
     Example,
@@ -31,15 +32,15 @@ from inject.examples.example import (
     read_examples,
     read_held_out,
 )
+from inject.examples.parts import HELD_OUT, TEXTS, UNSPLIT
 from inject.reading.rows import files_identity
 from inject.reading.unchanged import unchanged
 from inject.source_digest import root
+from inject.step import Reading
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
-from spikein.pipeline.steps.artifact_parts import HELD_OUT, TEXTS, TOKENS, UNSPLIT
 from spikein.pipeline.steps.inputs import open_corpus
 from spikein.pipeline.steps.training import ModelNode
-from spikein.store.manifest import Reading
 
 if TYPE_CHECKING:
     from detect.engine.target import Target

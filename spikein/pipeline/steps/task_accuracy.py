@@ -15,10 +15,10 @@ from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import read_examples
+from inject.examples.parts import UNSPLIT
 from inject.source_digest import root
-from inject.stream.exposures import read_exposures, seen_copy_counts
+from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record
 from spikein.pipeline.steps.statistics import model_libraries, open_target
@@ -114,7 +114,6 @@ def accuracy_gain_step(
     return Step(
         kind="accuracy_gain",
         label=label,
-        version=3,
         settings={
             "analysis": settings.model_dump(mode="json", include=_USED),
             "arms": [{"axes": dict(arm.axes), "seed": arm.seed} for arm in arms],

@@ -12,15 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import train.models.model_node
 from detect.settings import Dtype
+from inject.corpus.parts import TOKENS
+from inject.examples.parts import UNSPLIT
 from inject.model_folder import LOG_FILE
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.source_digest import root
+from inject.step import Cost
+from inject.stream.audit_step import PASSED, require_passed
 from spikein.config.schema import Experiment
-from spikein.pipeline.graph import Cost, Step, StepContext
-from spikein.pipeline.steps.artifact_parts import PASSED, TOKENS, UNSPLIT
-from spikein.pipeline.steps.audit import require_passed
+from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.inputs import reading_corpus
 from spikein.pipeline.steps.variants import renditions_folder, variants_of
 from train.checkpoint_steps import checkpoint_folder, checkpoint_steps
@@ -40,57 +43,16 @@ BYTES_A_PARAMETER = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelNode:
-    """Where a model comes from: exactly one of `step` and `pretrained`."""
-
-    step: Step | None = None
-    pretrained: str | None = None
-    """Path or hub id."""
-    revision: str | None = None
-    trust_remote_code: bool = False
-    identity: Mapping[str, Any] | None = None
-    """Of a pretrained model: digests of its files, or its commit."""
-    checkpoint: int | None = None
-    """The optimiser step of the checkpoint that is meant, of those that `step` keeps; None for
-    the trained model."""
-
-    @property
-    def label(self) -> str:
-        """A short name for folders."""
-        if self.step is None:
-            return (self.pretrained or "").rstrip("/").split("/")[-1]
-        if self.checkpoint is None:
-            return self.step.label
-        return f"{self.step.label}-{checkpoint_folder(self.checkpoint)}"
-
-    def inputs(self, name: str) -> dict[str, Step]:
-        """Return the node as an input of a step, under `name`."""
-        return {name: self.step} if self.step else {}
-
-    def settings(self, name: str) -> dict[str, Any]:
-        """Return what must enter a step's settings where the node is no input."""
-        if self.step is None:
-            # Code that comes with a model computes other numbers than that of the library.
-            trusted = {"its_own_code": True} if self.trust_remote_code else {}
-            return {name: {**(self.identity or {}), **trusted}}
-        return {} if self.checkpoint is None else {name: {"checkpoint": self.checkpoint}}
+class ModelNode(train.models.model_node.ModelNode):
+    """As in `train.models.model_node`, with what steps that are closures ask of it."""
 
     def dtype(self, asked: Dtype) -> Dtype:
-        """Return the number format to load the model in; `auto` for the checkpoint's own.
-
-        Args:
-            asked: as the graph resolved it, so `auto` only where an accelerator will score. What is
-                trained here has float32 weights.
-        """
+        """Return the format."""
         return "float32" if asked == "auto" and self.step else asked
 
     def dtype_identity(self, asked: Dtype) -> str:
-        """Return the number format of the model as a step's identity names it.
-
-        The checkpoint's own format follows from the checkpoint, whose identity is another part.
-        """
-        found = self.dtype(asked)
-        return "checkpoint" if found == "auto" else found
+        """Return the format's name."""
+        return self.format_identity(asked)
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Load a pretrained model inside; it must still be the one that the step was named by."""
@@ -250,7 +212,7 @@ def arm_step(
     def build(context: StepContext) -> None:
         from train.job import StartModel
 
-        require_passed(context.inputs)
+        require_passed({name: one.path for name, one in context.inputs.items()})
         inputs = context.inputs
         begin = None
         if start is not None:
@@ -271,7 +233,6 @@ def arm_step(
     return Step(
         kind="model",
         label=label,
-        version=3,
         settings={
             **training.identity(),
             **(start.settings("base") if start else {}),

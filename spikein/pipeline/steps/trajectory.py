@@ -17,11 +17,10 @@ from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, TrajectoryTables, trajectory_tables
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import ExposureSoFar, exposure_until, read_exposures
+from inject.stream.exposures import EXPOSURES, ExposureSoFar, exposure_until, read_exposures
 from inject.tables import read_parquet
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import EXPOSURES
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record, recorded_figures
 from spikein.pipeline.steps.training import ModelNode, kept_steps, total_steps
@@ -123,7 +122,6 @@ def trajectory_step(
     return Step(
         kind="trajectory",
         label=label,
-        version=3,
         settings={
             "analysis": plain(settings, exclude=_UNUSED),
             "checkpoints": [

@@ -6,10 +6,10 @@ from detect.settings import DetectSettings
 from detect.token_statistics import write_statistics
 from detect.views import view_text
 from inject.examples.example import read_examples, read_held_out
+from inject.examples.parts import HELD_OUT, TEXTS
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
-from spikein.pipeline.steps.artifact_parts import HELD_OUT, TEXTS
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 

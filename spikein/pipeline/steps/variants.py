@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from inject.corpus.tokenizer import load_tokenizer
 from inject.examples.example import members, read_examples
+from inject.examples.parts import UNSPLIT
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.source_digest import root
@@ -20,7 +21,6 @@ from inject.variants.rendition import WHOLE, Rendition, read_renditions, write_r
 from inject.variants.settings import ParaphraseVariant, Variants
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import UNSPLIT
 from spikein.pipeline.steps.inputs import example_tokens
 
 

@@ -47,13 +47,13 @@ from detect.generation.continuations import (
 from detect.scoring import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from inject.examples.parts import UNSPLIT
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import read_exposures, seen_copy_counts
+from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
 from inject.tables import read_parquet
 from spikein.config.unlearning_section import ChunkAudit
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import EXPOSURES, UNSPLIT
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs
 from spikein.pipeline.steps.scores import asked_settings
 from spikein.pipeline.steps.statistics import model_libraries, open_target

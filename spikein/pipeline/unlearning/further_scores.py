@@ -16,12 +16,12 @@ from inject.examples.example import (
     write_held_out,
 )
 from inject.examples.forget_set import MemberSelection, select_members
+from inject.examples.parts import OF_EXAMPLES, UNSPLIT
 from inject.model_folder import LOG_FILE
 from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment
 from spikein.config.unlearning_section import Relearning, UnlearningSection
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import OF_EXAMPLES, UNSPLIT
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role
 from spikein.pipeline.steps.scores import scores_step
 from spikein.pipeline.steps.training import (

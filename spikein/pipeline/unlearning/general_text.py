@@ -15,16 +15,17 @@ from inject.corpus.background import source_code
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import mixed_documents
 from inject.corpus.corpus import corpus_tokenizer
+from inject.corpus.parts import TOKENS
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.datasets.registry import find_dataset
 from inject.examples.example import Example, example_id, write_examples
+from inject.examples.parts import OF_EXAMPLES
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.source_digest import root
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import OF_EXAMPLES, TOKENS
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import overlap_filter, rows_identities
 from spikein.pipeline.steps.inputs import open_corpus

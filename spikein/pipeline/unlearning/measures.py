@@ -15,11 +15,10 @@ from analysis.unlearning.table import measure_unlearning, write_tables
 from inject.examples.example import members, read_examples
 from inject.settings import plain
 from inject.source_digest import root
-from inject.stream.exposures import read_exposures, seen_copy_counts
+from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
 from inject.stream.forgotten import require_unexposed
 from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import EXPOSURES
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record
 from spikein.pipeline.steps.statistics import statistics_step

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from inject.errors import InputError
 from inject.examples.example import Example, members, read_examples
 from inject.examples.forget_set import RetainSet, select_members
+from inject.examples.parts import UNSPLIT
 from inject.model_folder import LOG_FILE
 from inject.plan.plan import read_plan
 from inject.reading.unchanged import unchanged
 from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import UNSPLIT
 from spikein.pipeline.steps.training import (
     engine_identity,
     model_cost,

@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from inject.errors import InputError
+from inject.step import Recipe
 from spikein.api.results import PlanResult, PlanRow, RunResult
 from spikein.cli.main import app
 from spikein.cli.output import short_number
 from spikein.estimates.training import Hardware
 from spikein.runs.folder import link_artifact
 from spikein.runs.replacement import publish_run
-from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 
 REPOSITORY = Path(__file__).parents[3]

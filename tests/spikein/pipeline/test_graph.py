@@ -90,7 +90,7 @@ def test_a_changed_input_changes_everything_above():
 
 
 def test_libraries_enter_by_version(monkeypatch):
-    import spikein.store.manifest as module
+    import inject.step as module
 
     plain = Step(kind="k", label="l", settings={}, build=print)
     monkeypatch.setattr(module, "distribution_version", lambda name: "1.2+cpu")

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
+from inject import step as step_module
 from inject.digest import digest
 from inject.shipped import SHAPES
 from spikein.config.load import check_document
@@ -21,7 +22,6 @@ from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
 from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Step
-from spikein.store import manifest
 from tests.conftest import make_texts
 from tests.detect.taggers import NO_SPACY
 from tests.spikein.pipeline.mutations import CASES, EVERYTHING, unlearning
@@ -174,10 +174,10 @@ def test_deepspeed_counts_by_its_configuration_and_version_where_it_trains(
         monkeypatch.setattr("train.execution.CONFIGS", tmp_path / "deepspeed")
 
     def version() -> None:
-        plain = manifest.distribution_version
+        plain = step_module.distribution_version
         other = {"deepspeed": "9"}
         monkeypatch.setattr(
-            manifest, "distribution_version", lambda name: other.get(name) or plain(name)
+            step_module, "distribution_version", lambda name: other.get(name) or plain(name)
         )
 
     change = {"configuration": configuration, "version": version}[what]
@@ -203,7 +203,7 @@ def test_what_python_brings_counts_where_it_decides_a_number(
     folder, monkeypatch, library, expected, by_loss
 ):
     def change() -> None:
-        monkeypatch.setitem(manifest.RUNTIME, library, lambda: "0")
+        monkeypatch.setitem(step_module.RUNTIME, library, lambda: "0")
 
     setup = ("detect.detectors=[loss, zlib, lowercase, tag_tab]", "twins.shadows=0")
     found = changed_roles(monkeypatch, folder, change, *setup)
@@ -216,7 +216,7 @@ def test_what_python_brings_counts_where_it_decides_a_number(
 
 
 def test_the_zlib_that_counts_is_the_one_that_compresses():
-    assert manifest.library_versions(["zlib", "unicode"]) == {
+    assert step_module.library_versions(["zlib", "unicode"]) == {
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
         "unicode": unicodedata.unidata_version,
     }
@@ -238,4 +238,4 @@ def test_every_step_names_its_code(folder):
         *("model", "frequency", "statistics", "scores", "accuracy", "results", "accuracy_gain"),
         *("trajectory", "gradients"),
     }  # fmt: skip
-    assert not [step.name for step in found if not step.code or not step.recipe.code]
+    assert not [step.name for step in found if not step.recipe.code]

@@ -16,11 +16,11 @@ from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import read_plan, write_plan
 from inject.plan.separators import separators_for
 from inject.plan.settings import Copies, Placement
+from inject.step import Recipe
 from spikein.cli.main import app
 from spikein.runs.folder import link_artifact
 from spikein.runs.replacement import publish_run
 from spikein.store.artifact import Artifact
-from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 from tests.conftest import make_texts
 from tests.inject.formats.readers import read_lines, read_megatron

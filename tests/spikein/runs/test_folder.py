@@ -11,13 +11,13 @@ import pytest
 
 import spikein.runs.replacement as module
 from inject.errors import InputError
+from inject.step import Recipe
 from spikein.runs.folder import find_run, link_artifact, linked_artifacts
 from spikein.runs.register import find_roots
 from spikein.runs.replacement import publish_run as publish
 from spikein.runs.status import artifact_rows, run_rows
 from spikein.store.artifact import Artifact
 from spikein.store.garbage import collect
-from spikein.store.manifest import Recipe
 from spikein.store.store import Store
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from inject.examples.example import read_examples, write_examples
+from inject.step import Reading
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.run import run as run_experiment
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, Step, StepContext, plan
 from spikein.progress import Silent
 from spikein.store.artifact import open_artifact
-from spikein.store.manifest import Reading
 from spikein.store.store import Store
 from tests.spikein.store.damage import flip
 from tests.spikein.tiny import write_tiny
@@ -52,7 +52,11 @@ def pair(text: str, *, facet: str | None = "head") -> tuple[Step, Step]:
         (context.out / "text").write_text(head(context.inputs["in"].path) * 3)
 
     source = Step(
-        kind="source", label=text, settings={"text": text}, facets={"head": head}, build=make
+        kind="source",
+        label=text,
+        settings={"text": text},
+        facets={"head": f"{__name__}:head"},
+        build=make,
     )
     reads = {"in": Reading(facet=facet)} if facet else {}
     return source, Step(
@@ -241,11 +245,13 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
 def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
     from dataclasses import replace
 
-    from spikein.pipeline.steps.artifact_parts import OF_CORPUS, OF_EXAMPLES
+    from inject.corpus.parts import OF_CORPUS
+    from inject.examples.parts import OF_EXAMPLES
+    from inject.step import find_function
 
     folder, *_ = sorted((lab / "store" / "examples").glob("fictional-seed0-*"))
     first, *rest = read_examples(folder)
-    before = {name: take(folder) for name, take in OF_EXAMPLES.items()}
+    before = {name: find_function(take)(folder) for name, take in OF_EXAMPLES.items()}
     changed = {
         "text": replace(first, text=first.text + "."),
         "side": replace(first, side="nonmember" if first.side == "member" else "member"),

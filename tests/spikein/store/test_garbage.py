@@ -10,8 +10,9 @@ from inject.corpus.background import Document
 from inject.corpus.build import build_corpus
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError
+from inject.step import Recipe
 from spikein.store.garbage import collect, collect_damaged
-from spikein.store.manifest import Recipe, StoreError
+from spikein.store.manifest import StoreError
 from spikein.store.store import ArtifactRules, Store
 from tests.conftest import make_texts
 from tests.spikein.samples import recipe, visible, write
@@ -68,7 +69,7 @@ def test_damage_is_named_and_can_be_repaired(tmp_path, damage, named):
 def test_what_was_made_of_content_that_is_gone_is_damaged(tmp_path):
     store = Store(tmp_path)
     bottom = store.obtain(recipe(a=1), write("1"), label="bottom", rules=LOG).artifact
-    above = Recipe(kind="upper", version=1, settings={}, inputs={"in": bottom.digest})
+    above = Recipe(kind="upper", function="made:build", settings={}, inputs={"in": bottom.digest})
     top = store.obtain(above, write("2"), label="top", inputs={"in": bottom}).artifact
     assert not collect_damaged(store).removed
     store.remove(bottom.path, digest12=bottom.digest[:12])
@@ -109,7 +110,7 @@ def test_a_changed_byte_is_found_by_verify(tmp_path):
 def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):
     store = Store(tmp_path)
     bottom = store.obtain(recipe(a=1), write("1"), label="bottom").artifact
-    above = Recipe(kind="upper", version=1, settings={}, inputs={"in": bottom.digest})
+    above = Recipe(kind="upper", function="made:build", settings={}, inputs={"in": bottom.digest})
     top = store.obtain(above, write("2"), label="top").artifact
     lonely = store.obtain(recipe(a=3), write("3"), label="lonely").artifact
     stale = tmp_path / "thing" / ".0123456789ab.ff.tmp"
@@ -191,7 +192,9 @@ def test_a_corpus_of_other_tokens_than_it_says_is_removed(tmp_path, tiny_tokeniz
         tokens.write_bytes(bytes(content))
 
     store = Store(tmp_path)
-    recipes = [Recipe(kind="corpus", version=1, settings={"a": number}) for number in range(2)]
+    recipes = [
+        Recipe(kind="corpus", function="made:build", settings={"a": number}) for number in range(2)
+    ]
     store.obtain(recipes[0], build, label="good")
     made = store.obtain(recipes[1], build_damaged, label="bad").artifact
     store.verify(made)

@@ -23,7 +23,7 @@ CHILD = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
-    from spikein.store.manifest import Recipe
+    from inject.step import Recipe
     from spikein.store.store import Store
 
     store = Store(Path(sys.argv[1]))
@@ -34,7 +34,7 @@ CHILD = textwrap.dedent(
 
     with store.in_use():
         print("in", flush=True)
-        store.obtain(Recipe(kind="thing", version=1, settings={"a": 1}), build, label="l")
+        store.obtain(Recipe(kind="thing", function="made:build", settings={"a": 1}), build, label="l")
     """
 )
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spikein.store.manifest import Recipe, StoreError, library_versions, read_manifest
+from inject.step import Recipe, library_versions
+from spikein.store.manifest import StoreError, read_manifest
 from spikein.store.store import Store, safe_label
 from tests.spikein.samples import recipe, write
 
@@ -44,10 +45,13 @@ def test_key_order_does_not_enter_the_identity(settings):
         (recipe(a=1), recipe(a=True)),
         (recipe(a="1"), recipe(a=1)),
         (recipe(a=None), recipe()),
-        (recipe(), Recipe(kind="other", version=1, settings={})),
-        (recipe(), Recipe(kind="thing", version=2, settings={})),
-        (recipe(), Recipe(kind="thing", version=1, settings={}, inputs={"a": "0"})),
-        (recipe(), Recipe(kind="thing", version=1, settings={}, libraries={"torch": "2"})),
+        (recipe(), Recipe(kind="other", function="made:build", settings={})),
+        (recipe(), Recipe(kind="thing", function="made:other", settings={})),
+        (recipe(), Recipe(kind="thing", function="made:build", settings={}, inputs={"a": "0"})),
+        (
+            recipe(),
+            Recipe(kind="thing", function="made:build", settings={}, libraries={"torch": "2"}),
+        ),
     ],
 )
 def test_everything_that_bears_on_the_content_enters(one, other):
@@ -92,7 +96,7 @@ def with_input(root: Path) -> Path:
     """Return the manifest of an artifact with an input."""
     store = Store(root)
     given = store.obtain(recipe(n=1), write("a"), label="given").artifact
-    made = Recipe(kind="thing", version=1, settings={}, inputs={"a": given.digest})
+    made = Recipe(kind="thing", function="made:build", settings={}, inputs={"a": given.digest})
     path = store.obtain(made, write("b"), label="made").artifact / "manifest.json"
     path.chmod(0o644)
     return path

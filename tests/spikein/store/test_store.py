@@ -89,7 +89,7 @@ CHILD = textwrap.dedent(
     from pathlib import Path
     from inject import digest, files
     import spikein.store.store as module
-    from spikein.store.manifest import Recipe
+    from inject.step import Recipe
 
     root, when = Path(sys.argv[1]), sys.argv[2]
 
@@ -117,7 +117,7 @@ CHILD = textwrap.dedent(
         rename = Path.rename
         Path.rename = lambda self, target: (rename(self, target), die())
     store = module.Store(root / "store")
-    recipe = Recipe(kind="thing", version=1, settings={"a": 1})
+    recipe = Recipe(kind="thing", function="made:build", settings={"a": 1})
     obtained = store.obtain(recipe, build, label="l", notice=lambda text: print("notice", text))
     print(obtained.built, obtained.artifact.manifest.content)
     """

@@ -6,10 +6,10 @@ from analysis.dataset_detectors.orders import read_orders, write_orders
 from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
 from inject.examples.example import read_examples
+from inject.examples.parts import UNSPLIT
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
-from spikein.pipeline.steps.artifact_parts import UNSPLIT
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 

@@ -6,10 +6,10 @@ from detect.named_entities.entities import read_entities, write_entities
 from detect.named_entities.tagger import LIBRARIES, find_entities, tagger_identity
 from detect.needs import Entities
 from inject.examples.example import read_examples
+from inject.examples.parts import TEXTS
 from inject.reading.unchanged import unchanged
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import TEXTS
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 
 

@@ -6,14 +6,14 @@ from detect.evidence import HeldOutRows
 from detect.needs import HeldOut
 from detect.views import TEXT
 from inject.examples.example import read_held_out
+from inject.examples.parts import HELD_OUT
+from inject.step import Reading
 from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.artifact_parts import HELD_OUT
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import reference_model
 from spikein.pipeline.steps.inputs import numbered_inputs
 from spikein.pipeline.steps.statistics import statistics_step
 from spikein.pipeline.steps.training import ModelNode
-from spikein.store.manifest import Reading
 
 ROWS = "held_out"
 OF_TARGET, OF_REFERENCE, OF_SHADOW = "held_out-text", "held_out-reference", "shadow-held_out"

@@ -6,12 +6,12 @@ from detect.evidence import ShadowModel
 from detect.needs import Shadows, Sides
 from detect.views import TEXT
 from inject.examples.example import members, read_examples
+from inject.examples.parts import UNSPLIT
+from inject.step import Reading
 from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.artifact_parts import UNSPLIT
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs
 from spikein.pipeline.steps.statistics import statistics_step
-from spikein.store.manifest import Reading
 
 
 class _ShadowProvider(Provider[Shadows]):

@@ -15,10 +15,10 @@ from detect.neighbours.neighbours import (
 )
 from detect.settings import DetectSettings, NeighbourSettings
 from inject.examples.example import read_examples
+from inject.examples.parts import TEXTS
 from inject.reading.unchanged import unchanged
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.artifact_parts import TEXTS
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode

@@ -12,10 +12,10 @@ from detect.needs import Need
 from detect.settings import DetectSettings
 from detect.token_statistics import TokenStatistics, read_statistics
 from inject.examples.example import Example
+from inject.step import Reading
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.training import ModelNode
 from spikein.store.artifact import Artifact
-from spikein.store.manifest import Reading
 
 Role = Literal["arm", "base", "clean", "retrained", "unlearned"]
 """What a model is to its arm: the contaminated one, the base model, a twin, or made from the

@@ -30,6 +30,7 @@ from detect.needs import (
 from detect.shots import read_shots, shot_notes
 from detect.token_frequency import load_frequency
 from inject.examples.example import Example
+from inject.step import Reading
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.evidence.choices import CHOICES, read_choices
 from spikein.pipeline.steps.evidence.continuations import CONTINUATIONS, read_model_continuations
@@ -44,7 +45,6 @@ from spikein.pipeline.steps.evidence.reference import REFERENCE, read_reference
 from spikein.pipeline.steps.statistics import prefixed_step, statistics_step
 from spikein.pipeline.steps.tuned_target import tuned_statistics_step
 from spikein.store.artifact import Artifact
-from spikein.store.manifest import Reading
 
 
 class _ViewProvider(Provider[View]):

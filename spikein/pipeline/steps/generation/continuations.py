@@ -11,10 +11,10 @@ from detect.generation.continuations import (
 )
 from detect.settings import DetectSettings
 from inject.examples.example import read_examples
+from inject.examples.parts import TEXTS
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
-from spikein.pipeline.steps.artifact_parts import TEXTS
 from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 

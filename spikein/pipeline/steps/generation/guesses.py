@@ -20,10 +20,10 @@ from detect.generation.guesses import (
 from detect.generation.word_statistics import read_words, write_words
 from detect.settings import DetectSettings
 from inject.examples.example import Example, read_examples
+from inject.examples.parts import TEXTS, UNSPLIT
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
-from spikein.pipeline.steps.artifact_parts import TEXTS, UNSPLIT
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 

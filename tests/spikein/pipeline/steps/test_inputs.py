@@ -3,9 +3,9 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+from inject.step import Reading
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
-from spikein.store.manifest import Reading
 
 
 def step(label: str) -> Step:

@@ -6,11 +6,11 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors
 from inject.examples.example import EXAMPLES_FILE, Example, example_id, write_examples
+from inject.examples.parts import OF_EXAMPLES
+from inject.step import Reading
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
-from spikein.pipeline.steps.artifact_parts import OF_EXAMPLES
 from spikein.pipeline.unlearning.unlearned_model import retained_rows
-from spikein.store.manifest import Reading
 from tests.spikein.samples import read, read_checked
 from tests.spikein.tiny import write_tiny
 from train.device import Device

@@ -1,0 +1,89 @@
+"""The step that draws the copies of one arm: how many, of which variants, and where."""
+
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from inject.corpus.corpus import corpus_tokenizer
+from inject.corpus.parts import TOKENS
+from inject.examples.example import members, read_examples
+from inject.examples.parts import UNSPLIT
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.plan import write_plan
+from inject.plan.separators import separators_for
+from inject.step import Step, StepContext
+from inject.stream.inputs import corpus_execution, read_pool_and_corpus, renditions_of
+
+_SETTINGS = TypeAdapter(PlanSettings)
+
+
+class CopyCountDraw(NamedTuple):
+    """Who gets copy counts and variants, where that is more than the spiked members."""
+
+    pool: Step
+    """The arm's own examples: their members get copy counts, or all of them."""
+    number: int
+    """0 for the counts that the arm's members have; each other number is a draw of its own, for all
+    examples of the pool."""
+
+
+def plan_step(
+    settings: PlanSettings,
+    corpus: Step,
+    examples: Step,
+    variants: Step | None,
+    *,
+    count_draw: CopyCountDraw | None = None,
+    label: str | None = None,
+) -> Step:
+    """Draw copies, their variants and their anchors for one arm.
+
+    Args:
+        settings: how many copies, where, and in which stream.
+        corpus: the clean corpus.
+        examples: the pool.
+        variants: what copies can carry; None where all carry whole examples.
+        count_draw: who gets copy counts; None for the members of `examples`.
+        label: for people; None for the settings' own.
+    """
+    return Step(
+        kind="plan",
+        label=label
+        or f"{settings.copies.label()}-{settings.placement.label()}-seed{settings.seed}",
+        function=f"{__name__}:build",
+        settings=settings.identity(),
+        inputs={
+            "corpus": corpus,
+            "examples": examples,
+            **({"pool": count_draw.pool} if count_draw else {}),
+            **({"variants": variants} if variants else {}),
+        },
+        libraries=("scipy",),
+        reads={"corpus": TOKENS, "examples": UNSPLIT, "pool": UNSPLIT},
+        execution={
+            **corpus_execution(corpus),
+            "plan": _SETTINGS.dump_python(settings, mode="json"),
+        },
+    )
+
+
+def build(context: StepContext) -> None:
+    """Draw the plan, and write it."""
+    settings = _SETTINGS.validate_python(context.execution["plan"])
+    pool, tokens, clean = read_pool_and_corpus(context)
+    tokenizer = corpus_tokenizer(context.inputs["corpus"])
+    candidates = None
+    if "pool" in context.inputs:
+        candidates = read_examples(context.inputs["pool"])
+        candidates = candidates if settings.draw_number else members(candidates)
+    plan = make_plan(
+        pool,
+        tokens,
+        settings,
+        source=clean,
+        separators=separators_for(settings.placement, tokenizer),
+        vocabulary=clean.vocabulary,
+        renditions=renditions_of(context),
+        candidates=candidates,
+    )
+    write_plan(context.out, plan)

@@ -1,0 +1,237 @@
+"""A step: one artifact, the function that makes it, and what that function is given.
+
+A step is data. Its function is named (`inject.plan.step:build`) and found by that name wherever it
+runs; its settings and its execution are plain JSON, so a graph is a file that a person can read. A
+step keeps its identity (kind, function, settings, inputs, code, libraries) apart from its execution
+(paths, device, workers, batch size …), which never enters the digest. Two steps with one digest are
+one step. The code's part is the digest of the modules that the function's module imports
+(`inject.source_digest`), and of those that are chosen by name.
+"""
+
+import unicodedata
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as distribution_version
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from inject.digest import digest
+from inject.errors import InputError
+from inject.source_digest import source_digest
+
+MANIFEST = "manifest.json"
+"""The file of an artifact that no step writes."""
+
+
+class Report(Protocol):
+    """How a step reports its progress."""
+
+    def __call__(
+        self, done: float, total: float | None = None, *, unit: str = "", note: str = ""
+    ) -> None:
+        """Report that `done` of `total` units are finished; `note` is a short text."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepContext:
+    """What a step's function is given."""
+
+    out: Path
+    """An empty folder; everything written below it becomes the artifact."""
+    inputs: Mapping[str, Path]
+    """The folders of the finished inputs by name."""
+    settings: Mapping[str, Any]
+    """Of the step."""
+    execution: Mapping[str, Any]
+    """Of the step."""
+    unfinished: Path
+    """A folder for parts that a killed build leaves behind and the next one takes up. It is
+    created by whoever needs it, lies on the file system of `out`, and goes when the artifact is
+    published; nothing in it may bear on the content."""
+    report: Report
+    protected: bool = False
+    """The artifact holds texts that must not be shared, or is built from such."""
+    notice: Callable[[str], None] = lambda _text: None
+    """Called with a message for the user, such as that a checkpoint was damaged."""
+
+
+class Reading(NamedTuple):
+    """What a step reads of one of its inputs."""
+
+    facet: str | None = None
+    """A part that the input's step names in `Step.facets`; None for its files."""
+    files: tuple[str, ...] = ("*",)
+    """Patterns of the files that are opened; `*` matches `/`, too."""
+
+
+class ContentRead(NamedTuple):
+    """What a step read of one of its inputs, with its digest."""
+
+    digest: str
+    facet: str | None
+    files: tuple[str, ...]
+
+    @property
+    def reading(self) -> Reading:
+        """What was read."""
+        return Reading(self.facet, self.files)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a step is expected to take, for `spikein plan`; None where that is not known."""
+
+    tokens: int | None = None
+    """Tokens passed through a model."""
+    flops: float | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    seconds: float | None = None
+    """On this machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What bears on an artifact's content, and nothing else."""
+
+    kind: str
+    function: str
+    settings: Mapping[str, Any]
+    """Plain JSON values; anything else raises `TypeError` when the digest is taken."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Input name to the digest of its recipe."""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """Distribution name to version."""
+    code: str = ""
+    """Digest of the code that decides the content (`inject.source_digest`)."""
+
+    def identity(self) -> dict[str, Any]:
+        """Return what is hashed."""
+        return {
+            "kind": self.kind,
+            "function": self.function,
+            "settings": dict(self.settings),
+            "inputs": dict(self.inputs),
+            "libraries": dict(self.libraries),
+            "code": self.code,
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the identity."""
+        return digest(self.identity())
+
+    def content_key(self, read: Mapping[str, ContentRead]) -> str:
+        """Return the digest of what decides the content: inputs by what is read of them.
+
+        Two recipes of one key have the same content, although their inputs' recipes differ.
+        """
+        inputs = {name: [one.facet, one.digest] for name, one in read.items()}
+        return digest({**self.identity(), "inputs": inputs})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Step:
+    """One node of a graph: makes one artifact out of others."""
+
+    kind: str
+    """Folder of the store, such as `corpus`."""
+    label: str
+    """For people: part of the folder's name."""
+    function: str = ""
+    """What makes the artifact, `module:name`: a function of a `StepContext`, at the top of its
+    module, that writes the artifact's files and touches nothing else."""
+    settings: Mapping[str, Any]
+    """Everything else that bears on the content, as plain JSON values."""
+    inputs: Mapping[str, "Step"] = field(default_factory=dict)
+    code: tuple[str, ...] = ()
+    """Modules that the function finds by a name, beside those that it imports: `module` or
+    `module:name` each."""
+    libraries: tuple[str, ...] = ()
+    """What has a version that bears on the content: distributions such as `torch`, and what Python
+    brings (`RUNTIME`)."""
+    volatile: tuple[str, ...] = ()
+    """Patterns of files that differ from build to build."""
+    protected: bool = False
+    """The artifact holds texts that must not be shared; so does every artifact that is built from
+    it."""
+    execution: Any = field(default_factory=dict)
+    """Where and how it runs, as plain JSON values; never part of the identity."""
+    processes: int = 1
+    """Processes of its own that it starts on this machine, which share its threads."""
+    cost: Cost | None = None
+    reads: Mapping[str, Reading] = field(default_factory=dict)
+    """Input name to the part of it that the function reads, where that is not everything: when only
+    the rest changes, the artifact is not built again."""
+    build: Callable[[Any], None] | None = None  # TODO gone when every step has a function
+    facets: Mapping[str, Any] = field(default_factory=dict)
+    """Parts of the content that later steps may read alone: name to the function, `module:name`,
+    from the artifact's folder to the digest of the part."""
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """The identity."""
+        return Recipe(
+            kind=self.kind,
+            function=self.function,
+            settings=self.settings,
+            inputs={name: step.digest for name, step in self.inputs.items()},
+            libraries=library_versions(self.libraries),
+            code=source_digest(self.roots),
+        )
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Where the code begins that decides the content, for `inject.source_digest`."""
+        return tuple(sorted({*([self.function] if self.function else []), *self.code}))
+
+    @property
+    def digest(self) -> str:
+        """The digest of the recipe."""
+        return self.recipe.digest
+
+    @property
+    def name(self) -> str:
+        """`kind label`, for messages."""
+        return f"{self.kind} {self.label}"
+
+
+def find_function(name: str) -> Callable[..., Any]:
+    """Return the function that `module:name` names, its module imported."""
+    module, _, function = name.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), function)
+    return found
+
+
+RUNTIME: Mapping[str, Callable[[], str]] = {
+    "unicode": lambda: unicodedata.unidata_version,
+    "zlib": lambda: zlib.ZLIB_RUNTIME_VERSION,
+}
+"""What Python brings and decides numbers: its tables of letters, words and capitals, and the
+library that it compresses with."""
+
+
+def library_versions(names: Iterable[str]) -> dict[str, str]:
+    """Return the version of each installed distribution, without a local part such as `+cpu`.
+
+    Args:
+        names: of distributions, or of `RUNTIME`.
+
+    Raises:
+        InputError: when one is not installed.
+    """
+    found = {}
+    for name in names:
+        try:
+            version = RUNTIME[name]() if name in RUNTIME else distribution_version(name)
+            found[name] = version.partition("+")[0]
+        except PackageNotFoundError:
+            raise InputError(
+                f"the library {name} is not installed", hint=f"Install it: pip install {name}"
+            ) from None
+    return found

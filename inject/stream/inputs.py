@@ -1,0 +1,101 @@
+"""How steps open their inputs: the corpus, the examples as tokens, and what copies can carry.
+
+Where an import's files lie is execution, never identity: the store may hold a corpus that was
+imported from a folder which has been moved, copied or changed since. Whoever reads a corpus is told
+by `corpus_execution`, when its step is made.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import TypeAdapter
+
+from inject.corpus.corpus import Corpus, corpus_tokenizer
+from inject.corpus.tokenizer import encode_texts
+from inject.examples.example import Example, read_examples
+from inject.formats.importing import AnyImport, token_files
+from inject.settings import plain
+from inject.step import Step, StepContext
+from inject.stream.exposures import TextKey
+from inject.variants.rendition import WHOLE, Rendition, read_renditions
+
+I64 = npt.NDArray[np.int64]
+_IMPORT: TypeAdapter[AnyImport] = TypeAdapter(AnyImport)
+
+
+def corpus_execution(corpus: Step) -> dict[str, Any]:
+    """Return what the execution of a step holds that opens a corpus: what it was imported from.
+
+    Args:
+        corpus: the step that made it.
+    """
+    if corpus.build is not None:
+        return {"imported": None if corpus.execution is None else plain(corpus.execution)}
+    return {"imported": corpus.execution["imported"]}
+
+
+def variants_of(plan: Step) -> dict[str, Step]:
+    """Return a plan's variants as an input of the steps that read them, where it has any."""
+    return {"variants": plan.inputs["variants"]} if "variants" in plan.inputs else {}
+
+
+def open_corpus(context: StepContext) -> Corpus:
+    """Open a step's input `corpus`; files of an import are compared with it, once a process.
+
+    Raises:
+        InputError: as `Corpus.open`.
+    """
+    given = context.execution["imported"]
+    source = None if given is None else _IMPORT.validate_python(given)
+    return Corpus.open(context.inputs["corpus"], outside=token_files(source))
+
+
+@contextmanager
+def reading_corpus(context: StepContext) -> Iterator[list[str]]:
+    """Check the corpus before and after it is read by code that does not check it.
+
+    Yields:
+        Where its shards lie.
+
+    Raises:
+        InputError: as `Corpus.open`, before anything is read or after all is.
+    """
+    opened = open_corpus(context)
+    yield [str(file) for file in opened.files]
+    Corpus.open(Path(opened.path), outside=opened.files)
+
+
+def example_tokens(examples: Sequence[Example], tokenizer: Any) -> dict[str, I64]:
+    """Return the token ids of each example's text, by example_id; no special tokens."""
+    encoded = encode_texts(tokenizer, [example.text for example in examples])
+    return {example.example_id: ids for example, ids in zip(examples, encoded, strict=True)}
+
+
+def read_pool_and_corpus(context: StepContext) -> tuple[list[Example], dict[str, I64], Corpus]:
+    """Return examples, their token ids and the clean corpus of a step's inputs."""
+    clean = open_corpus(context)
+    pool = read_examples(context.inputs["examples"])
+    tokenizer = corpus_tokenizer(context.inputs["corpus"])
+    return pool, example_tokens(pool, tokenizer), clean
+
+
+def renditions_of(context: StepContext) -> list[Rendition] | None:
+    """Return the texts that copies can carry; None where they all carry the whole example."""
+    return read_renditions(context.inputs["variants"]) if "variants" in context.inputs else None
+
+
+def copy_texts(context: StepContext, tokens: Mapping[str, I64]) -> dict[TextKey, I64]:
+    """Return the token ids of each text that copies can carry, by example_id and variant.
+
+    Args:
+        context: of the step; with the input `variants` where the experiment has any.
+        tokens: token ids of each whole example.
+    """
+    renditions = renditions_of(context)
+    if renditions is None:
+        return {(name, WHOLE): ids for name, ids in tokens.items()}
+    return {(one.example_id, one.variant): one.tokens for one in renditions}

@@ -1,5 +1,5 @@
 """How a training run is computed: engine, processes, ZeRO stage. Never part of its identity, but
-for DeepSpeed, whose configuration and version are (`spikein.pipeline.steps.training`).
+for DeepSpeed, whose configuration and version are (`engine_identity`, `training_libraries`).
 
 The windows of each optimiser step, their order, and the exposures are the same under every engine;
 the weights agree to the rounding of the engine's sums. The one exception to that is `batch_windows`
@@ -181,6 +181,23 @@ def deepspeed_config(execution: ExecutionSettings) -> dict[str, Any] | None:
     name = f"zero{execution.zero}{'-offload' if execution.offload else ''}.json"
     config: dict[str, Any] = json.loads((CONFIGS / name).read_text(encoding="utf-8"))
     return config
+
+
+def engine_identity(execution: ExecutionSettings) -> dict[str, Any]:
+    """Return what of the engine decides weights beyond rounding: DeepSpeed's configuration."""
+    config = deepspeed_config(execution)
+    return {} if config is None else {"deepspeed": config}
+
+
+def training_libraries(execution: ExecutionSettings, *, adapters: bool = False) -> tuple[str, ...]:
+    """Return the libraries whose versions decide what training makes.
+
+    Args:
+        execution: of the experiment.
+        adapters: whether weights are trained through adapters.
+    """
+    engine = ("deepspeed",) if execution.engine == "deepspeed" else ()
+    return ("torch", "transformers", "accelerate", *(("peft",) if adapters else ()), *engine)
 
 
 def _divisors(number: int) -> list[int]:

@@ -5,6 +5,7 @@ machine or on others that share its files. `run` opens everything a job names an
 processes each runs it, and they find each other by the environment that `torchrun` sets.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -22,6 +23,7 @@ from inject.files import write_text
 from inject.plan.plan import read_plan
 from inject.reading.unchanged import unchanged
 from inject.settings import PositiveInt, Settings
+from inject.step import Report
 from inject.stream.exposures import CopyName, ExposureRecorder, TextKey
 from inject.stream.view import SourceSlice, View, clean_view
 from inject.variants.rendition import WHOLE, Rendition, read_renditions, whole_renditions
@@ -290,6 +292,18 @@ def launch_workers(
         heartbeats=unfinished / HEARTBEATS,
         silent_after=execution.silent_after,
     )
+
+
+def report_training(report: Report) -> "Progress":
+    """Return what a training run calls to say how far it is, for the report of its step."""
+
+    def on_progress(moment: "TrainingProgress") -> None:
+        note = f"loss {moment.loss:.3f}, {moment.tokens_per_second:,.0f} tokens/s"
+        if not math.isnan(moment.mfu):
+            note += f", MFU {moment.mfu:.0%}"
+        report(moment.tokens, moment.total, unit="tokens", note=note)
+
+    return on_progress
 
 
 def progress_line(progress: "TrainingProgress") -> str:

@@ -22,7 +22,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from inject.digest import digest
 from inject.errors import SpikeinError
+from inject.step import Reading
 from inject.stream.exposures import CopyName, TextKey
 from inject.variants.rendition import WHOLE
 
@@ -37,6 +39,8 @@ _MOST_LISTED = 50
 HELD_OUT_SIDE = "held_out"
 """What `sides` calls a row that is on no side and must stand nowhere either."""
 AUDIT_FILE = "audit.json"
+PASSED = Reading(facet="passed", files=(AUDIT_FILE,))
+"""Whether the audit passed."""
 _LISTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits", "between_sides")
 
 
@@ -266,6 +270,22 @@ class AuditFailed(SpikeinError):
             "Remove these rows from the dataset, or the documents from the background sources."
         )
         super().__init__("\n".join(lines))
+
+
+def passed(folder: Path) -> str:
+    """Return the digest of what `PASSED` names."""
+    return digest(read_audit(folder).passed)
+
+
+def require_passed(folder: Path) -> None:
+    """Stop the graph where the audit failed.
+
+    Raises:
+        AuditFailed: with the first findings.
+    """
+    report = read_audit(folder)
+    if not report.passed:
+        raise AuditFailed(report, folder)
 
 
 def _called(finding: Mapping[str, object]) -> str:

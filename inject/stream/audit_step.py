@@ -1,28 +1,18 @@
 """The step that searches a stream for every example before anything is trained on it."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from inject.corpus.corpus import corpus_tokenizer
 from inject.corpus.parts import TOKENS
-from inject.digest import digest
 from inject.examples.example import read_held_out
 from inject.examples.parts import AUDITED
 from inject.overlap.filter import overlaps_between_sides
 from inject.overlap.settings import OverlapSettings
 from inject.plan.plan import read_plan
 from inject.settings import plain
-from inject.step import Reading, Step, StepContext
-from inject.stream.audit import (
-    AUDIT_FILE,
-    HELD_OUT_SIDE,
-    AuditFailed,
-    audit,
-    read_audit,
-    write_audit,
-)
+from inject.source_digest import root
+from inject.step import Step, StepContext
+from inject.stream.audit import HELD_OUT_SIDE, audit, passed, write_audit
 from inject.stream.audit_findings import name_rows
 from inject.stream.inputs import (
     copy_texts,
@@ -31,9 +21,6 @@ from inject.stream.inputs import (
     read_pool_and_corpus,
     variants_of,
 )
-
-PASSED = Reading(facet="passed", files=(AUDIT_FILE,))
-"""Whether the audit passed."""
 
 
 def audit_step(rules: OverlapSettings, corpus: Step, examples: Step, plan: Step) -> Step:
@@ -50,7 +37,7 @@ def audit_step(rules: OverlapSettings, corpus: Step, examples: Step, plan: Step)
         inputs={"corpus": corpus, "examples": examples, "plan": plan, **variants_of(plan)},
         libraries=("unicode",),
         reads={"corpus": TOKENS, "examples": AUDITED},
-        facets={"passed": f"{__name__}:passed"},
+        facets={"passed": root(passed)},
         execution={**corpus_execution(corpus), "rules": plain(rules)},
     )
 
@@ -81,23 +68,3 @@ def build(context: StepContext) -> None:
     shared = overlaps_between_sides(pool, rules) if rules.ngram is not None else []
     report = replace(name_rows(report, [*pool, *held_out]), between_sides=tuple(shared))
     write_audit(context.out, report)
-
-
-def passed(folder: Path) -> str:
-    """Return the digest of what `PASSED` names."""
-    return digest(read_audit(folder).passed)
-
-
-def require_passed(inputs: Mapping[str, Any]) -> None:
-    """Stop the graph where the audit failed.
-
-    Args:
-        inputs: the folders of a step's inputs, `audit` among them.
-
-    Raises:
-        AuditFailed: with the first findings.
-    """
-    folder = inputs["audit"]
-    report = read_audit(folder)
-    if not report.passed:
-        raise AuditFailed(report, folder)

@@ -141,7 +141,7 @@ def _inputs(step: Step, store: Store) -> dict[str, Artifact]:
 @contextmanager
 def _threads_for(step: Step, threads: int) -> Iterator[None]:
     """Share the threads among the training processes that a step starts by itself."""
-    processes = max(step.processes, getattr(step.execution, "processes", 1))
+    processes = step.processes
     if processes == 1:
         yield
         return

@@ -12,6 +12,7 @@ So no step is wasted at a rate of zero, neither the first nor the last.
 
 import math
 
+from train.checkpoint_steps import checkpoint_steps
 from train.settings import Schedule, TrainSettings
 
 
@@ -42,3 +43,18 @@ def warmup_steps(settings: TrainSettings, steps: int) -> int:
 def step_count(settings: TrainSettings, n_windows: int) -> int:
     """Return the optimiser steps that all epochs take; the last may be a smaller one."""
     return math.ceil(settings.epochs * n_windows / settings.batch_windows)
+
+
+def total_steps(settings: TrainSettings, tokens: int) -> int:
+    """Return the optimiser steps of a run on a stream of so many tokens; at least 1."""
+    return max(1, step_count(settings, tokens // settings.context))
+
+
+def kept_steps(settings: TrainSettings, tokens: int) -> tuple[int, ...]:
+    """Return the steps whose models such a run keeps, beside the trained one.
+
+    Raises:
+        InputError: a step was asked for that the run does not have.
+    """
+    asked = settings.checkpoints
+    return () if asked is None else checkpoint_steps(asked, total_steps(settings, tokens))

@@ -9,12 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from inject.step import Cost
 from train.models.families import FAMILIES
-from train.models.shapes import Shape, load_shape
+from train.models.shapes import Shape, load_shape, parameter_count
 from train.settings import ModelSettings, TokenizerTraining
 
 _LLAMA_ROWS = 32_000
 _NEOX_ROWS = 50_304
+_WEIGHT_BYTES = 4
+_TRAINED_BYTES = 16
+"""A parameter's weight, gradient and two moments of AdamW, in float32."""
 
 PUBLISHED: Mapping[str, tuple[str, int]] = {
     "huggyllama/llama-7b": ("llama-7b", _LLAMA_ROWS),
@@ -94,3 +98,19 @@ def sizes_of_config(config: Mapping[str, Any], *, source: str) -> Sizes | None:
         **norm,
     )
     return Sizes(shape, config["vocab_size"], source)
+
+
+def model_cost(model: ModelSettings, *, models: int = 1) -> Cost:
+    """Estimate what a trained model takes, whatever it is trained on: memory, and disk.
+
+    Args:
+        model: what is trained.
+        models: how many are kept: the trained one, and those on the way.
+    """
+    sizes = known_sizes(model)
+    if sizes is None:
+        return Cost()
+    parameters = parameter_count(sizes.shape, sizes.vocabulary)
+    return Cost(
+        memory_bytes=parameters * _TRAINED_BYTES, disk_bytes=parameters * _WEIGHT_BYTES * models
+    )

@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from inject.errors import InputError
+from inject.step import Step, StepContext
+from train.models.model_sizes import model_cost
+from train.settings import ModelSettings
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +33,30 @@ NORMAL_FLOAT = (
     0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
 )  # fmt: skip
 """The values of NF4, ascending."""
+
+
+def rounded_step(model: Step, bits: Bits, sizes: ModelSettings) -> Step:
+    """Write a model with its weights rounded.
+
+    Args:
+        model: which.
+        bits: how.
+        sizes: what it was made from, for its costs.
+    """
+    return Step(
+        kind="model",
+        label=f"{bits}-{model.label}",
+        function=f"{__name__}:build",
+        settings={"rounded": bits},
+        inputs={"model": model},
+        libraries=("torch", "transformers"),
+        cost=model_cost(sizes),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Round the weights, and write the model."""
+    write_rounded(context.inputs["model"], context.out, context.settings["rounded"])
 
 
 def rounded(weight: "torch.Tensor", bits: Bits) -> "torch.Tensor":

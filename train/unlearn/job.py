@@ -1,16 +1,32 @@
-"""Makes a model forget, by the job: in this process, or in several that are started for it.
+"""Makes a model forget: the step, and its job in this process or in several started for it.
 
-`unlearn_job` writes a model folder as `train.job.train_job` does: checkpoint, tokenizer,
-`log.parquet`, `exposures.parquet`. A method with a first stage trains two models one after the
-other; the first lies sealed in the folder that survives a kill.
+Which rows are to be forgotten is read from the sides of the retrained model, so the two cannot
+disagree. A method that looks at no other member depends on no retain set. `unlearn_job` writes a
+model folder as `train.job.train_job` does: checkpoint, tokenizer, `log.parquet`,
+`exposures.parquet`. A method with a first stage trains two models one after the other; the first
+lies sealed in the folder that survives a kill.
 """
 
 import shutil
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
+from inject.errors import InputError
+from inject.examples.example import Example, members, read_examples
+from inject.examples.forget_set import RetainSet, select_members
+from inject.examples.parts import UNSPLIT
+from inject.examples.twin_membership import forgotten_rows
+from inject.model_folder import LOG_FILE
+from inject.plan.plan import read_plan
+from inject.reading.unchanged import unchanged
 from inject.sealed import seal, whole
-from train.job import launch_workers
+from inject.settings import plain
+from inject.step import Step, StepContext
+from train.execution import ExecutionSettings, engine_identity, training_libraries
+from train.job import StartModel, launch_workers, report_training
+from train.models.model_sizes import model_cost
+from train.settings import ModelSettings
+from train.unlearn.registry import MethodSetting
 from train.unlearn.unlearning_job import (
     UnlearningJob,
     chosen_examples,
@@ -21,7 +37,141 @@ from train.unlearn.unlearning_job import (
 if TYPE_CHECKING:
     from train.loop.record import Progress
 
-__all__ = ["UnlearningJob", "unlearn_job"]
+RETAIN_DRAW = 1
+"""Which draw of a share the retain set is; the forget set is draw 0."""
+_RETAIN = "unlearning.retain"
+
+
+class Unlearning(NamedTuple):
+    """What unlearned models of one arm are made from."""
+
+    original: Step
+    """The arm's contaminated model."""
+    examples: Step
+    """The arm's pool."""
+    membership: Step
+    """The pool, with those as members whom the retrained model sees."""
+    plan: Step
+    """The arm's plan; read where the retain set goes by numbers of copies."""
+
+
+def unlearned_step(
+    setting: MethodSetting,
+    given: Unlearning,
+    retain: RetainSet,
+    *,
+    seed: int,
+    label: str,
+    sizes: ModelSettings,
+    execution: ExecutionSettings,
+) -> Step:
+    """Make the original forget the forget set by one method.
+
+    Args:
+        setting: the method.
+        given: what is read.
+        retain: the rules of the retain set; not read where the method needs none.
+        seed: the arm's seed.
+        label: for people.
+        sizes: what the original was made from, for the costs.
+        execution: where, and in how many processes.
+    """
+    rules = retain if setting.needs_retain else None
+    reads = {"examples": UNSPLIT, "membership": UNSPLIT}
+    if rules is not None and rules.share is not None:
+        # A share is drawn within each split, so another split is another retain set.
+        del reads["examples"]
+    return Step(
+        kind="model",
+        label=label,
+        function=f"{__name__}:build",
+        settings={
+            "method": setting.identity(),
+            "seed": seed,
+            **({} if rules is None else {"retain": rules.identity(where=_RETAIN)}),
+            **engine_identity(execution),
+        },
+        inputs={
+            "original": given.original,
+            "examples": given.examples,
+            "membership": given.membership,
+            **({"counts": given.plan} if rules is not None and rules.copies is not None else {}),
+        },
+        libraries=training_libraries(execution, adapters=setting.settings.mode == "lora"),
+        volatile=(LOG_FILE,),
+        execution={
+            "training": plain(execution),
+            "method": setting.entry(),
+            "retain": None if rules is None else plain(rules),
+        },
+        processes=execution.processes,
+        code=setting.code,
+        reads=reads,
+        cost=model_cost(sizes),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Unlearn by the method."""
+    inputs = context.inputs
+    pool = read_examples(inputs["examples"])
+    forget = forgotten_rows(pool, read_examples(inputs["membership"]))
+    job = UnlearningJob(
+        out=str(context.out),
+        unfinished=str(context.unfinished),
+        identity=context.unfinished.name,
+        original=StartModel(name=str(inputs["original"])),
+        examples=str(inputs["examples"]),
+        forget_ids=tuple(one.example_id for one in forget),
+        retain_ids=tuple(one.example_id for one in _retained(context, pool, forget)),
+        method=context.execution["method"],
+        execution=ExecutionSettings.model_validate(context.execution["training"]),
+        seed=context.settings["seed"],
+    )
+    unlearn_job(job, progress=report_training(context.report), notice=context.notice)
+
+
+def _retained(context: StepContext, pool: list[Example], forget: list[Example]) -> list[Example]:
+    rules = context.execution["retain"]
+    if rules is None:
+        return []
+    retain, inputs = RetainSet.model_validate(rules), context.inputs
+    copies = read_plan(inputs["counts"]).realised() if "counts" in inputs else None
+    named = context.settings["retain"]
+    with unchanged(f"{_RETAIN}.ids", lambda: retain.identity(where=_RETAIN), named):
+        return retained_rows(pool, forget, retain, seed=context.settings["seed"], copies=copies)
+
+
+def retained_rows(
+    pool: list[Example],
+    forget: list[Example],
+    retain: RetainSet,
+    *,
+    seed: int,
+    copies: Mapping[str, int] | None,
+) -> list[Example]:
+    """Return the rows of the retain set, in the pool's order.
+
+    Args:
+        pool: the arm's examples.
+        forget: its forget set.
+        retain: the rules.
+        seed: the arm's seed.
+        copies: realised copies by example_id; needed where the rules go by them.
+
+    Raises:
+        InputError: as `inject.examples.forget_set.select_members`, or when nobody is left.
+    """
+    gone = {one.example_id for one in forget}
+    rest = [one for one in members(pool) if one.example_id not in gone]
+    if not rest:
+        raise InputError(
+            f"{_RETAIN}: no member is left outside of the forget set",
+            where="unlearning.forget",
+            hint="Forget fewer, or leave out the methods that need a retain set.",
+        )
+    chosen = select_members(rest, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, where=_RETAIN)
+    return [one for one in rest if one.example_id in chosen]
 
 
 def unlearn_job(

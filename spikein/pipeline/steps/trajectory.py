@@ -23,7 +23,8 @@ from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record, recorded_figures
-from spikein.pipeline.steps.training import ModelNode, kept_steps, total_steps
+from spikein.pipeline.steps.training import ModelNode
+from train.loop.schedule import kept_steps, total_steps
 
 _OF_DATASETS = {"dataset_detectors", "replicates", "shards", "shuffles", "seed"}
 _UNUSED = {"task_accuracy", "false_discovery_rate", *_OF_DATASETS}
@@ -73,11 +74,12 @@ def checkpoint_steps_of(
         base_scores: of the model that training starts from; None where nothing is known of it.
         score: makes the scores of another model.
     """
-    kept = kept_steps(experiment)
+    train, tokens = experiment.train, experiment.corpus.tokens
+    kept = kept_steps(train, tokens)
     if not kept:
         return []
-    train, total = experiment.train, total_steps(experiment)
-    fed = train.epochs * (experiment.corpus.tokens // train.context) * train.context
+    total = total_steps(train, tokens)
+    fed = train.epochs * (tokens // train.context) * train.context
     nodes = {step: score(ModelNode(step=trained, checkpoint=step)) for step in kept}
     found = {**({0: base_scores} if base_scores else {}), **nodes, total: scores}
     return [

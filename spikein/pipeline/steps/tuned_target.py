@@ -1,56 +1,17 @@
-"""Steps of the tuned target: low-rank adapters trained on held-out rows, and what they change."""
+"""The step of what low-rank adapters change: token statistics of the tuned target."""
 
+from detect.engine.adapter_step import adapter_step
 from detect.needs import Tuned
-from detect.policy import Adapters
 from detect.settings import DetectSettings
 from detect.token_statistics import write_statistics
 from detect.views import view_text
-from inject.examples.example import read_examples, read_held_out
-from inject.examples.parts import HELD_OUT, TEXTS
+from inject.examples.example import read_examples
+from inject.examples.parts import TEXTS
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
-
-
-def adapter_step(
-    model: ModelNode, examples: Step, adapters: Adapters, detect: DetectSettings
-) -> Step:
-    """Train adapters of one model on the held-out rows of all datasets, with a fixed seed."""
-    policy = detect.policy()
-
-    def build(context: StepContext) -> None:
-        from detect.engine.forward_pass import scoring_context
-        from detect.engine.tuning import train_adapter
-
-        rows = read_held_out(context.inputs["examples"].path)
-        target = open_target(model, context.inputs, detect)
-        train_adapter(
-            context.out,
-            target,
-            [row.text for row in rows],
-            policy,
-            context=scoring_context(target, policy),
-            adapters=adapters,
-            progress=lambda done, total: context.report(done, total, unit="steps"),
-        )
-
-    return Step(
-        kind="adapter",
-        label=f"held-out-{adapters}-{model.label}",
-        settings={
-            "adapters": adapters,
-            "policy": policy.record(),
-            "dtype": model.dtype_identity(detect.dtype),
-            **model.settings("model"),
-        },
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers", "peft"),
-        code=(root(build),),
-        reads={"examples": HELD_OUT},
-        build=build,
-    )
 
 
 def tuned_statistics_step(

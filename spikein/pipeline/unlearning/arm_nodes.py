@@ -13,9 +13,9 @@ from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.twin_models import RETRAINED, Reported, TwinNodes
 from spikein.pipeline.unlearning.further_scores import probes_of
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
-from spikein.pipeline.unlearning.unlearned_model import Unlearning, unlearned_step
 from train.device import Device
 from train.models.pretrained import block_count
+from train.unlearn.job import Unlearning, unlearned_step
 from train.unlearn.registry import MethodSetting, parse_methods
 
 
@@ -43,7 +43,8 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
         InputError: no detector that is asked for looks at a model, a method cannot be found, or
             looks at a block that the model lacks.
     """
-    section = given.arm.experiment.unlearning
+    arm, experiment = given.arm, given.arm.experiment
+    section = experiment.unlearning
     if section is None:
         return None
     retrained = given.twins.retrained
@@ -51,18 +52,26 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
         raise TypeError("a forget set without a retrained model")
     from_what = Unlearning(given.trained, given.examples, retrained.membership, given.plan)
     probes = probes_of(
-        given.arm,
+        arm,
         section,
         given.sources,
         examples=given.examples,
         membership=retrained.membership,
     )
     found = []
-    blocks = block_count(given.arm.experiment.model)
+    blocks = block_count(experiment.model)
     for setting in map(partial(_with_format, device=given.device), parse_methods(section.methods)):
         if blocks is not None:
             setting.require_block(blocks)
-        trained = unlearned_step(setting, given.arm, from_what)
+        trained = unlearned_step(
+            setting,
+            from_what,
+            section.retain,
+            seed=arm.seed,
+            label=f"{setting.label}, {arm.label}",
+            sizes=experiment.model,
+            execution=experiment.execution,
+        )
         found.append(
             UnlearnedModel(
                 setting=setting,
@@ -73,7 +82,7 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
         )
     known = {one.model: one.scores for one in given.reported}
     return UnlearningNodes(
-        arm=given.arm,
+        arm=arm,
         examples=given.examples,
         original=given.trained,
         original_scores=given.scores,

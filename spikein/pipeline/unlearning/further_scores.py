@@ -9,31 +9,24 @@ from typing import NamedTuple
 
 from inject.errors import InputError
 from inject.examples.example import (
-    members,
     read_examples,
     read_held_out,
     write_examples,
     write_held_out,
 )
 from inject.examples.forget_set import MemberSelection, select_members
-from inject.examples.parts import OF_EXAMPLES, UNSPLIT
-from inject.model_folder import LOG_FILE
+from inject.examples.parts import OF_EXAMPLES
+from inject.examples.twin_membership import forgotten_rows
 from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment
-from spikein.config.unlearning_section import Relearning, UnlearningSection
+from spikein.config.unlearning_section import UnlearningSection
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role
 from spikein.pipeline.steps.scores import scores_step
-from spikein.pipeline.steps.training import (
-    ModelNode,
-    engine_identity,
-    model_cost,
-    report_training,
-    training_libraries,
-)
+from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.unlearning.nodes import FurtherScores
-from spikein.pipeline.unlearning.unlearned_model import forgotten_rows
-from train.models.rounded_weights import Bits
+from train.models.rounded_weights import rounded_step
+from train.unlearn.relearning.relearning_step import relearnt_step
 
 RELEARNING_DRAW = 2
 """Which draw of a share the half that is learnt again is."""
@@ -61,7 +54,17 @@ class Probes(NamedTuple):
         again: dict[int, Step] = {}
         relearn = self.section.relearn
         if relearn is not None and self.half is not None and relearnt:
-            trained = relearnt_step(model, self.half, relearn, self.arm)
+            experiment = self.arm.experiment
+            trained = relearnt_step(
+                model,
+                self.half,
+                steps=relearn.steps,
+                lr=experiment.train.lr if relearn.lr is None else relearn.lr,
+                precision=experiment.train.precision,
+                seed=self.arm.seed,
+                sizes=experiment.model,
+                execution=experiment.execution,
+            )
             last = relearn.steps[-1]
             for step in relearn.steps:
                 node = ModelNode(step=trained, checkpoint=None if step == last else step)
@@ -74,7 +77,7 @@ class Probes(NamedTuple):
                 sources = replace(self.sources, examples=self.paraphrased)
                 conditions[name] = self._scores(ModelNode(step=model), sources, role)
             else:
-                made = ModelNode(step=rounded_step(model, name, self.arm))
+                made = ModelNode(step=rounded_step(model, name, self.arm.experiment.model))
                 conditions[name] = self._scores(made, self.sources, role)
         return FurtherScores(relearned=again, conditions=conditions)
 
@@ -143,73 +146,6 @@ def _half_step(share: float, examples: Step, membership: Step, *, seed: int) -> 
         code=(root(build),),
         facets=OF_EXAMPLES,
         build=build,
-    )
-
-
-def relearnt_step(model: Step, half: Step, relearn: Relearning, arm: ArmExperiment) -> Step:
-    """Train a model on the half of the forget set, and keep it after each step asked for."""
-    experiment, seed = arm.experiment, arm.seed
-    steps, precision = relearn.steps, experiment.train.precision
-    lr = experiment.train.lr if relearn.lr is None else relearn.lr
-
-    def build(context: StepContext) -> None:
-        from train.job import StartModel
-        from train.unlearn.job import unlearn_job
-        from train.unlearn.relearning.method import relearning_entry
-        from train.unlearn.unlearning_job import UnlearningJob
-
-        folder = context.inputs["half"].path
-        again = members(read_examples(folder))
-        start = context.inputs["model"].path
-        job = UnlearningJob(
-            out=str(context.out),
-            unfinished=str(context.unfinished),
-            identity=context.unfinished.name,
-            original=StartModel(name=str(start)),
-            examples=str(folder),
-            forget_ids=tuple(one.example_id for one in again),
-            method=relearning_entry(steps=steps, lr=lr, precision=precision),
-            execution=context.execution,
-            seed=seed,
-        )
-        unlearn_job(job, progress=report_training(context), notice=context.notice)
-
-    return Step(
-        kind="model",
-        label=f"relearned-{model.label}",
-        settings={
-            "relearn": {"steps": steps, "lr": lr, "precision": precision},
-            "seed": seed,
-            **engine_identity(experiment.execution),
-        },
-        inputs={"model": model, "half": half},
-        libraries=training_libraries(experiment.execution),
-        volatile=(LOG_FILE,),
-        execution=experiment.execution,
-        code=(root(build), "train.unlearn.relearning.method:METHOD"),
-        reads={"half": UNSPLIT},
-        build=build,
-        cost=model_cost(experiment, models=len(steps)),
-    )
-
-
-def rounded_step(model: Step, bits: Bits, arm: ArmExperiment) -> Step:
-    """Write a model with its weights rounded."""
-
-    def build(context: StepContext) -> None:
-        from train.models.rounded_weights import write_rounded
-
-        write_rounded(context.inputs["model"].path, context.out, bits)
-
-    return Step(
-        kind="model",
-        label=f"{bits}-{model.label}",
-        settings={"rounded": bits},
-        inputs={"model": model},
-        libraries=("torch", "transformers"),
-        code=(root(build),),
-        build=build,
-        cost=model_cost(arm.experiment),
     )
 
 

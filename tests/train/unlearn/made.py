@@ -19,7 +19,8 @@ from tests.conftest import make_texts
 from train.execution import ExecutionSettings
 from train.job import StartModel
 from train.models.shapes import Shape, build_model
-from train.unlearn.job import UnlearningJob, unlearn_job
+from train.unlearn.job import unlearn_job
+from train.unlearn.unlearning_job import UnlearningJob
 
 N_FORGET, N_RETAIN, N_OTHER = 7, 9, 4
 SHAPE = Shape(

@@ -10,10 +10,10 @@ from inject.examples.parts import OF_EXAMPLES
 from inject.step import Reading
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
-from spikein.pipeline.unlearning.unlearned_model import retained_rows
 from tests.spikein.samples import read, read_checked
 from tests.spikein.tiny import write_tiny
 from train.device import Device
+from train.unlearn.job import retained_rows
 
 METHODS = "methods: [gradient_ascent, {method: npo, sweep: {lr: [1.0e-4, 1.0e-3]}}]"
 SECTION = f"unlearning={{forget: {{share: 0.5}}, {METHODS}}}"

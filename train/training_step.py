@@ -1,0 +1,202 @@
+"""The steps that train a model: the base model, and one contaminated model an arm."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from inject.corpus.parts import TOKENS
+from inject.examples.parts import UNSPLIT
+from inject.model_folder import LOG_FILE
+from inject.settings import plain
+from inject.step import Cost, Step, StepContext
+from inject.stream.audit import PASSED, require_passed
+from inject.stream.inputs import corpus_execution, reading_corpus, variants_of
+from inject.variants.settings import Variants
+from train.cost import adapter_parameters
+from train.execution import ExecutionSettings, engine_identity, training_libraries
+from train.job import StartModel, TrainingJob, report_training, train_job
+from train.loop.schedule import kept_steps
+from train.models.model_node import ModelNode
+from train.models.model_sizes import known_sizes, model_cost
+from train.models.shapes import flops_per_token, load_shape
+from train.settings import ModelSettings, TrainSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model is trained, the base model like an arm's."""
+
+    model: ModelSettings
+    train: TrainSettings
+    tokens: int
+    """Of the stream, which each epoch passes over once."""
+    execution: ExecutionSettings
+    seed: int
+
+    @property
+    def fresh(self) -> bool:
+        """Whether training starts from new weights."""
+        return self.train.mode == "pretrain"
+
+    def step(
+        self,
+        function: str,
+        label: str,
+        inputs: dict[str, Step],
+        settings: dict[str, Any],
+        execution: dict[str, Any],
+    ) -> Step:
+        """Return the step that trains so.
+
+        Args:
+            function: what trains, of this module.
+            label: for people.
+            inputs: `corpus`, and what else is read.
+            settings: what decides the weights beside these settings and the inputs.
+            execution: what the function is told beside them.
+        """
+        shape = plain(load_shape(self.model.shape)) if self.fresh and self.model.shape else None
+        return Step(
+            kind="model",
+            label=label,
+            function=f"{__name__}:{function}",
+            settings={
+                "train": plain(self.train),
+                "shape": shape,
+                "seed": self.seed,
+                **settings,
+                **engine_identity(self.execution),
+            },
+            inputs=inputs,
+            libraries=training_libraries(self.execution, adapters=self.train.adapters is not None),
+            volatile=(LOG_FILE,),
+            execution={
+                **corpus_execution(inputs["corpus"]),
+                "training": plain(self.execution),
+                **execution,
+            },
+            processes=self.execution.processes,
+            reads={"corpus": TOKENS, "examples": UNSPLIT, "audit": PASSED},
+            cost=self._cost(),
+        )
+
+    def _cost(self) -> Cost:
+        """Estimate the run: FLOPs by the shape, memory for weights, gradients and moments."""
+        train, tokens = self.train, self.tokens * self.train.epochs
+        flops = None
+        if sizes := known_sizes(self.model):
+            lora = 0 if train.adapters is None else adapter_parameters(sizes.shape, train.adapters)
+            flops = tokens * flops_per_token(sizes.shape, sizes.vocabulary, train.context, lora)
+        kept = kept_steps(train, self.tokens)
+        return replace(model_cost(self.model, models=1 + len(kept)), tokens=tokens, flops=flops)
+
+
+class SpikedStream(NamedTuple):
+    """What an arm is trained on."""
+
+    corpus: Step
+    examples: Step
+    plan: Step
+    audit: Step
+    """Nothing is trained on a stream that did not pass it."""
+    variants: Variants
+    """What copies can carry."""
+
+
+def base_step(training: Training, corpus: Step) -> Step:
+    """Train the model that saw no contaminant, on the last tokens of the clean corpus."""
+    tokens = training.tokens
+    return training.step(
+        "build_base",
+        f"base-{_count(tokens)}",
+        {"corpus": corpus},
+        {"tokens": tokens, "from": "end"},
+        {},
+    )
+
+
+def build_base(context: StepContext) -> None:
+    """Train on the last tokens of the corpus."""
+    _train(context, {"last_tokens": context.settings["tokens"]})
+
+
+def arm_step(
+    training: Training, stream: SpikedStream, *, start: ModelNode | None, label: str
+) -> Step:
+    """Train one arm on its contaminated stream, and read back what the model saw.
+
+    Args:
+        training: how.
+        stream: on what.
+        start: the model that is trained on; not read where weights are new.
+        label: for people.
+    """
+    start = None if training.fresh else start
+    if start is None and not (training.fresh and training.model.shape):
+        raise TypeError("an arm needs a shape or a base model")
+    return training.step(
+        "build_arm",
+        label,
+        {
+            "corpus": stream.corpus,
+            "examples": stream.examples,
+            "plan": stream.plan,
+            "audit": stream.audit,
+            **variants_of(stream.plan),
+            **(start.inputs("base") if start else {}),
+        },
+        start.settings("base") if start else {},
+        {"variants": plain(stream.variants), **(start.execution("base") if start else {})},
+    )
+
+
+def build_arm(context: StepContext) -> None:
+    """Train on what the plan makes of the corpus."""
+    inputs, start = context.inputs, None
+    require_passed(inputs["audit"])
+    if "base" in context.execution:
+        given = ModelNode.given(context, "base")
+        start = StartModel(
+            name=given.path,
+            revision=given.revision,
+            trust_remote_code=given.trust_remote_code,
+            identity=None if given.pretrained is None else dict(given.identity or {}),
+        )
+    stream = {
+        "plan": str(inputs["plan"]),
+        "examples": str(inputs["examples"]),
+        "renditions": str(inputs["variants"]) if "variants" in inputs else None,
+        "variants": context.execution["variants"],
+        "start": start,
+    }
+    _train(context, stream)
+
+
+def _train(context: StepContext, stream: dict[str, Any]) -> None:
+    """Train, in this process or in those that the step's execution names.
+
+    Args:
+        context: of the step.
+        stream: further fields of the job: what the model sees, and what it starts from.
+    """
+    with reading_corpus(context) as shards:
+        job = TrainingJob.model_validate(
+            {
+                "out": str(context.out),
+                "unfinished": str(context.unfinished),
+                "identity": context.unfinished.name,
+                "corpus": str(context.inputs["corpus"]),
+                "shards": shards,
+                **{name: context.settings[name] for name in ("shape", "train", "seed")},
+                "execution": context.execution["training"],
+                **stream,
+            }
+        )
+        train_job(job, progress=report_training(context.report), notice=context.notice)
+
+
+def _count(tokens: int) -> str:
+    """Return a number of tokens as people write it: `1M`, `300k`."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if tokens >= size:
+            return f"{tokens / size:g}{unit}"
+    return str(tokens)

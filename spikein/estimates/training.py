@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from inject.errors import InputError, did_you_mean
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
-from train.checkpoint_steps import checkpoint_steps
 from train.cost import (
     MEMORY,
     PEAKS,
@@ -23,7 +22,7 @@ from train.cost import (
     run_cost,
 )
 from train.execution import ExecutionSettings
-from train.loop.schedule import step_count
+from train.loop.schedule import kept_steps, step_count
 from train.models.model_sizes import Sizes, known_sizes
 from train.settings import TrainSettings
 
@@ -178,9 +177,7 @@ def _estimate(
             for stage in STAGES
         ),
         note=f"{cost.parameters:,} parameters, by {sizes.source}",
-        models=1 + len(checkpoint_steps(settings.checkpoints, steps))
-        if settings.checkpoints is not None
-        else 1,
+        models=1 + len(kept_steps(settings, stream)),
     )
 
 

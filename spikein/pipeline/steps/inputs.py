@@ -4,17 +4,16 @@ Where an import's files lie is the corpus step's execution, never its identity: 
 a corpus that was imported from a folder which has been moved, copied or changed since.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.corpus import Corpus, corpus_tokenizer
+from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts
-from inject.examples.example import Example, read_examples
+from inject.examples.example import Example
 from inject.formats.importing import token_files
 from inject.step import Reading
 from spikein.pipeline.graph import Step
@@ -70,33 +69,7 @@ def open_corpus(corpus: Step, inputs: Mapping[str, Any]) -> Corpus:
     return Corpus.open(inputs["corpus"].path, outside=token_files(corpus.execution))
 
 
-@contextmanager
-def reading_corpus(corpus: Step, inputs: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Check the corpus before and after it is read by code that does not check it.
-
-    Yields:
-        Where its shards lie.
-
-    Raises:
-        InputError: as `Corpus.open`, before anything is read or after all is.
-    """
-    opened = open_corpus(corpus, inputs)
-    yield [str(file) for file in opened.files]
-    Corpus.open(Path(opened.path), outside=opened.files)
-
-
 def example_tokens(examples: Sequence[Example], tokenizer: Any) -> dict[str, npt.NDArray[np.int64]]:
     """Return the token ids of each example's text, by example_id; no special tokens."""
     encoded = encode_texts(tokenizer, [example.text for example in examples])
     return {example.example_id: ids for example, ids in zip(examples, encoded, strict=True)}
-
-
-def read_pool_and_corpus(
-    corpus: Step,
-    inputs: Mapping[str, Any],
-) -> tuple[list[Example], dict[str, npt.NDArray[np.int64]], Corpus]:
-    """Return examples, their token ids and the clean corpus of a step's inputs."""
-    clean = open_corpus(corpus, inputs)
-    pool = read_examples(inputs["examples"].path)
-    tokenizer = corpus_tokenizer(inputs["corpus"].path)
-    return pool, example_tokens(pool, tokenizer), clean

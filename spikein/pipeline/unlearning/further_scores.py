@@ -14,9 +14,8 @@ from inject.examples.example import (
     write_examples,
     write_held_out,
 )
-from inject.examples.forget_set import MemberSelection, select_members
+from inject.examples.forget_set import MemberSelection, forgotten_rows, select_members
 from inject.examples.parts import OF_EXAMPLES
-from inject.examples.twin_membership import forgotten_rows
 from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment
 from spikein.config.unlearning_section import UnlearningSection

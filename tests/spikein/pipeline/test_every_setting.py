@@ -98,11 +98,11 @@ JOB = {
     "examples": "an input",
     "renditions": "an input",
     "variants": "of the step whose renditions are an input",
-    "shape": "`Training.identity`",
+    "shape": "`Training.step`",
     "start": "an input, or `ModelNode.settings`",
-    "train": "`Training.identity`",
+    "train": "`Training.step`",
     "execution": "execution",
-    "seed": "`Training.identity`",
+    "seed": "`Training.step`",
 }
 START = {
     "name": "where the model lies; which one it is, is its identity",

@@ -1,0 +1,79 @@
+"""The steps that train: what decides the weights is their identity, and nothing else is."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from inject.step import Step, find_function
+from inject.variants.settings import Variants
+from train.execution import ExecutionSettings
+from train.models.model_node import ModelNode
+from train.settings import ModelSettings, TrainSettings
+from train.training_step import SpikedStream, Training, arm_step, base_step
+
+CORPUS = Step(kind="corpus", label="c", settings={}, execution={"imported": None})
+OTHERS = [Step(kind=kind, label="l", settings={}) for kind in ("examples", "plan", "audit")]
+STREAM = SpikedStream(CORPUS, *OTHERS, Variants())
+MODEL = ModelSettings(shape="llama-1m", tokenizer={"train": 4096})
+TORCHRUN = ExecutionSettings(engine="torchrun", processes=2, device_windows=4)
+
+
+def training(mode: str = "continue", **fields) -> Training:
+    given = {
+        "model": MODEL,
+        "train": TrainSettings(mode=mode),
+        "tokens": 300_000,
+        "execution": ExecutionSettings(),
+        "seed": 1,
+    }
+    return Training(**{**given, **fields})
+
+
+def base() -> Step:
+    return base_step(training("pretrain"), CORPUS)
+
+
+def arm(given: Training) -> Step:
+    return arm_step(given, STREAM, start=ModelNode(step=base()), label="seed 1")
+
+
+@pytest.mark.parametrize("step", [base(), arm(training()), arm(training("pretrain"))])
+def test_a_step_is_json_that_names_a_function(step):
+    read = json.loads(json.dumps({"settings": step.settings, "execution": step.execution}))
+    assert replace(step, **read).digest == step.digest
+    assert callable(find_function(step.function))
+
+
+def test_where_it_runs_is_no_identity_and_its_processes_are_the_steps():
+    here, there = arm(training()), arm(training(execution=TORCHRUN))
+    assert here.digest == there.digest
+    assert (here.processes, there.processes) == (1, 2)
+
+
+def test_new_weights_read_no_base_model_and_others_have_no_shape():
+    fresh, further = arm(training("pretrain")), arm(training())
+    assert "base" not in fresh.inputs
+    assert fresh.settings["shape"]["architecture"] == "llama"
+    assert further.inputs["base"].label == "base-300k"
+    assert further.settings["shape"] is None
+    with pytest.raises(TypeError, match="a shape or a base model"):
+        arm_step(training(), STREAM, start=None, label="l")
+
+
+def test_a_checkpoint_is_a_start_of_its_own():
+    whole, early = (
+        arm_step(training(), STREAM, start=ModelNode(step=base(), checkpoint=one), label="l")
+        for one in (None, 3)
+    )
+    assert whole.digest != early.digest
+    assert early.execution["base"]["checkpoint"] == 3
+
+
+def test_costs_follow_from_the_sizes_and_the_models_that_are_kept():
+    kept = TrainSettings.model_validate({"epochs": 2, "checkpoints": {"fractions": [0.5]}})
+    once, more = arm(training()).cost, arm(training(train=kept)).cost
+    assert (once.tokens, more.tokens) == (300_000, 600_000)
+    assert more.flops == 2 * once.flops
+    assert more.disk_bytes == 2 * once.disk_bytes
+    assert more.memory_bytes == once.memory_bytes == 4 * once.disk_bytes

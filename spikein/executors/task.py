@@ -141,12 +141,11 @@ def _inputs(step: Step, store: Store) -> dict[str, Artifact]:
 @contextmanager
 def _threads_for(step: Step, threads: int) -> Iterator[None]:
     """Share the threads among the training processes that a step starts by itself."""
-    processes = step.processes
-    if processes == 1:
+    if step.processes == 1:
         yield
         return
     before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = str(max(threads // processes, 1))
+    os.environ["OMP_NUM_THREADS"] = str(max(threads // step.processes, 1))
     try:
         yield
     finally:

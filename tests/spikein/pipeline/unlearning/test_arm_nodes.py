@@ -7,7 +7,7 @@ from inject.digest import file_digest
 from inject.errors import InputError, InputErrors
 from inject.examples.example import EXAMPLES_FILE, Example, example_id, write_examples
 from inject.examples.parts import OF_EXAMPLES
-from inject.step import Reading
+from inject.step import Reading, find_function
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from tests.spikein.samples import read, read_checked
@@ -95,7 +95,9 @@ def test_the_retain_set_bears_on_methods_that_look_at_it_alone(tiny):
 def content_read(step, name: str, folder) -> str:
     """Digest of what a step reads of an artifact of examples."""
     facet = step.reads.get(name, Reading()).facet
-    return file_digest(folder / EXAMPLES_FILE) if facet is None else OF_EXAMPLES[facet](folder)
+    if facet is None:
+        return file_digest(folder / EXAMPLES_FILE)
+    return find_function(OF_EXAMPLES[facet])(folder)
 
 
 @pytest.mark.parametrize("share", [True, False])

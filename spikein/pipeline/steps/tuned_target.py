@@ -1,5 +1,6 @@
 """Steps of the tuned target: low-rank adapters trained on held-out rows, and what they change."""
 
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.needs import Tuned
 from detect.policy import Adapters
 from detect.settings import DetectSettings
@@ -9,7 +10,6 @@ from inject.examples.example import read_examples, read_held_out
 from inject.examples.parts import HELD_OUT, TEXTS
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 

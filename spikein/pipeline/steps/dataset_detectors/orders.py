@@ -4,12 +4,12 @@ import numpy as np
 
 from analysis.dataset_detectors.orders import read_orders, write_orders
 from analysis.settings import AnalysisSettings
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.settings import DetectSettings
 from inject.examples.example import read_examples
 from inject.examples.parts import UNSPLIT
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 

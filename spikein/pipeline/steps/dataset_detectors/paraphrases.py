@@ -5,6 +5,7 @@ A pool without paraphrases asks no model.
 """
 
 from detect.detector_settings import DetectorSetting, parse_detectors
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.evidence import Evidence
 from detect.needs import View
 from detect.registry import ALL
@@ -15,7 +16,6 @@ from detect.views import TEXT
 from inject.examples.example import read_examples
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 

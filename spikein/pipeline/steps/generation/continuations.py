@@ -3,6 +3,7 @@
 What was written is an artifact, so that every detector of continuations, and a new one, reads it.
 """
 
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.generation.continuations import (
     ContinuationRequest,
     continue_texts,
@@ -14,7 +15,6 @@ from inject.examples.example import read_examples
 from inject.examples.parts import TEXTS
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 

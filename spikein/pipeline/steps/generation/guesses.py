@@ -7,6 +7,7 @@ of choosing and asking. A knowledge filter is one more model that is asked, befo
 from collections.abc import Mapping
 from typing import Any
 
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.generation.guesses import (
     GuessRequest,
     TextToMask,
@@ -23,7 +24,6 @@ from inject.examples.example import Example, read_examples
 from inject.examples.parts import TEXTS, UNSPLIT
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 

@@ -157,3 +157,14 @@ def _halves(groups: Sequence[Group]) -> tuple[set[str], set[str]]:
         half = halves[int(lead > 0) if lead else group.word & 1]
         half.update(row.example_id for row in group.rows)
     return halves
+
+
+def forgotten_rows(pool: list[Example], seen: list[Example]) -> list[Example]:
+    """Return the members of a pool whom the retrained model never sees, in the pool's order.
+
+    Args:
+        pool: the arm's examples.
+        seen: the same rows, with the sides that hold for the retrained model.
+    """
+    left = {one.example_id for one in members(seen)}
+    return [one for one in members(pool) if one.example_id not in left]

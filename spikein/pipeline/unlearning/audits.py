@@ -48,6 +48,7 @@ from detect.scoring import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.examples.parts import UNSPLIT
+from inject.examples.twin_membership import forgotten_rows
 from inject.settings import plain
 from inject.source_digest import root
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
@@ -59,7 +60,6 @@ from spikein.pipeline.steps.scores import asked_settings
 from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
-from spikein.pipeline.unlearning.unlearned_model import forgotten_rows
 
 AUDITS_FILE = "unlearning_audits.parquet"
 LOSS = {"detector": "loss"}

@@ -17,6 +17,7 @@ from inject.examples.example import (
 )
 from inject.examples.forget_set import MemberSelection, select_members
 from inject.examples.parts import OF_EXAMPLES, UNSPLIT
+from inject.examples.twin_membership import forgotten_rows
 from inject.model_folder import LOG_FILE
 from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment
@@ -32,7 +33,6 @@ from spikein.pipeline.steps.training import (
     training_libraries,
 )
 from spikein.pipeline.unlearning.nodes import FurtherScores
-from spikein.pipeline.unlearning.unlearned_model import forgotten_rows
 from train.models.rounded_weights import Bits
 
 RELEARNING_DRAW = 2

@@ -148,17 +148,6 @@ def with_twin_membership(
     ]
 
 
-def _halves(groups: Sequence[Group]) -> tuple[set[str], set[str]]:
-    """Give each group to the half with fewer rows; where they are level, toss its coin."""
-    halves: tuple[set[str], set[str]] = (set(), set())
-    for group in groups:
-        lead = len(halves[0]) - len(halves[1])
-        # Groups are sorted by the high bits of their numbers, so the last bit is a coin still.
-        half = halves[int(lead > 0) if lead else group.word & 1]
-        half.update(row.example_id for row in group.rows)
-    return halves
-
-
 def forgotten_rows(pool: list[Example], seen: list[Example]) -> list[Example]:
     """Return the members of a pool whom the retrained model never sees, in the pool's order.
 
@@ -168,3 +157,14 @@ def forgotten_rows(pool: list[Example], seen: list[Example]) -> list[Example]:
     """
     left = {one.example_id for one in members(seen)}
     return [one for one in members(pool) if one.example_id not in left]
+
+
+def _halves(groups: Sequence[Group]) -> tuple[set[str], set[str]]:
+    """Give each group to the half with fewer rows; where they are level, toss its coin."""
+    halves: tuple[set[str], set[str]] = (set(), set())
+    for group in groups:
+        lead = len(halves[0]) - len(halves[1])
+        # Groups are sorted by the high bits of their numbers, so the last bit is a coin still.
+        half = halves[int(lead > 0) if lead else group.word & 1]
+        half.update(row.example_id for row in group.rows)
+    return halves

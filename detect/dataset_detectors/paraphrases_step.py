@@ -57,10 +57,12 @@ def build(context: StepContext) -> None:
             compile_mode=detect.compile,
             progress=lambda done, total: context.report(done, total, unit="tokens"),
         )
+    # With their defaults, as the step names them.
+    names = [one.partition(":")[0] for one in context.settings["detectors"]]
     scores = score_rows(
         [row.example_id for row in rows],
         Evidence(texts=texts, statistics={TEXT: statistics}),
-        paraphrase_detectors() if texts else [],
+        parse_detectors(names) if texts else [],
     )
     write_scores(context.out, scores.table, record={"policy": policy.record()})
     scored = sum(map(len, statistics))

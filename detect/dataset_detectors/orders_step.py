@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from detect.asked_model import target_execution, target_settings
 from detect.dataset_detectors.orders import read_orders, write_orders
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
-from detect.engine.open_target import open_target, target_execution, target_settings
+from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
 from inject.examples.example import read_examples
 from inject.examples.parts import UNSPLIT

@@ -4,9 +4,10 @@ Scored by the built-in detectors that need the text's token statistics alone, wi
 A pool without paraphrases asks no model.
 """
 
+from detect.asked_model import target_execution, target_settings
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
-from detect.engine.open_target import open_target, target_execution, target_settings
+from detect.engine.open_target import open_target
 from detect.evidence import Evidence
 from detect.needs import View
 from detect.registry import ALL

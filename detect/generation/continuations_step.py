@@ -5,13 +5,9 @@ What was written is an artifact, so that every detector of continuations, and a 
 
 from collections.abc import Sequence
 
+from detect.asked_model import model_libraries, target_execution, target_settings
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
-from detect.engine.open_target import (
-    model_libraries,
-    open_target,
-    target_execution,
-    target_settings,
-)
+from detect.engine.open_target import open_target
 from detect.generation.continuations import (
     ContinuationRequest,
     Continued,
@@ -22,8 +18,8 @@ from detect.generation.continuations import (
 )
 from detect.settings import DetectSettings
 from inject.examples.example import Example, read_examples
+from inject.examples.forget_set import forgotten_rows
 from inject.examples.parts import TEXTS, UNSPLIT
-from inject.examples.twin_membership import forgotten_rows
 from inject.step import Step, StepContext
 from train.models.model_node import ModelNode
 

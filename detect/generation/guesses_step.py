@@ -6,8 +6,9 @@ is asked, before.
 
 from collections.abc import Mapping
 
+from detect.asked_model import target_execution, target_settings
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
-from detect.engine.open_target import open_target, target_execution, target_settings
+from detect.engine.open_target import open_target
 from detect.generation.guesses import (
     GuessRequest,
     TextToMask,

@@ -1,6 +1,7 @@
 """The step that finds out how surprising every word of every example is to a reference model."""
 
-from detect.engine.open_target import open_target, target_execution, target_settings
+from detect.asked_model import target_execution, target_settings
+from detect.engine.open_target import open_target
 from detect.generation.word_statistics import open_reference, word_statistics, write_words
 from detect.settings import DetectSettings
 from inject.examples.example import read_examples

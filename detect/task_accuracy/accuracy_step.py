@@ -6,12 +6,8 @@ A model is asked once for each pool of examples; the base model's answers serve 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from detect.engine.open_target import (
-    model_libraries,
-    open_target,
-    target_execution,
-    target_settings,
-)
+from detect.asked_model import model_libraries, target_execution, target_settings
+from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
 from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS

@@ -148,17 +148,6 @@ def with_twin_membership(
     ]
 
 
-def forgotten_rows(pool: list[Example], seen: list[Example]) -> list[Example]:
-    """Return the members of a pool whom the retrained model never sees, in the pool's order.
-
-    Args:
-        pool: the arm's examples.
-        seen: the same rows, with the sides that hold for the retrained model.
-    """
-    left = {one.example_id for one in members(seen)}
-    return [one for one in members(pool) if one.example_id not in left]
-
-
 def _halves(groups: Sequence[Group]) -> tuple[set[str], set[str]]:
     """Give each group to the half with fewer rows; where they are level, toss its coin."""
     halves: tuple[set[str], set[str]] = (set(), set())

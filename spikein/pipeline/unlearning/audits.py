@@ -45,8 +45,8 @@ from detect.generation.continuations_step import forgotten_continuations_step
 from detect.scoring import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from inject.examples.forget_set import forgotten_rows
 from inject.examples.parts import UNSPLIT
-from inject.examples.twin_membership import forgotten_rows
 from inject.settings import plain
 from inject.source_digest import root
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts

@@ -15,9 +15,8 @@ from inject.examples.example import (
     write_examples,
     write_held_out,
 )
-from inject.examples.forget_set import MemberSelection, select_members
+from inject.examples.forget_set import MemberSelection, forgotten_rows, select_members
 from inject.examples.parts import OF_EXAMPLES, UNSPLIT
-from inject.examples.twin_membership import forgotten_rows
 from inject.model_folder import LOG_FILE
 from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from inject.errors import InputError
 from inject.examples.example import Example, members, read_examples
-from inject.examples.forget_set import RetainSet, select_members
+from inject.examples.forget_set import RetainSet, forgotten_rows, select_members
 from inject.examples.parts import UNSPLIT
-from inject.examples.twin_membership import forgotten_rows
 from inject.model_folder import LOG_FILE
 from inject.plan.plan import read_plan
 from inject.reading.unchanged import unchanged

@@ -18,6 +18,7 @@ from detect.detector_settings import (
     with_control,
     with_grids,
 )
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.needs import Need
 from detect.scoring import (
     LeftOut,
@@ -31,7 +32,6 @@ from inject.examples.example import read_examples
 from inject.examples.parts import UNSPLIT
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role, Scored
 from spikein.pipeline.steps.evidence.providers import (
     evidence_inputs,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.needs import Prefixed
 from detect.settings import DetectSettings
 from detect.shots import (
@@ -38,7 +39,6 @@ from inject.reading.unchanged import unchanged
 from inject.source_digest import root
 from inject.step import Reading
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.inputs import open_corpus
 from spikein.pipeline.steps.training import ModelNode
 

@@ -1,6 +1,7 @@
 """The step of what low-rank adapters change: token statistics of the tuned target."""
 
 from detect.engine.adapter_step import adapter_step
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.needs import Tuned
 from detect.settings import DetectSettings
 from detect.token_statistics import write_statistics
@@ -9,7 +10,6 @@ from inject.examples.example import read_examples
 from inject.examples.parts import TEXTS
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 

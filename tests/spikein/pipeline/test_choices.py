@@ -4,10 +4,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from detect.choices.answers import read_answers
+from detect.engine.measured_cost import read_cost
 from inject.errors import InputError
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
-from spikein.pipeline.measured_cost import read_cost
 from tests.detect.evidence_samples import scores_record
 from tests.spikein.tiny import run, write_tiny
 

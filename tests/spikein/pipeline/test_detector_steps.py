@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, read_cost, write_cost
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.detector_steps import detector_steps, scored_models
 from spikein.pipeline.graph import Graph
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, read_cost, write_cost
 from tests.spikein.tiny import write_tiny
 
 

@@ -2,9 +2,9 @@
 
 import pyarrow.parquet as pq
 
+from detect.engine.measured_cost import read_cost
 from detect.gradients.norms import read_norms
 from detect.neighbours.neighbours import read_means, read_neighbours
-from spikein.pipeline.measured_cost import read_cost
 from tests.detect.masked_models import tiny_masked_parts
 from tests.spikein.tiny import run, write_tiny
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from detect.choices.answers import ChoiceEvidence, read_answers, write_answers
 from detect.choices.question import ORDERS, choice_question
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.needs import Choices
 from detect.settings import DetectSettings
 from inject.examples.example import read_examples, read_held_out
 from inject.examples.parts import HELD_OUT, UNSPLIT
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.evidence.continuations import lets_models_write
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.statistics import model_libraries, open_target

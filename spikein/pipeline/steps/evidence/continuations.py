@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from detect.detector_settings import names_all
 from detect.generation.continuations import read_continuations, request_record
+from detect.generation.continuations_step import continuations_step
 from detect.needs import Continuations
 from inject.digest import digest
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
-from spikein.pipeline.steps.generation.continuations import continuations_step
 
 HINT = "Set detect.generate=true, or name the detector."
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.gradients.norms import read_norms, write_norms
 from detect.needs import Gradients
 from detect.settings import DetectSettings
@@ -9,7 +10,6 @@ from inject.examples.example import read_examples
 from inject.examples.parts import TEXTS
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, write_cost
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode

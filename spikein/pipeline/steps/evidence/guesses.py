@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from detect.generation.guesses import read_guesses, request_record
+from detect.generation.guesses_step import guesses_step
+from detect.generation.words_step import words_step
 from detect.needs import Guesses
 from inject.digest import digest
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.evidence.continuations import HINT, lets_models_write
 from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
 from spikein.pipeline.steps.evidence.reference import reference_model
-from spikein.pipeline.steps.generation.guesses import guesses_step, words_step
 from spikein.pipeline.steps.training import ModelNode
 
 

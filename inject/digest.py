@@ -24,7 +24,7 @@ def canonical(value: Any) -> str:
     Raises:
         TypeError: for any other type, for keys that are not strings, for NaN and infinities.
     """
-    return json.dumps(_checked(value, "$"), sort_keys=True, separators=(",", ":"))
+    return json.dumps(plain_values(value), sort_keys=True, separators=(",", ":"))
 
 
 def digest(value: Any) -> str:
@@ -50,7 +50,16 @@ def file_digest(path: Path) -> str:
     return state.hexdigest()
 
 
-def _checked(value: Any, where: str) -> Any:
+def plain_values(value: Any, where: str = "$") -> Any:
+    """Return a value as JSON holds it: tuples become lists, keys keep their order.
+
+    Args:
+        value: made of None, bool, int, float, str, lists, tuples, mappings.
+        where: what to call the value in messages.
+
+    Raises:
+        TypeError: as `canonical` does; names the place inside the value.
+    """
     if value is None or isinstance(value, bool | str):
         return value
     if type(value) is int:
@@ -60,10 +69,10 @@ def _checked(value: Any, where: str) -> Any:
             raise TypeError(f"{where}: {value} has no canonical form")
         return value
     if isinstance(value, list | tuple):
-        return [_checked(item, f"{where}[{index}]") for index, item in enumerate(value)]
+        return [plain_values(item, f"{where}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, Mapping):
         for key in value:
             if type(key) is not str:
                 raise TypeError(f"{where}: key {key!r} is not a string")
-        return {key: _checked(item, f"{where}.{key}") for key, item in value.items()}
+        return {key: plain_values(item, f"{where}.{key}") for key, item in value.items()}
     raise TypeError(f"{where}: {type(value).__name__} has no canonical form")

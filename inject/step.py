@@ -19,7 +19,7 @@ from importlib.metadata import version as distribution_version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from inject.digest import digest
+from inject.digest import digest, plain_values
 from inject.errors import InputError
 from inject.source_digest import source_digest
 
@@ -194,6 +194,17 @@ class Step:
     def digest(self) -> str:
         """The digest of the recipe."""
         return self.recipe.digest
+
+    def given(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return settings and execution as JSON holds them: the same in every process.
+
+        Raises:
+            TypeError: a value is no plain JSON; names the step and the key.
+        """
+        return (
+            plain_values(self.settings, f"the step {self.name}: settings"),
+            plain_values(self.execution, f"the step {self.name}: execution"),
+        )
 
     @property
     def name(self) -> str:

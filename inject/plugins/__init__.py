@@ -14,7 +14,7 @@ from inject.plugins.installed import (
     installed_plugins,
     load_installed,
 )
-from inject.plugins.plugin import Expected, Plugin
+from inject.plugins.plugin import Expected, Plugin, require_same_source
 
 __all__ = [
     "Expected",
@@ -27,4 +27,5 @@ __all__ = [
     "installed_plugins",
     "load_file",
     "load_installed",
+    "require_same_source",
 ]

@@ -92,33 +92,6 @@ def execute(package: str, name: str, sources: Mapping[str, Source], folder: Path
             raise
 
 
-def executed_sources() -> dict[str, dict[str, Source]]:
-    """Return the sources of every plug-in file of this process: package to name to source."""
-    with _lock:
-        found: dict[str, dict[str, Source]] = {package: {} for package in _modules.importers}
-        for whole, source in _modules.sources.items():
-            package, _, name = whole.partition(".")
-            found[package][name] = source
-        return found
-
-
-def take_sources(given: Mapping[str, Mapping[str, Source]]) -> None:
-    """Let the plug-in modules of another process be imported here, from the bytes that ran there.
-
-    Args:
-        given: what `executed_sources` returned there.
-    """
-    with _lock:
-        for package, sources in given.items():
-            if package in _modules.importers:
-                continue
-            for name, source in sources.items():
-                _modules.sources[f"{package}.{name}" if name else package] = source
-            _modules.importers[package] = _importer(package, frozenset(sources) - {""})
-        if _modules.importers and _modules not in sys.meta_path:
-            sys.meta_path.insert(0, _modules)
-
-
 def _importer(package: str, local: frozenset[str]) -> Callable[..., Any]:
     """Return `__import__` for modules of a private package: local modules first."""
     tops = {name.partition(".")[0] for name in local}

@@ -54,3 +54,23 @@ class Expected:
 def with_article(noun: str) -> str:
     """Return a noun with its article: `a detector`, `an executor`."""
     return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def require_same_source(digest: str | None, named: str | None, *, where: str) -> None:
+    """Check that what was loaded again is what a step was named by, wherever the step runs.
+
+    Args:
+        digest: of the plug-in; None for what is no plug-in.
+        named: the same when the step was named, from its settings.
+        where: the plug-in, as the user named it.
+
+    Raises:
+        InputError: its source was edited since.
+    """
+    if digest != named:
+        raise InputError(
+            "the source was edited since this run was named",
+            where=where,
+            hint="Run the same command again: what it decides is made by the edited source, and "
+            "the rest is kept.",
+        )

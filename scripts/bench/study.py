@@ -17,11 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from inject.step import StepContext
 from scripts.bench.study_intervals import measure_intervals
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors import Executor, InProcess, run_graph
 from spikein.executors.pools.local import Local
-from spikein.pipeline.graph import Graph, Step, StepContext
+from spikein.pipeline.graph import Graph, Step
 from spikein.progress import Silent
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
@@ -82,12 +83,22 @@ def _graph(cells: int, seconds: float, *, ends: bool = True) -> Graph:
 
 
 def _step(label: str, seconds: float, **inputs: Step) -> Step:
-    def build(context: StepContext) -> None:
-        if seconds:
-            time.sleep(seconds)
-        (context.out / "value").write_text(label)
+    return Step(
+        kind="cell",
+        label=label,
+        # Started by `-m` this module has another name, by which no worker finds it.
+        function="scripts.bench.study:build_cell",
+        settings={"label": label},
+        inputs=inputs,
+        execution={"seconds": seconds},
+    )
 
-    return Step(kind="cell", label=label, settings={"label": label}, inputs=inputs, build=build)
+
+def build_cell(context: StepContext) -> None:
+    """Sleep, and write the label."""
+    if context.execution["seconds"]:
+        time.sleep(context.execution["seconds"])
+    (context.out / "value").write_text(context.settings["label"])
 
 
 def _run(executor: Executor, graph: Graph, store: Path) -> float:

@@ -1,26 +1,29 @@
-"""A graph as a file, for the processes and machines that build its steps.
+"""A graph as a JSON file, for the processes and machines that build its steps.
 
-Steps are functions with what they close over, which only pickle can carry to another process. The
-file is written by one run for its own workers, in a folder that only its user may enter, and is
-named to them by its SHA-256: a worker refuses any other bytes. It is read during that run alone.
+A step is the name of a function with plain values, so the file is all that a worker needs beside
+the store; `python -m spikein.build_step` builds one step of it by hand. It is written by one run
+for its workers, in a folder that only its user may enter, and is named to them by its SHA-256: a
+worker refuses any other bytes. Mappings keep their order, so that a worker is given what this
+process would be given.
 """
 
 import hashlib
-import pickle
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import cloudpickle
-
-from inject.errors import SpikeinError
+from inject.errors import InputError, SpikeinError
 from inject.files import fsync
-from inject.plugins.modules import executed_sources, take_sources
 from inject.source_digest import source_digest
-from inject.step import library_versions
+from inject.step import Reading, Recipe, library_versions
 from spikein.pipeline.graph import Graph, Step
+from spikein.store.folder_check import CHANGE_STORE, writing
+from spikein.store.store import Store
 
-GRAPH_FILE = "graph.pkl"
+GRAPH_FILE = "graph.json"
 
 
 class GraphFile(NamedTuple):
@@ -29,35 +32,87 @@ class GraphFile(NamedTuple):
     path: str
     sha256: str
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return Path(self.path).parent
 
-def write_graph(graph: Graph, folder: Path) -> GraphFile:
-    """Write a graph, with the digests of its steps, for the workers of this run."""
-    for step in graph.steps:
-        # A worker must build what this process named, so the recipe travels with the step.
-        _ = step.digest
-    # Modules of plug-in files are found again by their sources; the bytes that ran here run there.
-    content = pickle.dumps((executed_sources(), cloudpickle.dumps(graph)))
+
+@dataclass(frozen=True, kw_only=True)
+class StoredGraph:
+    """A graph as a worker reads it."""
+
+    steps: Mapping[str, Step]
+    """By digest, inputs before what needs them; each with the recipe that the run named it by."""
+    store: str
+    """The folder of the store."""
+    working_folder: str
+    """Where relative paths of the experiment start."""
+
+
+def write_graph(graph: Graph, store: Store, folder: Path | None) -> GraphFile:
+    """Write a graph for the workers of this run.
+
+    Args:
+        graph: the steps.
+        store: where they are built.
+        folder: of the run; None where the store cannot be written.
+
+    Raises:
+        InputError: the store cannot be written.
+        TypeError: what a step is given is no plain JSON; names the step and the key.
+    """
+    if folder is None:
+        raise InputError(
+            "cannot be written, and there are steps to build",
+            where=str(store.root),
+            hint=CHANGE_STORE,
+        )
+    found = {
+        "name": graph.name,
+        "store": str(store.root.resolve()),
+        "working_folder": str(Path.cwd()),
+        "steps": {step.digest: _record(step) for step in graph.steps},
+    }
+    content = json.dumps(found, indent=1).encode()
     path = folder / GRAPH_FILE
-    path.touch(mode=0o600)
-    path.write_bytes(content)
-    fsync(path)
+    with writing(store.root, CHANGE_STORE, "the graph of the run"):
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        fsync(path)
     return GraphFile(str(path.resolve()), hashlib.sha256(content).hexdigest())
 
 
 @lru_cache(maxsize=2)
-def read_graph(file: GraphFile) -> dict[str, Step]:
-    """Return the steps of a graph by their digests.
+def read_graph(file: GraphFile) -> StoredGraph:
+    """Return the graph that a run wrote for its workers.
 
     Raises:
-        SpikeinError: the file is not what this run wrote.
+        SpikeinError: the file is not what the run wrote.
     """
     content = Path(file.path).read_bytes()
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise SpikeinError(f"{file.path} is not the graph that this run wrote")
-    sources, graph = pickle.loads(content)  # noqa: S301 our own bytes, compared above
-    take_sources(sources)
-    found: Graph = pickle.loads(graph)  # noqa: S301
-    return {step.digest: step for step in found.steps}
+    return parse_graph(content)
+
+
+def parse_graph(content: bytes) -> StoredGraph:
+    """Return the graph of a file's content.
+
+    Raises:
+        SpikeinError: a step has another digest than it is filed under.
+        ValueError, LookupError, TypeError: it is no such file.
+    """
+    found = json.loads(content)
+    steps: dict[str, Step] = {}
+    for digest, record in found["steps"].items():
+        step = steps[digest] = _step(record, steps)
+        if step.digest != digest:
+            raise SpikeinError(
+                f"the step {step.name} is not the one that the run named {digest[:12]}: what "
+                "decides its content was edited in the file. Only `execution` may be."
+            )
+    return StoredGraph(steps=steps, store=found["store"], working_folder=found["working_folder"])
 
 
 def require_same_code(step: Step) -> None:
@@ -67,7 +122,7 @@ def require_same_code(step: Step) -> None:
         SpikeinError: it has others, and would build something else under the step's name.
     """
     recipe = step.recipe
-    if step.roots and source_digest(step.roots) != recipe.code:
+    if source_digest(step.roots) != recipe.code:
         raise SpikeinError(
             f"the code of the step {step.name} is not that of the process that started the run: "
             "it was edited since, or this machine has another version. Start the run again."
@@ -83,3 +138,59 @@ def require_same_code(step: Step) -> None:
             f"this machine has other libraries than the one that started the run: "
             f"{', '.join(others)}"
         )
+
+
+def _record(step: Step) -> dict[str, Any]:
+    if not step.function:  # TODO gone when every step has a function
+        raise SpikeinError(
+            f"the step {step.name} has no named function, and cannot be built by another process. "
+            "Run it by the executor in-process."
+        )
+    settings, execution = step.given()
+    return {
+        "kind": step.kind,
+        "label": step.label,
+        "function": step.function,
+        "settings": settings,
+        "inputs": dict(step.recipe.inputs),
+        "execution": execution,
+        "code": {"modules": list(step.code), "digest": step.recipe.code},
+        "libraries": dict(step.recipe.libraries),
+        "volatile": list(step.volatile),
+        "protected": step.protected,
+        "processes": step.processes,
+        "reads": {name: one._asdict() for name, one in step.reads.items()},
+        "facets": dict(step.facets),
+    }
+
+
+def _step(record: Mapping[str, Any], steps: Mapping[str, Step]) -> Step:
+    """Return a step as it was named, not as the code and the libraries here would name it."""
+    step = Step(
+        kind=record["kind"],
+        label=record["label"],
+        function=record["function"],
+        settings=record["settings"],
+        inputs={name: steps[digest] for name, digest in record["inputs"].items()},
+        execution=record["execution"],
+        code=tuple(record["code"]["modules"]),
+        libraries=tuple(record["libraries"]),
+        volatile=tuple(record["volatile"]),
+        protected=record["protected"],
+        processes=record["processes"],
+        reads={
+            name: Reading(one["facet"], tuple(one["files"]))
+            for name, one in record["reads"].items()
+        },
+        facets=record["facets"],
+    )
+    recipe = Recipe(
+        kind=step.kind,
+        function=step.function,
+        settings=step.settings,
+        inputs=record["inputs"],
+        libraries=record["libraries"],
+        code=record["code"]["digest"],
+    )
+    object.__setattr__(step, "recipe", recipe)
+    return step

@@ -45,12 +45,13 @@ def build_step(
         _require_inputs(step, inputs)
         require_unedited(step.roots)
         if step.build is None:
+            settings, execution = step.given()
             find_function(step.function)(
                 inject.step.StepContext(
                     out=out,
                     inputs={name: artifact.path for name, artifact in inputs.items()},
-                    settings=step.settings,
-                    execution=step.execution,
+                    settings=settings,
+                    execution=execution,
                     unfinished=store.unfinished(step.recipe),
                     report=_report(step, progress),
                     protected=is_protected(step, inputs.values()),

@@ -20,10 +20,11 @@ from typing import Any, Literal
 from inject.errors import SpikeinError
 from inject.secrets import masked
 from spikein.executors import step_build
-from spikein.executors.graph_file import GraphFile, read_graph, require_same_code
+from spikein.executors.graph_file import GraphFile, StoredGraph, read_graph, require_same_code
+from spikein.executors.protocol import Outcome
 from spikein.executors.task_files import MARK, TaskFiles
 from spikein.pipeline.graph import Step
-from spikein.progress import Silent
+from spikein.progress import Progress, Silent
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store
 
@@ -38,11 +39,8 @@ class Task:
     digest: str
     """Of the step."""
     graph: GraphFile
-    run_folder: str
-    store: str
-    working_folder: str
-    """Where relative paths of the experiment start."""
     threads: int
+    """It may use."""
     attempt: int = 1
 
 
@@ -66,11 +64,10 @@ def run_task(task: Task, where: str = "") -> TaskEnd:
         task: which step, of which run.
         where: what to call this place beside host and process, such as `worker 2`.
     """
-    os.chdir(task.working_folder)
     place = ", ".join(
         part for part in (where, f"process {os.getpid()} on {socket.gethostname()}") if part
     )
-    files = TaskFiles(Path(task.run_folder), task.digest)
+    files = TaskFiles(task.graph.folder, task.digest)
     files.clear()
     progress = _FileProgress(files, place)
     with _output_to(files.log):
@@ -96,11 +93,8 @@ def _built(task: Task, progress: "_FileProgress", place: str) -> TaskEnd:
         )
 
     try:
-        step = read_graph(task.graph)[task.digest]
-        require_same_code(step)
-        store = _open_store(task.store)
-        with store.in_use(required=False), _threads_for(step, task.threads):
-            outcome = step_build.build_step(step, _inputs(step, store), store, progress)
+        graph = read_graph(task.graph)
+        outcome = build_stored(graph, graph.steps[task.digest], progress, threads=task.threads)
     except Preempted as error:
         return ended("lost", str(error), False)
     except SpikeinError as error:
@@ -110,6 +104,26 @@ def _built(task: Task, progress: "_FileProgress", place: str) -> TaskEnd:
         traceback.print_exception(type(error), error, _within_step(error.__traceback__))
         return ended("failed", masked(f"{type(error).__name__}: {error}"), False)
     return ended("done", "", outcome.built)
+
+
+def build_stored(graph: StoredGraph, step: Step, progress: Progress, *, threads: int) -> Outcome:
+    """Build one step of a graph in the graph's store, unless that has it.
+
+    Args:
+        graph: as the run wrote it.
+        step: of the graph.
+        progress: receives the events of the step.
+        threads: it may use.
+
+    Raises:
+        SpikeinError: the code or the libraries here are others, or an input is not in the store.
+        Exception: what the step raised, with a note that names it.
+    """
+    os.chdir(graph.working_folder)
+    require_same_code(step)
+    store = _open_store(graph.store)
+    with store.in_use(required=False), _threads_for(step, threads):
+        return step_build.build_step(step, _inputs(step, store), store, progress)
 
 
 @lru_cache(maxsize=2)

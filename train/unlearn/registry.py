@@ -29,6 +29,7 @@ from inject.plugins import (
     file_reference,
     installed_plugins,
     load_file,
+    require_same_source,
 )
 from inject.settings import plain
 from inject.shipped import CONFIGS
@@ -203,12 +204,7 @@ def _of_entry(entry: str | Mapping[str, Any], of_job: bool) -> list[MethodSettin
     known = find_method(reference)
     where = f"{_WHERE}: {given.get('name') or reference}"
     name = _name(known.method.name if given.get("name") is None else given["name"])
-    if given.get("plugin", known.digest) != known.digest:
-        raise InputError(
-            "the method's source was edited since this run was named",
-            where=reference,
-            hint="Run the same command again: the edited method makes another model.",
-        )
+    require_same_source(known.digest, given.get("plugin", known.digest), where=reference)
     own = {key: value for key, value in given.items() if key not in _OWN_KEYS}
     found = []
     for point in _points(given.get("sweep"), where):

@@ -22,11 +22,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 from inject.errors import InputError
 from spikein.config.executor_settings import LocalSettings
+from spikein.executors.graph_file import GraphFile, write_graph
 from spikein.executors.pools.threads import THREAD_VARIABLES
 from spikein.executors.protocol import RunReport
 from spikein.executors.scheduling import PoolPlace, run_side_by_side
-from spikein.executors.task import TaskEnd
-from spikein.executors.task_orders import TaskOrders
+from spikein.executors.task import Task, TaskEnd
 from spikein.pipeline.graph import Graph, Step
 from spikein.progress import Progress
 from spikein.store.store import Store
@@ -56,7 +56,8 @@ class Local:
 
     def _pool(self, place: PoolPlace) -> "_Workers":
         shares = worker_shares(self.settings.workers, usable_cores(), visible_gpus())
-        return _Workers(TaskOrders.start(place), shares[: max(place.run.left, 1)])
+        file = write_graph(place.graph, place.store, place.run.status.folder)
+        return _Workers(file, shares[: max(place.run.left, 1)])
 
 
 class Share(NamedTuple):
@@ -115,8 +116,8 @@ def visible_gpus() -> tuple[str, ...]:
 class _Workers:
     """The pool of `spikein.executors.scheduling`, out of processes of this machine."""
 
-    def __init__(self, orders: TaskOrders, shares: Sequence[Share]) -> None:
-        self._orders = orders
+    def __init__(self, graph: GraphFile, shares: Sequence[Share]) -> None:
+        self._graph = graph
         self._shares = shares
         self._events: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
         self._workers: dict[int, _Worker] = {}
@@ -134,7 +135,9 @@ class _Workers:
         for step, attempt in steps:
             worker = self._idle()
             share = self._shares[worker.number]
-            task = self._orders.task(step, attempt=attempt, threads=len(share.cores))
+            task = Task(
+                digest=step.digest, graph=self._graph, threads=len(share.cores), attempt=attempt
+            )
             worker.step = step
             worker.send({"task": asdict(task), "where": f"worker {worker.number + 1} ({share})"})
 
@@ -183,7 +186,7 @@ class _Workers:
         return self._start(next(one for one in itertools.count() if one not in self._workers))
 
     def _start(self, number: int) -> "_Worker":
-        log = Path(self._orders.run_folder) / "logs" / f"worker-{number + 1}.log"
+        log = self._graph.folder / "logs" / f"worker-{number + 1}.log"
         worker = self._workers[number] = _Worker(number, self._shares[number], log, self._events)
         return worker
 

@@ -23,11 +23,11 @@ from filelock import FileLock, Timeout
 from inject.errors import InputError, SpikeinError
 from inject.secrets import masked
 from spikein.config.executor_settings import RaySettings
+from spikein.executors.graph_file import write_graph
 from spikein.executors.pools.requests import require_known_kinds
 from spikein.executors.protocol import RunReport
 from spikein.executors.scheduling import PoolPlace, run_side_by_side
 from spikein.executors.task import Task, TaskEnd, run_task
-from spikein.executors.task_orders import TaskOrders
 from spikein.pipeline.graph import Graph, Step
 from spikein.progress import Progress
 from spikein.store.filesystem import delete_tree
@@ -72,7 +72,7 @@ class _Cluster:
     def __init__(self, place: PoolPlace, settings: RaySettings) -> None:
         self._ray = _import_ray()
         self._settings = settings
-        self._orders = TaskOrders.start(place)
+        self._graph = write_graph(place.graph, place.store, place.run.status.folder)
         self._running: dict[Any, tuple[str, str]] = {}
         self._folder: FileLock | None = None
         self._own = not self._ray.is_initialized()
@@ -97,7 +97,7 @@ class _Cluster:
         for step, attempt in steps:
             request = self._settings.request(step.kind)
             cpus = request.cpus or 1
-            task = self._orders.task(step, attempt=attempt, threads=cpus)
+            task = Task(digest=step.digest, graph=self._graph, threads=cpus, attempt=attempt)
             memory = request.memory_gb
             reference: ObjectRef[dict[str, Any]] = self._build.options(
                 name=step.name,

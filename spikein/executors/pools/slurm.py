@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 
 from inject.errors import InputError
 from spikein.config.executor_settings import SlurmSettings, StepRequest, job_minutes
+from spikein.executors.graph_file import write_graph
 from spikein.executors.pools.requests import require_known_kinds
 from spikein.executors.pools.slurm_job import SlurmJob
 from spikein.executors.pools.threads import THREAD_VARIABLES
 from spikein.executors.protocol import RunReport
 from spikein.executors.scheduling import PoolPlace, run_side_by_side
-from spikein.executors.task import TaskEnd
+from spikein.executors.task import Task, TaskEnd
 from spikein.executors.task_files import TaskFiles
-from spikein.executors.task_orders import TaskOrders
 from spikein.pipeline.graph import Graph, Step
 from spikein.progress import Progress
 from spikein.store.store import Store
@@ -86,9 +86,9 @@ class _Jobs:
 
     def __init__(self, place: PoolPlace, settings: SlurmSettings) -> None:
         self._settings = settings
-        self._orders = TaskOrders.start(place)
+        self._graph = write_graph(place.graph, place.store, place.run.status.folder)
         self._status = place.run.status
-        open_folder = writable_by_others(Path(self._orders.run_folder))
+        open_folder = writable_by_others(self._graph.folder)
         if open_folder is not None:
             place.progress.notice(
                 f"others of this machine may write {open_folder}, and so replace what the jobs of "
@@ -136,14 +136,15 @@ class _Jobs:
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
         executor = SlurmExecutor(
-            folder=Path(self._orders.run_folder) / "slurm",
+            folder=self._graph.folder / "slurm",
             python=shlex.quote(sys.executable),
         )
         executor.update_parameters(**self._parameters(asked))
         works = []
         for step, attempt in steps:
             self._files(step.digest).clear()
-            task = self._orders.task(step, attempt=attempt, threads=asked.cpus or 1)
+            threads = asked.cpus or 1
+            task = Task(digest=step.digest, graph=self._graph, threads=threads, attempt=attempt)
             works.append(SlurmJob(task=task, attempts=self._settings.attempts))
         try:
             with executor.batch():
@@ -228,7 +229,7 @@ class _Jobs:
         return TaskEnd(digest=job.digest, state="lost", problem=problem)
 
     def _files(self, digest: str) -> TaskFiles:
-        return TaskFiles(Path(self._orders.run_folder), digest)
+        return TaskFiles(self._graph.folder, digest)
 
 
 def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from types import FrameType
 
 from spikein.executors.task import Task, TaskEnd, run_task
@@ -35,7 +34,7 @@ class SlurmJob:
 
     def __call__(self) -> str:
         """Build the step; return how it ended. Submitit calls this in the job."""
-        files = TaskFiles(Path(self.task.run_folder), self.task.digest)
+        files = TaskFiles(self.task.graph.folder, self.task.digest)
         at_rest = signal.getsignal(signal.SIGTERM)
         warned = False
 

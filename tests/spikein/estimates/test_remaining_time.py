@@ -5,19 +5,15 @@ import io
 import pytest
 from rich.console import Console
 
+from inject.step import Cost
 from spikein.estimates.remaining_time import Forecast, StepPace
-from spikein.pipeline.graph import Cost, Step
+from spikein.pipeline.graph import Step
 from spikein.progress import Bars, Lines, RunProgress
+from tests.spikein import step_functions
 
 
 def step(kind: str, label: str, **cost) -> Step:
-    return Step(
-        kind=kind,
-        label=label,
-        settings={},
-        build=lambda context: None,
-        cost=Cost(**cost) if cost else None,
-    )
+    return step_functions.step(label, "nothing", kind=kind, cost=Cost(**cost) if cost else None)
 
 
 def test_steps_of_one_kind_take_time_in_proportion_to_their_work():

@@ -4,8 +4,6 @@
 """
 
 import json
-import os
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -15,65 +13,30 @@ from typing import Any
 from spikein.config.executor_settings import LocalSettings, RaySettings, SlurmSettings
 from spikein.executors import Executor, InProcess
 from spikein.executors.protocol import RunReport
-from spikein.pipeline.graph import Graph, Step, StepContext
+from spikein.pipeline.graph import Graph, Step
 from spikein.progress import Lines
 from spikein.store.store import Store
-
-Build = Callable[[StepContext], None]
-
-
-def step(label: str, build: Build, **inputs: Step) -> Step:
-    return Step(kind="thing", label=label, settings={"label": label}, inputs=inputs, build=build)
+from tests.spikein.step_functions import step
 
 
-def told(trace: Path | None, label: str, what: str) -> None:
-    """Write down what a step does, when, and with how many threads."""
-    if trace is not None:
-        line = {"step": label, "what": what, "time": time.time(), "process": os.getpid()}
-        line["threads"] = os.environ.get("OMP_NUM_THREADS")
-        line["cores"] = sorted(os.sched_getaffinity(0))
-        with trace.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+def place(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def sleeping(label: str, seconds: float, trace: Path | None = None, **inputs: Step) -> Step:
     """A step that sleeps and writes down when it began and ended."""
-
-    def build(context: StepContext) -> None:
-        told(trace, label, "began")
-        time.sleep(seconds)
-        total = sum(int((one.path / "value").read_text()) for one in context.inputs.values())
-        (context.out / "value").write_text(str(total + 1))
-        told(trace, label, "ended")
-
-    return step(label, build, **inputs)
+    execution = {"seconds": seconds, "trace": place(trace)}
+    return step(label, "sleep", execution=execution, **inputs)
 
 
 def failing(label: str, trace: Path | None = None, **inputs: Step) -> Step:
     """A step that prints and raises."""
-
-    def build(context: StepContext) -> None:
-        told(trace, label, "began")
-        print("a line of the log before it fails")
-        raise ValueError("this step never works")
-
-    return step(label, build, **inputs)
+    return step(label, "fail", execution={"trace": place(trace)}, **inputs)
 
 
-def killed_until(label: str, marks: Path, times: int, trace: Path | None = None) -> Step:
+def killed_until(label: str, marks: Path, times: int) -> Step:
     """A step whose process is killed with signal 9 so many times."""
-
-    def build(context: StepContext) -> None:
-        told(trace, label, "began")
-        marks.mkdir(exist_ok=True)
-        number = len(list(marks.iterdir()))
-        if number < times:
-            (marks / str(number)).touch()
-            print("about to be killed", flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-        (context.out / "value").write_text("1")
-
-    return step(label, build)
+    return step(label, "be_killed", execution={"marks": place(marks), "times": times})
 
 
 def fan(cells: int, seconds: float, trace: Path | None = None) -> Graph:

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,11 +26,11 @@ from tests.spikein.executors.graphs import (
     one_fails,
     sleeping,
     slow,
-    step,
     value,
     wait_for,
 )
 from tests.spikein.mounts import read_only
+from tests.spikein.step_functions import step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -92,12 +91,7 @@ def test_a_worker_has_its_share_of_cores_and_as_many_threads(tmp_path):
 
 
 def test_torch_starts_as_many_threads_as_the_share_has_cores(tmp_path):
-    def build(context) -> None:
-        import torch
-
-        (context.out / "value").write_text(str(torch.get_num_threads()))
-
-    graph = Graph(goals=(step("threads", build),))
+    graph = Graph(goals=(step("threads", "count_threads"),))
     report = run_graph(local(), graph, Store(tmp_path / "store"), Silent())
     assert value(report, graph.goals[0]) == max(len(os.sched_getaffinity(0)) // 2, 1)
 
@@ -231,7 +225,7 @@ def test_a_store_on_a_read_only_disk_is_refused_in_words_unless_all_is_there(tmp
 def test_a_disk_that_becomes_read_only_fails_the_steps_that_it_hits(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
-    first, last = sleeping("first", 0.0, tmp_path / "trace"), step("last", lambda context: None)
+    first, last = sleeping("first", 0.0, tmp_path / "trace"), step("last", "nothing")
     graph = Graph(goals=(sleeping("second", 2.0, tmp_path / "trace", first=first), last))
     raised: list[BaseException] = []
 
@@ -252,18 +246,8 @@ def test_a_disk_that_becomes_read_only_fails_the_steps_that_it_hits(tmp_path):
     assert "Read-only file system" in str(error) or "cannot be written" in str(error)
 
 
-def test_a_graph_file_that_is_not_ours_is_refused_and_only_its_user_may_enter(tmp_path):
-    from spikein.executors.graph_file import read_graph, write_graph
-
-    graph = fan(2, 0.0)
-    file = write_graph(graph, tmp_path)
-    assert read_graph(file).keys() == {one.digest for one in graph.steps}
-    assert Path(file.path).stat().st_mode & 0o077 == 0
-    read_graph.cache_clear()
-    Path(file.path).write_bytes(b"other")
-    with pytest.raises(Exception, match="not the graph that this run wrote"):
-        read_graph(file)
-    run_graph(local(), graph, Store(tmp_path / "store"), Silent())
+def test_only_its_user_may_enter_the_folder_of_a_run(tmp_path):
+    run_graph(local(), fan(2, 0.0), Store(tmp_path / "store"), Silent())
     [folder] = (tmp_path / "store" / RUNS_FOLDER).iterdir()
     assert folder.stat().st_mode & 0o077 == 0
 
@@ -290,18 +274,10 @@ def test_a_stored_step_of_other_content_takes_up_inputs_that_nobody_seemed_to_ne
     tmp_path, executor
 ):
     store = Store(tmp_path / "store")
-
-    def changing(context) -> None:
-        (context.out / "value").write_text(str(time.time_ns()))
-
-    def reading(context) -> None:
-        texts = [(one.path / "value").read_text() for one in context.inputs.values()]
-        (context.out / "value").write_text(" ".join(texts))
-
-    first, deep = step("first", changing), sleeping("deep", 0.0)
+    first, deep = step("first", "write_time"), sleeping("deep", 0.0)
     second = sleeping("second", 0.0, deep=deep)
-    both = step("both", reading, first=first, second=second)
-    alone = step("alone", reading, first=first)
+    both = step("both", "join", first=first, second=second)
+    alone = step("alone", "join", first=first)
     graph = Graph(goals=(both, alone))
     assert run_graph(InProcess(), graph, store, Silent()).built == 5
     for name in ("first", "second", "deep", "alone"):

@@ -1,19 +1,22 @@
-"""Plug-in files in steps of other processes: the bytes that ran here run there."""
+"""Plug-in files in steps of other processes: loaded again by name, and the same or refused."""
 
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from inject.errors import InputError
 from inject.plugins import Expected, file_reference, load_file
 from spikein.config.executor_settings import LocalSettings
-from spikein.executors import run_graph
+from spikein.executors import InProcess, StepsFailed, run_graph
 from spikein.executors.pools.local import Local
 from spikein.pipeline.graph import Graph
 from spikein.progress import Silent
 from spikein.store.store import Store
-from tests.spikein.executors.graphs import step, value
+from tests.spikein.executors.graphs import value
+from tests.spikein.step_functions import step
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 PLUGIN = '''
 """A plug-in with a module of its own beside it."""
 
@@ -24,27 +27,42 @@ class Counted:
     def number(self):
         return 6 * FACTOR
 '''
+EXPECTED = Expected(noun="thing", accepts=lambda value: isinstance(value, type), allowed="any")
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-def test_a_worker_runs_the_plugin_that_ran_here_though_its_file_is_gone(tmp_path: Path):
-    folder = tmp_path / "plugins"
+def write_plugin(folder: Path) -> Path:
     folder.mkdir()
     (folder / "mine.py").write_text(textwrap.dedent(PLUGIN))
     (folder / "beside.py").write_text("FACTOR = 7\n")
-    reference = file_reference(f"{folder / 'mine.py'}:Counted")
+    return folder
+
+
+def graph(name: str) -> Graph:
+    reference = file_reference(name)
     assert reference is not None
-    expected = Expected(noun="thing", accepts=lambda value: isinstance(value, type), allowed="any")
-    counted = load_file(reference, expected).value()
+    settings = {"plugin": load_file(reference, EXPECTED).digest}
+    goal = step("plugin", "run_plugin", settings=settings, execution={"plugin": name})
+    return Graph(goals=(goal,))
 
-    def build(context) -> None:
-        (context.out / "value").write_text(str(counted.number()))
 
-    # Edited and deleted after it was loaded: a worker that read the files would fail, or differ.
-    (folder / "mine.py").unlink()
+def test_a_worker_loads_a_plugin_again_from_the_folder_where_the_run_began(tmp_path, monkeypatch):
+    write_plugin(tmp_path / "plugins")
+    monkeypatch.chdir(tmp_path)
+    made = graph("plugins/mine.py:Counted")
+    report = run_graph(Local(LocalSettings(workers=1)), made, Store(tmp_path / "store"), Silent())
+    assert value(report, made.goals[0]) == 42
+
+
+def test_a_plugin_edited_since_the_step_was_named_is_refused_and_what_to_do_is_said(tmp_path):
+    folder = write_plugin(tmp_path / "plugins")
+    made = graph(f"{folder / 'mine.py'}:Counted")
     (folder / "beside.py").write_text("FACTOR = 8\n")
-    graph = Graph(goals=(step("plugin", build),))
-    local = Local(LocalSettings(workers=1))
-    report = run_graph(local, graph, Store(tmp_path / "store"), Silent())
-    assert value(report, graph.goals[0]) == 42
+    edited = r"the source was edited since this run was named\. Run the same command again"
+    with pytest.raises(StepsFailed, match=edited):
+        run_graph(Local(LocalSettings(workers=1)), made, Store(tmp_path / "store"), Silent())
+    with pytest.raises(InputError, match=edited):
+        run_graph(InProcess(), made, Store(tmp_path / "store"), Silent())
+    assert not list((tmp_path / "store").glob("thing/[!.]*"))
+    again = graph(f"{folder / 'mine.py'}:Counted")
+    report = run_graph(InProcess(), again, Store(tmp_path / "store"), Silent())
+    assert value(report, again.goals[0]) == 48

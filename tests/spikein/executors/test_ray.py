@@ -15,7 +15,7 @@ from inject.errors import InputError
 from spikein.config.executor_settings import RaySettings
 from spikein.executors import StepsFailed, run_graph
 from spikein.executors.pools.ray_cluster import Ray, _session_folder
-from spikein.pipeline.graph import Graph, Step, StepContext
+from spikein.pipeline.graph import Graph, Step
 from spikein.progress import Silent
 from spikein.store.store import Store
 from tests.spikein.executors.graphs import (
@@ -23,11 +23,10 @@ from tests.spikein.executors.graphs import (
     fan,
     one_fails,
     sleeping,
-    step,
-    told,
     value,
     wait_for,
 )
+from tests.spikein.step_functions import step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 pytest.importorskip("ray", reason="RAY IS NOT TESTED: pip install 'spikein[ray]'")
@@ -83,20 +82,8 @@ def test_what_no_machine_can_give_is_refused_and_the_cluster_stays_usable(cluste
 
 def located(label: str, trace: Path, folder: Path, *, seconds: float) -> Step:
     """A step that sleeps when it is begun for the first time, and writes down on which node."""
-
-    def build(context: StepContext) -> None:
-        import ray
-
-        folder.mkdir(exist_ok=True)
-        attempt = len(list(folder.iterdir()))
-        (folder / str(attempt)).write_text(ray.get_runtime_context().get_node_id())
-        told(trace, label, "began")
-        if attempt == 0:
-            time.sleep(seconds)
-        (context.out / "value").write_text("1")
-        told(trace, label, "ended")
-
-    return step(label, build)
+    execution = {"trace": str(trace), "nodes": str(folder), "seconds": seconds}
+    return step(label, "sleep_on_first_node", execution=execution)
 
 
 def test_a_node_removed_while_its_task_runs_loses_nothing(cluster, tmp_path):

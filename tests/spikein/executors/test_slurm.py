@@ -27,11 +27,11 @@ from tests.spikein.executors.graphs import (
     one_fails,
     sleeping,
     slow,
-    step,
     value,
     wait_for,
 )
 from tests.spikein.executors.slurm_cluster import slurm_cluster
+from tests.spikein.step_functions import step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -159,26 +159,8 @@ def test_a_job_that_reaches_the_end_of_its_time_fails_and_says_so(cluster, tmp_p
 
 
 def test_a_warned_step_writes_a_checkpoint_and_goes_on_in_the_requeued_job(cluster, tmp_path):
-    trace = tmp_path / "trace"
-
-    def build(context) -> None:
-        from tests.spikein.executors.graphs import told
-        from train.processes.preemption import Preempted, handle_sigterm
-
-        told(trace, "train", "began")
-        checkpoint = context.unfinished / "step"
-        done = int(checkpoint.read_text()) if checkpoint.exists() else 0
-        with handle_sigterm() as request:
-            while done < 60:
-                time.sleep(0.1)
-                done += 1
-                if request.received:
-                    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-                    checkpoint.write_text(str(done))
-                    raise Preempted("ended by SIGTERM with a checkpoint")
-        (context.out / "value").write_text(str(int(checkpoint.read_text())))
-
-    graph = Graph(goals=(step("train", build),))
+    execution = {"trace": str(tmp_path / "trace")}
+    graph = Graph(goals=(step("train", "train", execution=execution),))
     run = InBackground(slurm(attempts=1), graph, tmp_path / "store")
     wait_for(lambda: began(tmp_path, "train"))
     time.sleep(1.0)

@@ -12,9 +12,10 @@ import pytest
 
 from inject.errors import InputError
 from spikein.executors import InProcess, Outcome, RunReport, run_graph
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Silent
 from spikein.store.store import Store
+from tests.spikein.step_functions import step
 from tests.spikein.tiny import run, write_tiny
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -75,14 +76,6 @@ def test_an_executor_of_a_users_file_runs_an_experiment_and_enters_no_identity(t
     assert pq.read_table(again.folder / "metrics.parquet").num_rows > 0
 
 
-def write(context) -> None:
-    (context.out / "a.txt").write_text("a")
-
-
-def step(label: str) -> Step:
-    return Step(kind="thing", label=label, settings={"label": label}, build=write)
-
-
 class Cheat:
     """Runs the graph, and then returns something else."""
 
@@ -107,7 +100,7 @@ def of_another_step(report: RunReport) -> RunReport:
     ],
 )
 def test_an_executor_that_does_not_make_the_goals_is_refused(tmp_path, change, words):
-    graph = Graph(goals=(step("one"), step("two")))
+    graph = Graph(goals=(step("one", "write"), step("two", "write")))
     with pytest.raises(InputError) as refused:
         run_graph(Cheat(change), graph, Store(tmp_path / "store"), Silent())
     assert words in str(refused.value)
@@ -115,7 +108,7 @@ def test_an_executor_that_does_not_make_the_goals_is_refused(tmp_path, change, w
 
 
 def test_an_artifact_of_another_store_is_refused(tmp_path):
-    graph = Graph(goals=(step("one"),))
+    graph = Graph(goals=(step("one", "write"),))
 
     class Elsewhere:
         def run(self, graph, store, progress):

@@ -1,6 +1,6 @@
 """Identity of steps, order, planning, and the in-process executor."""
 
-import errno
+import json
 import signal
 import subprocess
 import sys
@@ -11,12 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inject import step as step_module
 from inject.errors import InputError
+from inject.step import Cost, Reading
 from spikein.executors import RunReport, get_executor
 from spikein.executors.in_process import InProcess
-from spikein.pipeline.graph import Graph, Step, StepContext, plan
+from spikein.pipeline.graph import Graph, Step, plan
 from spikein.progress import Silent
 from spikein.store.store import Store
+from tests.spikein import step_functions
+from tests.spikein.executors.graphs import events
+
+WRITE = "tests.spikein.step_functions:write"
 
 
 class Recorder(Silent):
@@ -40,44 +46,62 @@ class Recorder(Silent):
         self.events.append(("finished", name, built))
 
 
-def step(label: str, calls: list[str] | None = None, /, *, value: object = None, **more) -> Step:
-    inputs = {key: more.pop(key) for key in list(more) if isinstance(more[key], Step)}
-
-    def build(context: StepContext) -> None:
-        if calls is not None:
-            calls.append(label)
-        read = "".join(
-            (context.inputs[name] / "text").read_text() for name in sorted(context.inputs)
-        )
-        context.report(1, 2, unit="things", note="n")
-        (context.out / "text").write_text(f"({label}{read})")
-
-    settings = {"label": label, "value": value}
-    return Step(kind="k", label=label, settings=settings, inputs=inputs, build=build, **more)
+def step(label: str, trace: Path | None = None, /, *, value: object = None, **more) -> Step:
+    execution = {"trace": str(trace)} if trace else {}
+    return step_functions.step(
+        label, "write", kind="k", settings={"value": value}, execution=execution, **more
+    )
 
 
-def diamond(calls: list[str] | None = None) -> tuple[Step, ...]:
-    a = step("a", calls)
-    b, c = step("b", calls, x=a), step("c", calls, x=a)
-    return a, b, c, step("d", calls, left=b, right=c)
+def diamond(trace: Path | None = None) -> tuple[Step, ...]:
+    a = step("a", trace)
+    b, c = step("b", trace, x=a), step("c", trace, x=a)
+    return a, b, c, step("d", trace, left=b, right=c)
+
+
+def plain(**more) -> Step:
+    return Step(**{"kind": "k", "label": "l", "function": WRITE, "settings": {"a": 1}, **more})
+
+
+def built(trace: Path) -> list[str]:
+    return [one["step"] for one in events(trace)]
 
 
 def run(goals: tuple[Step, ...], root: Path, progress: Silent | None = None) -> RunReport:
     return InProcess().run(Graph(goals=goals), Store(root), progress or Silent())
 
 
-def test_execution_label_cost_and_code_do_not_enter_the_identity():
-    one = Step(kind="k", label="l", settings={"a": 1}, build=print, execution={"workers": 1})
-    other = Step(
-        kind="k",
+def test_execution_label_cost_and_what_becomes_of_files_do_not_enter_the_identity():
+    other = plain(
         label="m",
-        settings={"a": 1},
-        build=repr,
         execution={"workers": 8},
         volatile=("log",),
         protected=True,
+        processes=2,
+        cost=Cost(seconds=3),
+        reads={"x": Reading("head")},
+        facets={"head": "tests.spikein.step_functions:first_letter"},
     )
-    assert one.digest == other.digest
+    assert plain().digest == other.digest
+
+
+def test_the_function_its_code_and_what_is_chosen_by_name_enter_the_identity(monkeypatch):
+    functions = [plain(), plain(function=WRITE.replace("write", "join"))]
+    chosen = [plain(code=("inject.keyed",)), plain(code=("inject.model_folder",))]
+    assert len({one.digest for one in (*functions, *chosen)}) == 4
+    before = plain().digest
+    monkeypatch.setattr(step_module, "source_digest", lambda roots: f"another of {roots}")
+    assert plain().digest != before
+
+
+@pytest.mark.parametrize("part", ["settings", "execution"])
+def test_a_function_is_given_plain_json_wherever_it_runs(tmp_path, part):
+    with pytest.raises(TypeError, match=rf"k l: {part}\.a\.b: PosixPath has no canonical form"):
+        plain(**{part: {"a": {"b": tmp_path}}}).given()
+    one = plain(**{part: {"z": (1, 2), "a": None}})
+    given = one.given()[part == "execution"]
+    assert json.dumps(given) == '{"z": [1, 2], "a": null}'
+    assert given["z"] == [1, 2]
 
 
 def test_a_changed_input_changes_everything_above():
@@ -90,19 +114,16 @@ def test_a_changed_input_changes_everything_above():
 
 
 def test_libraries_enter_by_version(monkeypatch):
-    import inject.step as module
-
-    plain = Step(kind="k", label="l", settings={}, build=print)
-    monkeypatch.setattr(module, "distribution_version", lambda name: "1.2+cpu")
-    cpu = Step(kind="k", label="l", settings={}, build=print, libraries=("torch",))
+    monkeypatch.setattr(step_module, "distribution_version", lambda name: "1.2+cpu")
+    cpu = plain(libraries=("torch",))
     assert cpu.recipe.libraries == {"torch": "1.2"}
-    monkeypatch.setattr(module, "distribution_version", lambda name: "1.2+cu130")
-    gpu = Step(kind="k", label="l", settings={}, build=print, libraries=("torch",))
-    assert plain.digest != cpu.digest == gpu.digest
+    monkeypatch.setattr(step_module, "distribution_version", lambda name: "1.2+cu130")
+    gpu = plain(libraries=("torch",))
+    assert plain().digest != cpu.digest == gpu.digest
 
 
 def test_a_library_that_is_absent_is_named():
-    absent = Step(kind="k", label="l", settings={}, build=print, libraries=("no-such-library",))
+    absent = plain(libraries=("no-such-library",))
     with pytest.raises(InputError, match="no-such-library is not installed"):
         _ = absent.digest
 
@@ -123,41 +144,41 @@ def test_the_order_puts_inputs_first_and_names_each_step_once(edges, random):
 
 
 def test_equal_steps_are_one_step(tmp_path):
-    calls: list[str] = []
-    goals = (*diamond(calls), *diamond(calls))
-    report = run(goals, tmp_path)
-    assert calls == ["a", "b", "c", "d"]
-    assert (report.artifact(goals[-1]) / "text").read_text() == "(d(b(a))(c(a)))"
+    trace = tmp_path / "trace"
+    goals = (*diamond(trace), *diamond(trace))
+    report = run(goals, tmp_path / "store")
+    assert built(trace) == ["a", "b", "c", "d"]
+    assert (report.artifact(goals[-1]) / "value").read_text() == "(d(b(a))(c(a)))"
 
 
 def test_the_second_run_builds_nothing(tmp_path):
-    calls: list[str] = []
-    first = run(diamond(calls), tmp_path)
-    again = run(diamond(calls), tmp_path)
-    assert len(calls) == 4
+    trace = tmp_path / "trace"
+    first = run(diamond(trace), tmp_path / "store")
+    again = run(diamond(trace), tmp_path / "store")
+    assert len(built(trace)) == 4
     assert (first.built, again.built) == (4, 0)
     assert [one.artifact for one in again.outcomes] == [one.artifact for one in first.outcomes]
 
 
 def test_only_what_a_missing_goal_needs_is_built(tmp_path):
-    calls: list[str] = []
-    a, _, c, d = diamond(calls)
-    run((a, d), tmp_path)
-    store = Store(tmp_path)
+    trace, root = tmp_path / "trace", tmp_path / "store"
+    a, _, c, d = diamond(trace)
+    run((a, d), root)
+    store = Store(root)
     for gone in (a, c):
         store.remove(store.find(gone.digest).path, digest12=gone.digest[:12])
-    calls.clear()
+    trace.unlink()
     assert [one.state for one in plan(Graph(goals=(d,)), store)] == [
         "unneeded",
         "stored",
         "unneeded",
         "stored",
     ]
-    run((d,), tmp_path)
-    assert calls == []
+    run((d,), root)
+    assert built(trace) == []
     store.remove(store.find(d.digest).path, digest12=d.digest[:12])
-    report = run((d,), tmp_path)
-    assert calls == ["a", "c", "d"]
+    report = run((d,), root)
+    assert built(trace) == ["a", "c", "d"]
     assert report.built == 3
 
 
@@ -179,28 +200,27 @@ def test_progress_counts_what_is_built(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("error", [RuntimeError("boom"), InputError("bad row", where="f:3")])
-def test_an_error_names_its_step_and_keeps_what_was_done(tmp_path, error):
-    def fail(context: StepContext) -> None:
-        raise error
+def failing(error: str, **inputs: Step) -> Step:
+    settings = {"error": error}
+    return step_functions.step("bad", "fail_by_name", kind="k", settings=settings, **inputs)
 
-    calls: list[str] = []
-    a = step("a", calls)
-    bad = Step(kind="k", label="bad", settings={}, inputs={"x": a}, build=fail)
-    with pytest.raises(type(error)) as caught:
-        run((bad,), tmp_path)
-    assert caught.value is error
+
+@pytest.mark.parametrize("error", ["RuntimeError", "InputError"])
+def test_an_error_names_its_step_and_keeps_what_was_done(tmp_path, error):
+    trace = tmp_path / "trace"
+    a = step("a", trace)
+    raised = step_functions.ERRORS[error]
+    with pytest.raises(type(raised)) as caught:
+        run((failing(error, x=a),), tmp_path / "store")
+    assert caught.value is raised
     assert "step k bad. Finished steps are kept" in caught.value.__notes__[0]
-    run((a,), tmp_path)
-    assert calls == ["a"]
+    run((a,), tmp_path / "store")
+    assert built(trace) == ["a"]
 
 
 def test_a_full_disk_names_the_step(tmp_path):
-    def fail(context: StepContext) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     with pytest.raises(InputError, match="disk is full") as caught:
-        run((Step(kind="k", label="bad", settings={}, build=fail),), tmp_path)
+        run((failing("OSError"),), tmp_path)
     assert "k bad" in caught.value.__notes__[0]
 
 
@@ -220,29 +240,25 @@ def test_executors_by_name():
 
 GRAPH = textwrap.dedent(
     """
-    import os, signal, sys
+    import signal, sys
     from pathlib import Path
     from spikein.executors.in_process import InProcess
-    from spikein.pipeline.graph import Graph, Step
+    from spikein.pipeline.graph import Graph
     from spikein.progress import Silent
     from spikein.store.store import Store
+    from tests.spikein.step_functions import step
 
     root, victim = Path(sys.argv[1]), sys.argv[2]
     # A shell's background jobs are started deaf to Ctrl-C, and hand that on.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def step(label, **inputs):
-        def build(context):
-            with (root / "builds.log").open("a") as log:
-                log.write(label + "\\n")
-            (context.out / "half").write_text(label)
-            if label == victim:
-                os.kill(os.getpid(), getattr(signal, sys.argv[3]))
-            (context.out / "whole").write_text(label * 100)
-        return Step(kind="k", label=label, settings={"l": label}, inputs=inputs, build=build)
+    def one(label, **inputs):
+        sent = sys.argv[3] if label == victim else None
+        execution = {"trace": str(root / "trace"), "signal": sent}
+        return step(label, "be_stopped_halfway", kind="k", execution=execution, **inputs)
 
-    a = step("a")
-    goal = step("d", x=step("b", x=a), y=step("c", x=a))
+    a = one("a")
+    goal = one("d", x=one("b", x=a), y=one("c", x=a))
     try:
         report = InProcess().run(Graph(goals=(goal,)), Store(root / "store"), Silent())
     except KeyboardInterrupt:
@@ -272,8 +288,7 @@ def test_kill_9_in_every_step_then_nothing_is_built_twice(tmp_path):
         assert run_child(root, victim).returncode == -signal.SIGKILL
         again = run_child(root, "")
         assert again.stdout.split() == expected, again.stderr
-        built = (root / "builds.log").read_text().split()
-        assert sorted(built) == sorted([*"abcd", victim])
+        assert sorted(built(root / "trace")) == sorted([*"abcd", victim])
         assert not list((root / "store").glob("*/.*.tmp"))
 
 
@@ -283,4 +298,4 @@ def test_ctrl_c_ends_cleanly_and_a_rerun_goes_on(tmp_path):
     assert not list(store.glob("*/.*.tmp"))
     assert len(list(store.glob("k/*"))) == 2
     assert run_child(tmp_path, "").returncode == 0
-    assert (tmp_path / "builds.log").read_text().split() == ["a", "b", "c", "c", "d"]
+    assert built(tmp_path / "trace") == ["a", "b", "c", "c", "d"]

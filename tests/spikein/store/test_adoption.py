@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from inject.examples.example import read_examples, write_examples
-from inject.step import Reading
+from inject.step import Reading, StepContext, find_function
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.run import run as run_experiment
 from spikein.executors.in_process import InProcess
-from spikein.pipeline.graph import Graph, Step, StepContext, plan
+from spikein.pipeline.graph import Graph, Step, plan
 from spikein.progress import Silent
 from spikein.store.artifact import open_artifact
 from spikein.store.store import Store
+from tests.spikein import step_functions
 from tests.spikein.store.damage import flip
 from tests.spikein.tiny import write_tiny
 
@@ -38,29 +39,18 @@ class Built(Silent):
         return sum(name.split()[0] == kind for name in self.steps)
 
 
-def head(folder: Path) -> str:
-    return (folder / "text").read_text()[0]
-
-
 def pair(text: str, *, facet: str | None = "head") -> tuple[Step, Step]:
     """Return a step that writes a text, and one that reads its first letter."""
-
-    def make(context: StepContext) -> None:
-        (context.out / "text").write_text(text)
-
-    def take(context: StepContext) -> None:
-        (context.out / "text").write_text(head(context.inputs["in"].path) * 3)
-
-    source = Step(
-        kind="source",
-        label=text,
-        settings={"text": text},
-        facets={"head": f"{__name__}:head"},
-        build=make,
-    )
-    reads = {"in": Reading(facet=facet)} if facet else {}
+    facets = {"head": f"{step_functions.__name__}:first_letter"}
+    source = step_functions.step(text, "write", kind="source", facets=facets)
+    reads = {"x": Reading(facet=facet)} if facet else {}
     return source, Step(
-        kind="taken", label=text, settings={}, inputs={"in": source}, reads=reads, build=take
+        kind="taken",
+        label=text,
+        function=f"{step_functions.__name__}:write_first_letter",
+        settings={},
+        inputs={"x": source},
+        reads=reads,
     )
 
 
@@ -85,7 +75,7 @@ def test_a_step_whose_reading_is_as_before_takes_over_the_files(tmp_path):
     artifact = store.find(pair("axx")[1].digest)
     assert artifact is not None
     assert artifact.manifest.same_as == pair("abc")[1].digest
-    assert (artifact / "text").read_text() == "aaa"
+    assert (artifact / "value").read_text() == "(a(a(a"
     store.verify(artifact)
     assert built(pair("bxx"), tmp_path).steps == ["source bxx", "taken bxx"]
 
@@ -97,10 +87,10 @@ def test_what_reads_everything_is_built_anew(tmp_path):
 
 def test_a_damaged_artifact_is_not_taken_over(tmp_path):
     built(pair("abc"), tmp_path)
-    [path] = tmp_path.glob("taken/*/text")
+    [path] = tmp_path.glob("taken/*/value")
     flip(path)
     assert built(pair("axx"), tmp_path).count("taken") == 1
-    assert [one.read_text() for one in tmp_path.glob("taken/axx-*/text")] == ["aaa"]
+    assert [one.read_text() for one in tmp_path.glob("taken/axx-*/value")] == ["(a(a(a"]
 
 
 def test_a_plan_says_that_equal_files_are_there(tmp_path):
@@ -112,12 +102,12 @@ def test_a_plan_says_that_equal_files_are_there(tmp_path):
 def test_files_taken_over_are_mended_on_both_sides(tmp_path):
     built(pair("abc"), tmp_path)
     built(pair("axx"), tmp_path)
-    for path in tmp_path.glob("taken/*/text"):
+    for path in tmp_path.glob("taken/*/value"):
         path.chmod(0o644)
         path.write_text("zzz")
     log = built((*pair("abc"), *pair("axx")), tmp_path)
     assert log.count("taken") == 1
-    assert {path.read_text() for path in tmp_path.glob("taken/*/text")} == {"aaa"}
+    assert {path.read_text() for path in tmp_path.glob("taken/*/value")} == {"(a(a(a"}
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +185,6 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
 
     from spikein.config.load import read_experiment
     from spikein.pipeline.build_graph import build_graph
-    from spikein.store.store import Artifact
 
     steps = build_graph(read_experiment(lab / "tiny.yaml")).graph.steps
     store = Store(lab / "store")
@@ -219,17 +208,20 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
                     [replace(row, split=other[row.split]) for row in rows],
                 )
                 for facet, function in given.facets.items():
-                    assert function(folder) == found.manifest.facets[facet]
-                found = Artifact(path=folder, manifest=found.manifest)
-            inputs[name] = found
+                    assert find_function(function)(folder) == found.manifest.facets[facet]
+                inputs[name] = folder
+            else:
+                inputs[name] = found.path
         out = tmp_path / f"out-{number}"
         out.mkdir()
-        step.build(
+        settings, execution = step.given()
+        find_function(step.function)(
             StepContext(
                 out=out,
                 inputs=inputs,
+                settings=settings,
+                execution=execution,
                 unfinished=tmp_path / f"unfinished-{number}",
-                execution=step.execution,
                 report=lambda *_, **__: None,
             )
         )
@@ -247,7 +239,6 @@ def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
 
     from inject.corpus.parts import OF_CORPUS
     from inject.examples.parts import OF_EXAMPLES
-    from inject.step import find_function
 
     folder, *_ = sorted((lab / "store" / "examples").glob("fictional-seed0-*"))
     first, *rest = read_examples(folder)

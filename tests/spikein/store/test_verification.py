@@ -5,13 +5,17 @@ from pathlib import Path
 import pytest
 
 from spikein.executors.in_process import InProcess
-from spikein.pipeline.graph import Graph, Step, StepContext, plan
+from spikein.pipeline.graph import Graph, Step, plan
 from spikein.progress import Silent
 from spikein.store.artifact import open_artifact, verified
 from spikein.store.manifest import Manifest, StoreError, file_records, read_manifest
 from spikein.store.store import Store
+from tests.spikein.executors.graphs import events
 from tests.spikein.samples import recipe, write
+from tests.spikein.step_functions import step
 from tests.spikein.store.damage import DAMAGES, damage, flip, own
+
+TRACE = ".trace"
 
 
 class Said(Silent):
@@ -22,19 +26,19 @@ class Said(Silent):
         self.notices.append(text)
 
 
-def chain(calls: list[str], *, texts: dict[str, str] | None = None) -> list[Step]:
+def chain(root: Path, *, texts: dict[str, str] | None = None) -> list[Step]:
     """Return a → b → c; each writes what it read and a text that the digest does not know."""
     steps: list[Step] = []
     for name in "abc":
-        inputs = {"in": steps[-1]} if steps else {}
-
-        def build(context: StepContext, name: str = name) -> None:
-            calls.append(name)
-            read = (context.inputs["in"] / "text").read_text() if context.inputs else ""
-            (context.out / "text").write_text((texts or {}).get(name, name) + read)
-
-        steps.append(Step(kind=name, label=name, settings={}, inputs=inputs, build=build))
+        execution = {"text": (texts or {}).get(name, name), "trace": str(root / TRACE)}
+        inputs = {"x": steps[-1]} if steps else {}
+        steps.append(step(name, "write", kind=name, execution=execution, inputs=inputs))
     return steps
+
+
+def calls(root: Path) -> list[str]:
+    """The steps that were built in a store, one after the other."""
+    return [one["step"] for one in events(root / TRACE)]
 
 
 def run(steps: list[Step], root: Path, *, whole: bool = True) -> list[str]:
@@ -50,60 +54,55 @@ def folder(root: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-@pytest.mark.parametrize("file", ["text", "manifest.json"])
+@pytest.mark.parametrize("file", ["value", "manifest.json"])
 @pytest.mark.parametrize("name", ["a", "b", "c"])
 def test_a_run_says_and_mends_any_damage_and_keeps_what_was_made_of_it(tmp_path, how, file, name):
-    calls: list[str] = []
-    run(chain(calls), tmp_path)
-    calls.clear()
+    run(chain(tmp_path), tmp_path)
     damage(folder(tmp_path, name) / file, how, tmp_path / "aside")
     store = Store(tmp_path)
-    graph = Graph(goals=(chain([])[-1],)).complete()
+    graph = Graph(goals=(chain(tmp_path)[-1],)).complete()
     states = {one.step.label: one for one in plan(graph, store)}
     assert [label for label, one in states.items() if one.state == "damaged"] == [name]
     assert file in str(states[name].problem)
-    [notice] = run(chain(calls), tmp_path)
+    [notice] = run(chain(tmp_path), tmp_path)
     assert file in notice
     assert "it is built again" in notice
-    assert calls == [name]
+    assert calls(tmp_path) == [*"abc", name]
     for label in "abc":
         store.verify(open_artifact(folder(tmp_path, label)))
-    assert run(chain(calls), tmp_path) == []
-    assert calls == [name]
+    assert run(chain(tmp_path), tmp_path) == []
+    assert calls(tmp_path) == [*"abc", name]
 
 
 def test_a_flipped_byte_of_an_input_is_never_read(tmp_path):
-    calls: list[str] = []
-    steps = chain(calls)
+    steps = chain(tmp_path)
     run(steps[:2], tmp_path)
-    flip(folder(tmp_path, "b") / "text")
+    flip(folder(tmp_path, "b") / "value")
     run(steps, tmp_path, whole=False)
-    assert calls == ["a", "b", "b", "c"]
-    assert (folder(tmp_path, "c") / "text").read_text() == "cba"
+    assert calls(tmp_path) == ["a", "b", "b", "c"]
+    assert (folder(tmp_path, "c") / "value").read_text() == "(c(b(a)))"
 
 
 def test_an_extra_file_and_a_folder_replaced_by_a_link_are_damage(tmp_path):
-    calls: list[str] = []
-    run(chain(calls), tmp_path)
+    run(chain(tmp_path), tmp_path)
     place = folder(tmp_path, "b")
     place.chmod(0o755)
     (place / "more").write_text("x")
-    assert "more is not part of the artifact" in run(chain(calls), tmp_path)[0]
+    assert "more is not part of the artifact" in run(chain(tmp_path), tmp_path)[0]
     place = folder(tmp_path, "b")
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
-    assert "is a link" in run(chain(calls), tmp_path)[0]
-    assert (tmp_path / "elsewhere" / "text").read_text() == "ba"
-    assert calls == ["a", "b", "c", "b", "b"]
+    assert "is a link" in run(chain(tmp_path), tmp_path)[0]
+    assert (tmp_path / "elsewhere" / "value").read_text() == "(b(a))"
+    assert calls(tmp_path) == ["a", "b", "c", "b", "b"]
 
 
 def test_what_is_rebuilt_with_other_content_takes_along_what_was_made_of_it(tmp_path):
-    run(chain([]), tmp_path)
-    flip(folder(tmp_path, "a") / "text")
-    calls: list[str] = []
-    run(chain(calls, texts={"a": "other"}), tmp_path)
-    assert calls == ["a", "b", "c"]
-    assert (folder(tmp_path, "c") / "text").read_text() == "cbother"
+    run(chain(tmp_path), tmp_path)
+    flip(folder(tmp_path, "a") / "value")
+    run(chain(tmp_path, texts={"a": "other"}), tmp_path)
+    assert calls(tmp_path) == [*"abc", *"abc"]
+    assert (folder(tmp_path, "c") / "value").read_text() == "(c(b(other)))"
 
 
 def forge(place: Path, text: str) -> None:
@@ -112,8 +111,8 @@ def forge(place: Path, text: str) -> None:
 
     from spikein.store.manifest import content_digest
 
-    own(place / "text")
-    (place / "text").write_text(text)
+    own(place / "value")
+    (place / "value").write_text(text)
     manifest = read_manifest(place)
     files = file_records(place)
     forged: Manifest = replace(
@@ -124,38 +123,31 @@ def forge(place: Path, text: str) -> None:
 
 
 def test_an_artifact_of_other_content_than_recorded_is_noticed_by_what_was_made_of_it(tmp_path):
-    run(chain([]), tmp_path)
+    run(chain(tmp_path), tmp_path)
     forge(folder(tmp_path, "a"), "forged")
-    graph = Graph(goals=(chain([])[-1],)).complete()
+    graph = Graph(goals=(chain(tmp_path)[-1],)).complete()
     states = {one.step.label: one for one in plan(graph, Store(tmp_path))}
     assert states["b"].state == "damaged"
-    assert "its input in no longer has" in str(states["b"].problem)
-    calls: list[str] = []
-    run(chain(calls), tmp_path)
-    assert calls == ["b", "c"]
-    assert (folder(tmp_path, "c") / "text").read_text() == "cbforged"
+    assert "its input x no longer has" in str(states["b"].problem)
+    run(chain(tmp_path), tmp_path)
+    assert calls(tmp_path) == [*"abc", "b", "c"]
+    assert (folder(tmp_path, "c") / "value").read_text() == "(c(bforged))"
 
 
 def test_a_kind_that_was_deleted_is_built_again(tmp_path):
-    calls: list[str] = []
-    run(chain(calls), tmp_path)
+    run(chain(tmp_path), tmp_path)
     store = Store(tmp_path)
     place = folder(tmp_path, "a")
     store.remove(place, digest12=place.name[-12:])
-    graph = Graph(goals=(chain([])[-1],)).complete()
+    graph = Graph(goals=(chain(tmp_path)[-1],)).complete()
     assert [one.state for one in plan(graph, store)] == ["build", "stored", "stored"]
-    run(chain(calls), tmp_path)
-    assert calls == ["a", "b", "c", "a"]
+    run(chain(tmp_path), tmp_path)
+    assert calls(tmp_path) == ["a", "b", "c", "a"]
 
 
 def test_an_input_that_is_edited_while_it_is_read_spoils_no_artifact(tmp_path):
-    first, *_ = chain([])
-
-    def build(context: StepContext) -> None:
-        (context.out / "text").write_text((context.inputs["in"] / "text").read_text())
-        flip(context.inputs["in"].path / "text")
-
-    bad = Step(kind="bad", label="bad", settings={}, inputs={"in": first}, build=build)
+    first, *_ = chain(tmp_path)
+    bad = step("bad", "spoil_input", kind="bad", x=first)
     with pytest.raises(StoreError, match="changed since it was built"):
         run([first, bad], tmp_path)
     assert not list(tmp_path.glob("bad/*-*"))

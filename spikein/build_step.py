@@ -1,0 +1,97 @@
+"""One step of a graph, built by hand: `python -m spikein.build_step GRAPH STEP`.
+
+GRAPH is the file that a run wrote for its workers, `STORE/.runs/RUN/graph.json`. The step is built
+in the graph's store as a worker builds it, with the same checks and in the same working folder, but
+in this terminal: with its messages, its traceback, and a debugger where one is wanted. The inputs
+must be in the store; what is stored already is not built again.
+"""
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from inject.errors import InputError, SpikeinError, did_you_mean
+from spikein.cli.output import print_error
+from spikein.executors.graph_file import StoredGraph, parse_graph
+from spikein.executors.task import build_stored
+from spikein.pipeline.graph import Step
+from spikein.progress import Lines
+
+_EXAMPLE = """example:
+  python -m spikein.build_step store/.runs/20260102T030405-host-17/graph.json "audit fixed-2-seed0"
+"""
+
+
+def open_graph(path: Path) -> StoredGraph:
+    """Return the graph of a file.
+
+    Raises:
+        InputError: it cannot be read, or holds no graph.
+        SpikeinError: what decides a step's content was edited in it.
+    """
+    try:
+        return parse_graph(path.read_bytes())
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError(
+            f"is no graph of a run: {type(error).__name__}: {error}",
+            where=str(path),
+            allowed="the file graph.json in a folder of STORE/.runs",
+        ) from error
+
+
+def find_step(graph: StoredGraph, text: str) -> Step:
+    """Return the step that a text names.
+
+    Args:
+        graph: with the step.
+        text: its digest, the first characters of that, or `kind label`.
+
+    Raises:
+        InputError: it names none, or several.
+    """
+    steps = graph.steps.values()
+    found = [step for step in steps if step.name == text]
+    found = found or [step for step in steps if text and step.digest.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = ", ".join(f"{step.digest[:12]} ({step.name})" for step in found)
+        raise InputError(f"{text!r} names {len(found)} steps", allowed=listed)
+    names = [step.name for step in steps]
+    raise InputError(
+        f"the graph has no step {text!r}.{did_you_mean(text, names)}",
+        allowed=", ".join(names),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build the step, and print the folder of its artifact; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m spikein.build_step",
+        description="Build one step of a run's graph in the graph's store, in this process.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("graph", metavar="GRAPH", type=Path, help="STORE/.runs/RUN/graph.json")
+    parser.add_argument("step", metavar="STEP", help="digest or its beginning, or 'kind label'")
+    given = parser.parse_args(arguments)
+    try:
+        graph = open_graph(given.graph)
+        step = find_step(graph, given.step)
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        outcome = build_stored(graph, step, Lines(sys.stderr), threads=threads)
+    except SpikeinError as error:
+        print_error("\n".join([str(error), *getattr(error, "__notes__", [])]))
+        return error.exit_code
+    except Exception:
+        traceback.print_exc()
+        return 1
+    print(outcome.artifact.path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

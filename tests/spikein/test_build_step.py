@@ -1,0 +1,91 @@
+"""`python -m spikein.build_step`: one step of a run's graph by hand, as a worker builds it."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from inject.errors import InputError
+from spikein.build_step import find_step, main, open_graph
+from spikein.executors.graph_file import write_graph
+from spikein.pipeline.graph import Graph
+from spikein.store.store import Store
+from tests.spikein.executors.graphs import fan, one_fails
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def in_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def graph_file(folder: Path, graph: Graph) -> str:
+    return write_graph(graph, Store(folder / "store"), folder).path
+
+
+def labels(store: Path) -> list[str]:
+    return sorted(path.name.rpartition("-")[0] for path in store.glob("thing/[!.]*"))
+
+
+def test_a_step_is_built_after_its_inputs_and_its_folder_is_printed(tmp_path, capsys):
+    path = graph_file(tmp_path, fan(1, 0.0))
+    assert main([path, "thing cell0"]) == 2
+    said = capsys.readouterr().err
+    assert "the input shared (thing shared) is not in the store" in said
+    shared = find_step(open_graph(Path(path)), "thing shared")
+    assert main([path, shared.digest[:12]]) == 0
+    assert main([path, "thing cell0"]) == 0
+    out, said = capsys.readouterr()
+    [_, folder] = out.splitlines()
+    assert (Path(folder) / "value").read_text() == "2"
+    assert "thing cell0 …" in said
+    assert labels(tmp_path / "store") == ["cell0", "shared"]
+    assert main([path, "thing cell0"]) == 0
+    assert capsys.readouterr().out.strip() == folder
+
+
+def test_it_runs_from_any_folder_and_says_how_it_is_called(tmp_path):
+    path = graph_file(tmp_path, fan(1, 0.0))
+
+    def called(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "spikein.build_step", *words],
+            capture_output=True, text=True, cwd="/", timeout=120,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        )  # fmt: skip
+
+    done = called(path, "thing shared")
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).parent == tmp_path / "store/thing"
+    helped = called("--help")
+    assert "graph.json" in helped.stdout
+    assert "example:" in helped.stdout
+
+
+def test_what_a_step_raises_is_shown_with_its_place(tmp_path, capsys):
+    path = graph_file(tmp_path, one_fails())
+    main([path, "thing shared"])
+    assert main([path, "thing bad"]) == 1
+    said = capsys.readouterr().err
+    assert "ValueError: this step never works" in said
+    assert "step_functions.py" in said
+    assert "This happened in the step thing bad" in said
+
+
+def test_a_name_of_none_or_of_several_and_a_file_of_another_kind_are_refused(tmp_path):
+    graph = open_graph(Path(graph_file(tmp_path, fan(20, 0.0))))
+    with pytest.raises(InputError, match=r"no step 'thing cel0'.*Did you mean 'thing cell0'"):
+        find_step(graph, "thing cel0")
+    letter = Counter(digest[0] for digest in graph.steps).most_common(1)[0][0]
+    with pytest.raises(InputError, match=f"'{letter}' names [0-9]+ steps"):
+        find_step(graph, letter)
+    for content in ("{", "[]", "{}", '{"steps": {"a": {}}}'):
+        (tmp_path / "other.json").write_text(content)
+        with pytest.raises(InputError, match=r"other\.json: is no graph of a run"):
+            open_graph(tmp_path / "other.json")
+    with pytest.raises(InputError, match="is no graph of a run"):
+        open_graph(tmp_path / "absent.json")

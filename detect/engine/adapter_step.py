@@ -1,6 +1,7 @@
 """The step that tunes a target: low-rank adapters trained on held-out rows of all datasets."""
 
-from detect.engine.open_target import open_target, target_execution, target_settings
+from detect.asked_model import target_execution, target_settings
+from detect.engine.open_target import open_target
 from detect.policy import Adapters
 from detect.settings import DetectSettings
 from inject.examples.example import read_held_out

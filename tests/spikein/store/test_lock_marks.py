@@ -34,7 +34,8 @@ CHILD = textwrap.dedent(
 
     with store.in_use():
         print("in", flush=True)
-        store.obtain(Recipe(kind="thing", function="made:build", settings={"a": 1}), build, label="l")
+        recipe = Recipe(kind="thing", function="made:build", settings={"a": 1})
+        store.obtain(recipe, build, label="l")
     """
 )
 

@@ -35,7 +35,7 @@ from spikein import __version__
 from spikein.api.folders import AnyPath, runs_folder
 from spikein.config.yaml_document import read_document
 from spikein.pipeline.unlearning.audits import AUDITS_FILE
-from spikein.runs.folder import find_run, is_run, linked_artifacts, run_folders
+from spikein.runs.folder import find_run, homes, is_run, linked_artifacts, numbered
 from spikein.runs.publish import PAGE
 from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record
 from spikein.store.artifact import open_artifact
@@ -64,7 +64,7 @@ class Run:
     """
 
     folder: Path
-    """`runs/<name>/`."""
+    """`runs/NAME/N/`."""
     record: RunRecord
     """What `run.json` says."""
 
@@ -319,15 +319,15 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
 
 
 def _find(run: Path, runs_root: Path) -> Path:
-    if run.is_dir() and not is_run(run):
-        inside = [folder.name for folder in run_folders(run)]
+    if run.is_dir() and not is_run(run) and not numbered(run):
+        inside = [home.name for home in homes(run)]
         if inside:
             raise InputError(
                 "is a folder of runs, not a run",
                 where=str(run),
                 allowed=", ".join(str(run / name) for name in inside),
             )
-        if not is_run(runs_root / run):
+        if not numbered(runs_root / run) and not is_run(runs_root / run):
             raise InputError(
                 "is no folder of a run: `spikein run` did not make it",
                 where=str(run),

@@ -18,7 +18,7 @@ from detect.validate.candidate_scores import TIME_LIMIT
 from inject.errors import InputError
 from inject.plugins import file_reference
 from spikein.api.folders import AnyPath, runs_folder
-from spikein.runs.folder import find_run, is_run
+from spikein.runs.folder import find_run
 
 AnyDetector = (
     str
@@ -165,6 +165,5 @@ def _of_run(
 ) -> GroundTruth:
     from spikein.runs.ground_truth import run_ground_truth
 
-    path = Path(run)
-    folder = path if is_run(path) else find_run(runs_folder(runs), str(run))
+    folder = find_run(runs_folder(runs), str(run))
     return run_ground_truth(folder, store=None if store is None else Path(store), arm=arm)

@@ -15,9 +15,8 @@ from spikein.executors import InProcess, RunReport
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Silent
-from spikein.runs.folder import start_folder, store_of
 from spikein.runs.publish import PAGE, fill_run
-from spikein.runs.record import EXPERIMENT, checked_record, read_record
+from spikein.runs.record import EXPERIMENT, checked_record, read_record, resolve_places
 from spikein.store.folder_check import STORE_OPTION, check_folder, writing
 from spikein.store.store import Store
 
@@ -35,7 +34,7 @@ def render_report(
         folder: the run's folder.
         store_root: the folder of artifacts; None for the one that the run remembers.
         show_protected: show the texts of protected datasets in the page.
-        out: a file for the page; None puts it into the run's folder.
+        out: a file for the page; None publishes the run anew where the page comes out otherwise.
 
     Returns:
         The page.
@@ -45,9 +44,10 @@ def render_report(
             be run.
     """
     started = time.monotonic()
-    folder, begun = Path(os.path.abspath(folder)), start_folder(folder)
+    folder = Path(os.path.abspath(folder))
+    found, begun = resolve_places(folder, read_record(folder))
     out = None if out is None else Path(os.path.abspath(out))
-    root = store_root or store_of(folder)
+    root = store_root or found
     if root is None:
         raise InputError(
             "the store that the run was made from is not found",
@@ -70,9 +70,14 @@ def render_report(
         report = InProcess().run(experiment_graph.graph, store, Silent())
         if out is not None:
             return _page_alone(experiment_graph, report, out, show_protected)
-        with writing(folder.parent, "Give a file for the page by --out.", "the run's page"):
+        with writing(folder.parent.parent, "Give a file for the page by --out.", "the run's page"):
             return publish(
-                experiment_graph, report, store.root, folder, started, show_protected=show_protected
+                experiment_graph,
+                report,
+                store.root,
+                folder.parent,
+                started,
+                show_protected=show_protected,
             ).report
 
 
@@ -94,7 +99,7 @@ def _inside(begun: Path, folder: Path) -> Iterator[None]:
             yield
         except InputError as error:
             record = read_record(folder)
-            if record is not None and not Path(record.started_in.absolute).is_dir():
+            if not Path(record.started_in.absolute).is_dir():
                 error.add_note(
                     f"The run was started in {record.started_in.absolute}, which is gone; paths "
                     f"were looked up in {begun}."

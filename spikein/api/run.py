@@ -1,8 +1,7 @@
 """From an experiment to its report.
 
-A run makes every step of the graph that the store lacks, then fills `runs/<name>/` and swaps
-it in whole. A run of which nothing had to be built costs reading the sources and rendering
-the page.
+A run makes every step of the graph that the store lacks, then publishes `runs/NAME/N/`. A run of
+which nothing had to be built costs reading the sources and rendering the page.
 """
 
 import time
@@ -18,7 +17,7 @@ from spikein.executors import Executor, executor_of, get_executor, run_graph
 from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import plan
 from spikein.progress import Progress, Silent, show_progress
-from spikein.runs.folder import check_replaceable
+from spikein.runs.folder import check_home
 from spikein.store.folder_check import (
     CHANGE_RUNS,
     RUNS_OPTION,
@@ -100,7 +99,7 @@ def _run(
     # Before hours of training, not after.
     refused = _why_unwritable(store_root)
     check_writable(runs_root, RUNS_OPTION)
-    check_replaceable(runs_root / name)
+    check_home(runs_root / name)
     store = Store(store_root)
     with store.in_use(required=refused is None):
         experiment_graph = build_graph(checked)
@@ -112,9 +111,8 @@ def _run(
         for note in experiment_graph.notes:
             progress.notice(note)
         report = run_graph(executor, experiment_graph.graph.complete(), store, progress)
-        folder = runs_root / name
-        with writing(runs_root, CHANGE_RUNS, f"the run {folder.name}"):
-            return publish(experiment_graph, report, store_root, folder, started)
+        with writing(runs_root, CHANGE_RUNS, f"the run {name}"):
+            return publish(experiment_graph, report, store_root, runs_root / name, started)
 
 
 def _why_unwritable(store: Path) -> InputError | None:

@@ -35,7 +35,6 @@ def audit_unlearning(
     *,
     texts: AnyPath,
     out: AnyPath = "unlearning-audit",
-    replace: bool = False,
     hide_texts: bool = False,
     **options: Any,
 ) -> UnlearningAudit:
@@ -48,7 +47,6 @@ def audit_unlearning(
             rule is calibrated.
         texts: file of what should be forgotten: a book (.txt), or rows (.jsonl, .csv, .parquet).
         out: folder of the result.
-        replace: an audit that is there.
         hide_texts: show ids in the page, in place of texts.
         options: keys of an audit's file, such as `samples=20`, `holdout="other.txt"`,
             `detector="loss"`; see docs/unlearning-audit.md.
@@ -70,19 +68,18 @@ def audit_unlearning(
     given = {"original": str(original), "unlearned": str(unlearned), "texts": str(texts)}
     given |= {} if retrained is None else {"retrained": str(retrained)}
     settings = read_settings(None, [], {**options, **given})
-    return run_audit(settings, Path(out), replace=replace, hide_texts=hide_texts)
+    return run_audit(settings, Path(out), hide_texts=hide_texts)
 
 
 def run_audit(
     settings: AuditSettings,
     out: Path,
     *,
-    replace: bool = False,
     hide_texts: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> UnlearningAudit:
     """Make an audit of checked settings; arguments and errors as for `audit_unlearning`."""
-    place = check_place(out, replace=replace)
+    place = check_place(out)
     found = audit_models(settings, progress or _silent)
     write_audit(place, found, settings, hide_texts=hide_texts)
     return UnlearningAudit(

@@ -7,31 +7,30 @@ from typing import Any, NamedTuple
 from inject.errors import InputError
 from spikein.config.yaml_document import read_document
 from spikein.config.yaml_text import flow_text
+from spikein.runs.publication import PublishedRun
 from spikein.runs.record import RunRecord, read_record
-from spikein.runs.replacement import PublishedRun
 
 MAX_CHANGES = 8
 _ABSENT = "absent"
 
 
 def result_changes(published: PublishedRun, file: str) -> list[str]:
-    """Return how results differ from those that the run folder held before; [] where they do not.
+    """Return how results differ from those of the run before; [] where they do not.
 
     Args:
-        published: the run folder.
+        published: the run.
         file: the name of the experiment file in it.
     """
-    earlier = None if published.earlier is None else read_record(published.earlier)
-    if published.earlier is None or earlier is None:
+    if published.earlier is None:
         return []
+    earlier = read_record(published.earlier)
     differences = describe_changes(
         changed_settings(published.earlier / file, published.folder / file),
         changed_kinds(earlier, published.record),
     )
     when = earlier.finished.removesuffix("+00:00").replace("T", " ")
     return [
-        f"Other results than those of {when} UTC: {differences}",
-        f"Those are kept in {published.earlier}.",
+        f"Other results than those of {when} UTC ({published.earlier}): {differences}",
     ]
 
 

@@ -1,37 +1,45 @@
-"""Run folders, `runs/<name>/`: finding them, and the artifacts that they rest on.
+"""Run folders, `runs/NAME/N/`: finding them, and the artifacts that they rest on.
 
-A run folder is whole or absent (`spikein.runs.replacement` makes it). Its links to artifacts are
-relative, so that a folder holding both `runs/` and `store/` can be moved as one; no link leads to
-an artifact with protected texts, since an archive that follows links would hold them.
+A run folder is whole or absent, and never changes (`spikein.runs.publication`). Its links to
+artifacts are relative, so that a folder holding both `runs/` and `store/` can be moved as one; no
+link leads to an artifact with protected texts, since an archive that follows links would hold them.
 """
 
 import json
 import os
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from inject.errors import InputError, did_you_mean
-from spikein.runs.history import ARTIFACTS, earlier_results
-from spikein.runs.record import read_record, resolve_places
+from spikein.runs.record import RECORD, read_record, resolve_places
 from spikein.store.artifact import Artifact
 
-MARK = ".spikein-run"
-"""An empty file in every run folder, which says that spikein made it."""
+ARTIFACTS = "artifacts"
+LATEST = "latest"
+"""The link beside the runs of one name that leads to the newest."""
 LINKED = ".linked"
 """The artifacts of a run folder that is being filled, a line each; replaced by the record."""
 
 
-def check_replaceable(folder: Path) -> None:
-    """Check that a run may take the place of whatever stands at its path.
+def check_home(home: Path) -> None:
+    """Check that runs may be published in the folder of their name.
 
     Raises:
-        InputError: when something of that name was not made by spikein.
+        InputError: something of that name was not made by spikein, or by an earlier version.
     """
-    if (folder.exists() or folder.is_symlink()) and not (folder / MARK).is_file():
+    if is_run(home):
         raise InputError(
-            "exists and was not made by spikein, so it is not replaced",
-            where=str(folder),
+            "holds a run of an earlier version of spikein, which kept one run a name",
+            where=str(home),
+            hint=f"Move it away, and it stays as it is: mv {home} {home}-before",
+        )
+    if not home.exists() and not home.is_symlink():
+        return
+    ours = numbered(home) or (home.is_dir() and {one.name for one in _shown(home)} <= {LATEST})
+    if not ours:
+        raise InputError(
+            "exists and was not made by spikein, so nothing is put into it",
+            where=str(home),
             hint="Give the experiment another name, or give another --runs folder.",
         )
 
@@ -60,70 +68,58 @@ def linked_artifacts(run_folder: Path, store: Path | None = None) -> list[Path]:
         InputError: when its record cannot be read.
     """
     record = read_record(run_folder)
-    if record is None:
-        links = list(artifact_links(run_folder))
-        return links if store is None else [store / artifact_name(link) for link in links]
-    root = store or store_of(run_folder) or Path(record.store.absolute if record.store else "")
+    found = resolve_places(run_folder, record)[0]
+    root = store or found or Path(record.store.absolute if record.store else "")
     return [root / name for name in record.artifacts]
 
 
-def store_of(run_folder: Path) -> Path | None:
-    """Return the store that a run remembers; None where it is not found.
-
-    Raises:
-        InputError: when its record cannot be read.
-    """
-    record = read_record(run_folder)
-    if record is not None:
-        return resolve_places(run_folder, record)[0]
-    return next((link.parent.parent for link in artifact_links(run_folder)), None)
+def homes(runs_root: Path) -> list[Path]:
+    """Return the folders that hold the runs of one name each, by name."""
+    if not runs_root.is_dir():
+        return []
+    return [home for home in sorted(runs_root.iterdir()) if is_run(home) or numbered(home)]
 
 
-def start_folder(run_folder: Path) -> Path:
-    """Return the folder where the relative paths of a run's experiment start.
-
-    Raises:
-        InputError: when its record cannot be read.
-    """
-    record = read_record(run_folder)
-    return Path.cwd() if record is None else resolve_places(run_folder, record)[1]
-
-
-def referenced_artifacts(run_folder: Path, *, damaged: bool = False) -> set[str]:
-    """Return the names (`kind/label-digest12`) of the artifacts of a run and its earlier results.
-
-    Args:
-        run_folder: the run's folder.
-        damaged: skip earlier results whose record cannot be read.
-
-    Raises:
-        InputError: when a record cannot be read.
-    """
-    record = read_record(run_folder)
-    found = set(record.artifacts) if record else set()
-    found |= {artifact_name(link) for link in artifact_links(run_folder)}
-    for _, earlier in earlier_results(run_folder, damaged=damaged):
-        found |= set(earlier.artifacts)
-    return found
+def numbered(home: Path) -> list[Path]:
+    """Return the runs of one name, the oldest first."""
+    if not home.is_dir():
+        return []
+    found = [one for one in home.iterdir() if one.name.isdecimal() and is_run(one)]
+    return sorted(found, key=lambda one: int(one.name))
 
 
 def run_folders(runs_root: Path) -> list[Path]:
-    """Return all run folders, by name."""
-    if not runs_root.is_dir():
-        return []
-    return [folder for folder in sorted(runs_root.iterdir()) if is_run(folder)]
+    """Return all run folders, by name and number; those of earlier versions by name."""
+    return [
+        run for home in homes(runs_root) for run in ([home] if is_run(home) else numbered(home))
+    ]
+
+
+def run_name(folder: Path) -> str:
+    """Return how a run is called: `NAME/N`; `NAME` where an earlier version made it."""
+    return f"{folder.parent.name}/{folder.name}" if folder.name.isdecimal() else folder.name
+
+
+def _shown(folder: Path) -> list[Path]:
+    return [one for one in folder.iterdir() if not one.name.startswith(".")]
 
 
 def find_run(runs_root: Path, name: str) -> Path:
-    """Return a run folder by its name below `runs_root`, or by its path.
+    """Return a run folder by its name below `runs_root` or by its path: `NAME/N`, or `NAME`.
+
+    A name without a number stands for its newest run.
 
     Raises:
         InputError: when there is none, with the runs that there are.
     """
     for folder in (runs_root / name, Path(name)):
+        if folder.name == LATEST and folder.is_symlink():
+            folder = folder.parent / os.readlink(folder)
         if is_run(folder):
             return folder
-    known = [folder.name for folder in run_folders(runs_root)]
+        if runs := numbered(folder):
+            return runs[-1]
+    known = [home.name for home in homes(runs_root)]
     raise InputError(
         f"no run is called {name!r}.{did_you_mean(name, known)}",
         where=str(runs_root),
@@ -134,7 +130,7 @@ def find_run(runs_root: Path, name: str) -> Path:
 
 def is_run(folder: Path) -> bool:
     """Return whether a folder was made by `publish_run` and is visible."""
-    return not folder.name.startswith(".") and (folder / MARK).is_file()
+    return not folder.name.startswith(".") and (folder / RECORD).is_file()
 
 
 def finish_time(folder: Path) -> datetime:
@@ -143,17 +139,7 @@ def finish_time(folder: Path) -> datetime:
     Raises:
         InputError: when its record cannot be read.
     """
-    record = read_record(folder)
-    if record is not None:
-        return datetime.fromisoformat(record.finished)
-    return datetime.fromtimestamp((folder / MARK).stat().st_mtime, UTC)
-
-
-def artifact_links(run_folder: Path) -> Iterator[Path]:
-    """Yield the artifact folders that the links of a run folder lead to, dangling ones included."""
-    for link in sorted((run_folder / ARTIFACTS).glob("*/*")):
-        if link.is_symlink():
-            yield Path(os.path.normpath(link.parent.resolve() / os.readlink(link)))
+    return datetime.fromisoformat(read_record(folder).finished)
 
 
 def artifact_name(artifact: Path) -> str:

@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from analysis.page import PageSummary, page_template
 from inject.errors import InputError
 from inject.files import write_text
-from spikein.runs.folder import finish_time, run_folders
-from spikein.runs.history import earlier_results
+from spikein.runs.folder import finish_time, run_folders, run_name
 from spikein.runs.record import read_record
 
 SUMMARY = "summary.json"
@@ -57,8 +56,6 @@ class IndexRow(NamedTuple):
     summary: RunSummary | None
     problem: str | None
     """Why there is no summary."""
-    earlier: int
-    """How many earlier results its history holds."""
 
 
 def write_summary(folder: Path, summary: PageSummary, *, arms: int) -> None:
@@ -105,22 +102,19 @@ def render_index(rows: list[IndexRow], title: str) -> str:
 
 def _row(folder: Path) -> IndexRow:
     summary, problem = None, None
-    version, finished, earlier = "", "", 0
+    version, finished = "", ""
     try:
         summary = RunSummary.model_validate_json((folder / SUMMARY).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        problem = "Made by an earlier spikein: no summary. `spikein report` makes one."
     except (OSError, UnicodeDecodeError, ValidationError):
         problem = f"{SUMMARY} cannot be read. `spikein report` makes it anew."
     try:
         record = read_record(folder)
-        version = record.version if record else ""
-        finished = f"{finish_time(folder):%Y-%m-%d %H:%M}"
-        earlier = len(earlier_results(folder))
+        version, finished = record.version, f"{finish_time(folder):%Y-%m-%d %H:%M}"
     except InputError as error:
-        problem = problem or str(error)
-    page = f"{quote(folder.name)}/report.html" if (folder / "report.html").is_file() else None
-    return IndexRow(folder.name, page, finished, version, summary, problem, earlier)
+        problem = str(error)
+    name = run_name(folder)
+    page = f"{quote(name)}/report.html" if (folder / "report.html").is_file() else None
+    return IndexRow(name, page, finished, version, summary, problem)
 
 
 def _is_ours(path: Path) -> bool:

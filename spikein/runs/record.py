@@ -3,8 +3,8 @@
 It names the store and the folder that the run was started from, both as an absolute path and
 relative to the run folder, so that the folder can be read from anywhere, and so that a tree
 holding runs, store and data can be moved as one. It names every artifact that the run rests on,
-those with protected texts included, and the files that are ours: all others are the user's. It has
-the digests of the tables and settings among them, which are compared before they are read.
+those with protected texts included, and has the digests of all files that spikein wrote: tables and
+settings are compared with them before they are read.
 """
 
 import json
@@ -18,12 +18,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, V
 
 from inject.errors import InputError
 from inject.files import write_text
-from inject.sealed import Damaged, file_digests, require_files
+from inject.sealed import Damaged, require_files
 
 RECORD = "run.json"
 EXPERIMENT = "experiment.yaml"
 """The resolved experiment in a run's folder."""
-FORMAT = 1
+FORMAT = 2
 _READ_AGAIN = (".parquet", ".yaml")
 
 
@@ -59,7 +59,7 @@ class RunRecord(BaseModel):
 
     format: int
     id: str
-    """Stays with the folder: through every later publication under its name, and when moved."""
+    """Stays with the folder when it is moved."""
     name: str
     """The experiment's name."""
     finished: Annotated[str, AfterValidator(_is_time)]
@@ -74,19 +74,8 @@ class RunRecord(BaseModel):
     """`kind/label-digest12` of everything that it rests on, in the order of names."""
     protected: tuple[ArtifactName, ...]
     """Those of them that hold texts that must not be shared; no link leads to them."""
-    files: tuple[FileName, ...]
-    """Files and links that spikein wrote, relative to the folder."""
-    digests: dict[FileName, tuple[int, str]] | None = None
-    """Size and digest of each of them that is read again; None where an earlier version made it."""
-
-    def moved(self, old: Path, new: Path) -> "RunRecord":
-        """Return the record of the same results in another folder; places stay where they are."""
-        places = {
-            name: place_of(_through(old, place), new)
-            for name, place in (("store", self.store), ("started_in", self.started_in))
-            if place is not None
-        }
-        return self.model_copy(update=places)
+    digests: dict[FileName, tuple[int, str]]
+    """Size and digest of each file that spikein wrote."""
 
 
 def place_of(target: Path, folder: Path) -> Place:
@@ -97,39 +86,35 @@ def place_of(target: Path, folder: Path) -> Place:
     )
 
 
-def read_record(folder: Path) -> RunRecord | None:
-    """Return the record of a run folder; None where it was made before there were records.
+def read_record(folder: Path) -> RunRecord:
+    """Return the record of a run folder.
 
     Raises:
-        InputError: when it cannot be read.
+        InputError: it cannot be read, or an earlier version made the run.
     """
     path = folder / RECORD
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, str(error)) from None
-    try:
-        record = RunRecord.model_validate_json(text)
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(values, dict) and values.get("format") != FORMAT:
+            raise InputError(
+                f"the run was made by an earlier version of spikein ({values.get('version')})",
+                where=str(folder),
+                hint=f"Its page and tables stay as they were made ({folder / 'report.html'}). For "
+                f"anything else run it again: spikein run {folder / EXPERIMENT}",
+            )
+        return RunRecord.model_validate(values)
     except ValidationError as error:
         found = error.errors()[0]
         where = ".".join(str(part) for part in found["loc"])
         raise _unreadable(path, f"{where}: {found['msg']}" if where else found["msg"]) from None
-    if record.format != FORMAT:
-        raise _unreadable(path, f"another format ({record.format})")
-    return record
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise _unreadable(path, str(error)) from None
 
 
 def write_record(folder: Path, record: RunRecord) -> None:
     """Write `run.json`."""
     text = json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False)
     write_text(folder / RECORD, text + "\n")
-
-
-def table_digests(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """Return size and digest of the tables and settings among the files of a folder."""
-    return file_digests(folder, [name for name in names if Path(name).suffix in _READ_AGAIN])
 
 
 def checked_record(folder: Path, *names: str) -> RunRecord:
@@ -140,27 +125,21 @@ def checked_record(folder: Path, *names: str) -> RunRecord:
         names: of the files that will be read; none for every table.
 
     Raises:
-        InputError: the record cannot be read, or is of a version that kept no digests; or a file
-            is damaged, which it names.
+        InputError: as `read_record`; or a file is damaged, which it names.
     """
     record = read_record(folder)
-    if record is None or record.digests is None:
-        version = f" ({record.version})" if record and record.version else ""
-        raise InputError(
-            f"the run was made by an earlier version of spikein{version}, which kept no digests of "
-            "its tables, so that damage to them would not be seen",
-            where=str(folder),
-            hint=f"Its page and tables stay as they were made ({folder / 'report.html'}). For "
-            f"anything else run it again: spikein run {folder / 'experiment.yaml'}",
-        )
     try:
-        chosen = {name: of for name, of in record.digests.items() if not names or name in names}
+        chosen = {
+            name: of
+            for name, of in record.digests.items()
+            if (name in names if names else Path(name).suffix in _READ_AGAIN)
+        }
         require_files(folder, chosen)
     except Damaged as damage:
         raise InputError(
             f"the run's folder is damaged: {damage}",
             where=str(folder),
-            hint="Run the experiment again, and the folder is made anew from the store.",
+            hint="Run the experiment again, and another is made from the store.",
         ) from None
     return record
 
@@ -205,5 +184,5 @@ def _unreadable(path: Path, problem: str) -> InputError:
     return InputError(
         f"cannot be read: {problem}",
         where=str(path),
-        hint="Run the experiment again, and it is made anew; or delete the folder.",
+        hint="Run the experiment again, and another is made from the store; or delete the folder.",
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from inject.digest import digest
 from inject.errors import InputError
 from inject.files import write_text
-from spikein.runs.folder import is_run, referenced_artifacts, run_folders
+from spikein.runs.folder import is_run, run_folders
 from spikein.runs.record import holds_any, read_record
 from spikein.store.filesystem import disk_full
 from spikein.store.manifest import StoreError
@@ -36,7 +36,7 @@ class RegisteredRun:
     path: Path
     """Where the run folder was published."""
     artifacts: tuple[str, ...]
-    """`kind/label-digest12` of what it and its earlier results rest on."""
+    """`kind/label-digest12` of what it rests on."""
 
 
 def register_run(store: Path, folder: Path, *, id: str, artifacts: Iterable[str]) -> None:
@@ -119,8 +119,7 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
         runs_root: a folder of runs to look in besides those that the store knows.
 
     Raises:
-        InputError: when the register cannot be read, or the record of a folder that is not in it,
-            or that of earlier results.
+        InputError: when the register cannot be read, or the record of a folder that is not in it.
     """
     live: dict[Path, frozenset[str]] = {}
     ids: dict[Path, str] = {}
@@ -135,20 +134,19 @@ def find_roots(store: Path, runs_root: Path) -> Roots:
             # Its entry in the register lists the artifacts.
             found = frozenset(run.artifacts)
         else:
-            if (record.id if record else "") != run.id:
+            if record.id != run.id:
                 absent.append(run)
                 continue
-            found = frozenset(referenced_artifacts(run.path))
+            found = frozenset(record.artifacts)
         ids[run.path] = run.id
         live[run.path] = live.get(run.path, frozenset()) | found
     for folder in run_folders(runs_root):
         real = folder.resolve()
         if real in live:
             continue
-        found = frozenset(referenced_artifacts(folder))
-        if holds_any(store, found):
-            record = read_record(folder)
-            live[real], ids[real] = found, record.id if record else ""
+        record = read_record(folder)
+        if holds_any(store, record.artifacts):
+            live[real], ids[real] = frozenset(record.artifacts), record.id
     known = {id for id in ids.values() if id}
     kept = {name for found in live.values() for name in found}
     # A copy of a run folder has its id, too, and may rest on other artifacts since.

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.errors import InputError
-from spikein.runs.folder import finish_time, linked_artifacts, run_folders
-from spikein.runs.history import earlier_results
+from spikein.runs.folder import finish_time, linked_artifacts, run_folders, run_name
 from spikein.runs.record import checked_record
 from spikein.store.artifact import open_artifact, verified
 from spikein.store.manifest import StoreError
@@ -22,8 +21,6 @@ class RunRow(NamedTuple):
     whole: int
     """How many of them are there, undamaged to a quick look."""
     problem: str | None
-    earlier: int
-    """How many earlier results of the name are kept in its history."""
 
 
 class ArtifactRow(NamedTuple):
@@ -37,13 +34,13 @@ class ArtifactRow(NamedTuple):
 
 
 def run_rows(runs_root: Path) -> list[RunRow]:
-    """Return one row for each run folder, by name; one that cannot be read says why."""
+    """Return one row for each run folder, by name and number; one that cannot be read says why."""
     rows = []
     for folder in run_folders(runs_root):
         try:
             rows.append(_row(folder))
         except InputError as error:
-            rows.append(RunRow(folder.name, "", 0, 0, str(error), 0))
+            rows.append(RunRow(run_name(folder), "", 0, 0, str(error)))
     return rows
 
 
@@ -51,12 +48,11 @@ def _row(folder: Path) -> RunRow:
     artifacts = artifact_rows(folder)
     problems = [row.problem for row in artifacts if row.problem]
     return RunRow(
-        name=folder.name,
+        name=run_name(folder),
         finished=f"{finish_time(folder):%Y-%m-%d %H:%M:%S}",
         linked=len(artifacts),
         whole=len(artifacts) - len(problems),
         problem=problems[0] if problems else folder_problem(folder),
-        earlier=len(earlier_results(folder)),
     )
 
 

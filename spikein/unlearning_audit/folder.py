@@ -1,7 +1,4 @@
-"""The folder of an audit: filled in a hidden sibling, then put in its place in one step.
-
-Files in it that no audit writes are the user's, and stay when it is replaced.
-"""
+"""The folder of an audit: filled in a hidden sibling, then renamed. Nothing is replaced."""
 
 import json
 import secrets
@@ -21,45 +18,30 @@ from analysis.unlearning_audit.report import (
 from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.errors import InputError
 from inject.settings import plain
-from spikein.runs.history import UserFiles
-from spikein.runs.replacement import flush_tree, move_rest, swap
+from spikein.runs.publication import flush_tree
 from spikein.store.filesystem import delete_tree
 from spikein.unlearning_audit.request import AuditSettings
 
-_OURS = frozenset({AUDIT_FILE, CHUNKS_FILE, CONTINUATIONS_FILE, QUESTIONS_FILE, PAGE_FILE})
 
-
-def check_place(out: Path, *, replace: bool) -> Path:
-    """Refuse, before any work, a folder that the audit must not be written to.
+def check_place(out: Path) -> Path:
+    """Refuse, before any work, a folder that the audit cannot be written to.
 
     Returns:
         The folder, absolute and without links.
 
     Raises:
-        InputError: something is there that is no audit, or an audit that is not to be replaced, or
-            that the command runs in.
+        InputError: it exists, or the folder around it does not.
     """
     given, out = out, out.expanduser().resolve()
-    if not out.exists():
-        if not out.parent.is_dir():
-            raise InputError("its parent folder does not exist", where=str(given))
-        return out
-    if not (out / AUDIT_FILE).is_file():
+    if out.exists():
+        audit = (out / AUDIT_FILE).is_file()
         raise InputError(
-            "is there already, and is no audit", where=str(given), allowed="a new folder"
-        )
-    if not replace:
-        raise InputError(
-            "holds an audit already",
+            "holds an audit already" if audit else "exists but is not an audit folder",
             where=str(given),
-            hint="Give --replace, or another folder with --out.",
+            hint="Give another folder with --out; nothing is replaced.",
         )
-    if Path.cwd().is_relative_to(out):
-        raise InputError(
-            "the command runs in this folder, which cannot be replaced meanwhile",
-            where=str(given),
-            hint=f"Go to another one first: cd {out.parent}.",
-        )
+    if not out.parent.is_dir():
+        raise InputError("its parent folder does not exist", where=str(given))
     return out
 
 
@@ -67,13 +49,10 @@ def write_audit(out: Path, audit: Audit, settings: AuditSettings, *, hide_texts:
     """Write an audit's folder, whole or not at all.
 
     Args:
-        out: the folder, as `check_place` returns it; an audit that is there is replaced.
+        out: the folder, as `check_place` returns it.
         audit: what was found.
         settings: what it was asked for.
         hide_texts: show ids in the page in place of texts.
-
-    Raises:
-        InputError: files of the user could not be moved; the old folder is kept then.
     """
     hidden = out.parent / f".{out.name}.{secrets.token_hex(4)}.tmp"
     hidden.mkdir()
@@ -95,13 +74,8 @@ def write_audit(out: Path, audit: Audit, settings: AuditSettings, *, hide_texts:
             detector=settings.detector,
             hide_texts=hide_texts,
         )
-        kept = UserFiles(_OURS) if out.exists() else None
-        if kept is not None:
-            kept.link_all(out, hidden)
         flush_tree(hidden)
-        swap(hidden, out)
-        if kept is not None and hidden.exists():
-            move_rest(kept, hidden, out)
+        hidden.rename(out)
     finally:
         if hidden.exists():
             delete_tree(hidden)

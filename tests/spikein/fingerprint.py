@@ -39,7 +39,7 @@ def run_quickstart(folder: Path) -> Path:
     )
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
-    return folder / "runs" / "quickstart"
+    return folder / "runs" / "quickstart" / "latest"
 
 
 def fingerprint() -> dict[str, Any]:

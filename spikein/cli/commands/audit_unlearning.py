@@ -13,7 +13,7 @@ from spikein.cli.task_progress import task_progress
 if TYPE_CHECKING:
     from spikein.api.unlearning_audit import UnlearningAudit
 
-_NOT_SETTINGS = ("out", "replace", "config", "set_", "hide_texts")
+_NOT_SETTINGS = ("out", "config", "set_", "hide_texts")
 
 
 def audit_unlearning(
@@ -52,9 +52,6 @@ def audit_unlearning(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the result.")] = Path(
         "unlearning-audit"
     ),
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace an audit that is there.")
-    ] = False,
     config: Annotated[
         str | None,
         typer.Option(
@@ -278,7 +275,6 @@ def audit_unlearning(
         found = run_audit(
             settings,
             out,
-            replace=replace,
             hide_texts=hide_texts,
             progress=lambda what, done, total: on_done(done, total, what),
         )

@@ -40,11 +40,11 @@ def gc(
     store: StoreFolder = STORE,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Remove artifacts that no run folder needs, and what killed runs left behind.
+    """Remove artifacts that no run needs, and what killed runs left behind.
 
     The store knows the run folders that were made from it, wherever they lie.
-    What they and their earlier results rest on stays, and so does everything
-    it was made from. Finished steps of a run that never reached its end go.
+    What they rest on stays, and so does everything it was made from. Finished
+    steps of a run that never reached its end go.
 
     What would go is shown first, and you are asked. A run folder that was
     moved is found by [cyan]--runs[/]; one that is gone keeps its artifacts until

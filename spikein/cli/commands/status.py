@@ -123,7 +123,6 @@ def _all(runs: Path) -> None:
             Column("run", whole=True),
             Column("finished (UTC)", whole=True),
             Column("artifacts", right=True),
-            Column("earlier", right=True),
             Column("state"),
         ],
         (
@@ -131,7 +130,6 @@ def _all(runs: Path) -> None:
                 row.name,
                 row.finished,
                 f"{row.whole}/{row.linked}",
-                str(row.earlier or ""),
                 row.problem or "whole",
             )
             for row in rows
@@ -161,7 +159,6 @@ def _file(file: Path, store: Path) -> None:
 
 def _one(name: str, runs: Path, store: Path | None) -> None:
     from spikein.runs.folder import find_run
-    from spikein.runs.history import earlier_results
     from spikein.runs.status import artifact_rows, folder_problem
     from spikein.store.filesystem import human_bytes
 
@@ -180,6 +177,4 @@ def _one(name: str, runs: Path, store: Path | None) -> None:
     )
     if problem := folder_problem(folder):
         warn(f"The run's folder: {problem}")
-    for earlier, record in earlier_results(folder):
-        say(f"Earlier results, finished {record.finished}: {earlier}")
     say(f"Report: {folder / 'report.html'}", style="bold")

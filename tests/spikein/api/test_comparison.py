@@ -20,7 +20,7 @@ from spikein.api.comparison import compare_runs, plain_comparison, write_compari
 from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
 from spikein.runs.folder import link_artifact
-from spikein.runs.replacement import publish_run
+from spikein.runs.publication import publish_run
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import ArtifactRules, Store
 from tests.analysis.synthetic import make_arm

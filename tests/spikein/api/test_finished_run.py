@@ -24,8 +24,8 @@ from spikein.config.load import resolved_yaml
 from spikein.runs.arms import run_arms
 from spikein.runs.folder import link_artifact
 from spikein.runs.ground_truth import run_ground_truth
+from spikein.runs.publication import publish_run
 from spikein.runs.record import table_digests
-from spikein.runs.replacement import publish_run
 from spikein.runs.status import run_rows
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
@@ -68,7 +68,7 @@ def folder(lab, tmp_path) -> Path:
     """A copy of the run to spoil, with its store beside it."""
     shutil.copytree(lab / "runs", tmp_path / "runs", symlinks=True)
     shutil.copytree(lab / "store", tmp_path / "store")
-    found = tmp_path / "runs" / "sample"
+    found = tmp_path / "runs" / "sample" / "latest"
     record = json.loads((found / "run.json").read_text())
     record["store"]["absolute"] = str(tmp_path / "store")
     (found / "run.json").write_text(json.dumps(record))
@@ -76,7 +76,7 @@ def folder(lab, tmp_path) -> Path:
 
 
 def test_a_run_is_found_by_folder_by_name_and_by_the_variable(lab, monkeypatch):
-    by_folder = spikein.load_run(lab / "runs" / "sample")
+    by_folder = spikein.load_run(lab / "runs" / "sample" / "latest")
     assert spikein.load_run("sample", runs=lab / "runs") == by_folder
     monkeypatch.setenv("SPIKEIN_RUNS", str(lab / "runs"))
     assert spikein.load_run("sample") == by_folder
@@ -86,7 +86,7 @@ def test_a_run_is_found_by_folder_by_name_and_by_the_variable(lab, monkeypatch):
 
 
 def test_tables_are_those_of_the_folder_and_pandas_takes_them(lab):
-    run = spikein.load_run(lab / "runs" / "sample")
+    run = spikein.load_run(lab / "runs" / "sample" / "latest")
     for name in ("metrics", "scores", "examples", "exposures"):
         table = getattr(run, name)
         assert table is getattr(run, name)
@@ -100,7 +100,7 @@ def test_tables_are_those_of_the_folder_and_pandas_takes_them(lab):
 
 
 def test_figures_are_found_by_name(lab):
-    run = spikein.load_run(lab / "runs" / "sample")
+    run = spikein.load_run(lab / "runs" / "sample" / "latest")
     assert run.figures == FIGURES
     assert run.figure("copies") == run.folder / "figures" / "copies.png"
     assert run.figure("copies", kind="svg").suffix == ".svg"
@@ -113,7 +113,7 @@ def test_figures_are_found_by_name(lab):
 
 
 def test_a_run_says_what_it_is(lab):
-    run = spikein.load_run(lab / "runs" / "sample")
+    run = spikein.load_run(lab / "runs" / "sample" / "latest")
     text = repr(run)
     for part in (
         "Run 'sample'",

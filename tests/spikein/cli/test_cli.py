@@ -18,7 +18,7 @@ from spikein.cli.main import app
 from spikein.cli.output import short_number
 from spikein.estimates.training import Hardware
 from spikein.runs.folder import link_artifact
-from spikein.runs.replacement import publish_run
+from spikein.runs.publication import publish_run
 from spikein.store.store import Store
 
 REPOSITORY = Path(__file__).parents[3]
@@ -184,7 +184,7 @@ def a_run(root: Path) -> Store:
     store = Store(root / "store")
     made = [
         store.obtain(
-            Recipe(kind="corpus", version=1, settings={"n": n}),
+            Recipe(kind="corpus", function="made:build", settings={"n": n}),
             lambda out: (out / "a").write_text("x") and None,
             label=f"n{n}",
         ).artifact

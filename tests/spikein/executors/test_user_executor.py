@@ -69,10 +69,10 @@ def test_an_executor_of_a_users_file_runs_an_experiment_and_enters_no_identity(t
     assert len(order) == len(built)
     assert any(line.startswith("results ") for line in order)
     # Ours finds every step that the other built: neither its name nor its source is in a digest.
-    metrics = (tmp_path / "runs/tiny/metrics.parquet").read_bytes()
+    metrics = (tmp_path / "runs/tiny/latest/metrics.parquet").read_bytes()
     again = run(tmp_path, *SMALL)
     assert (again.built, again.stored) == (0, len(built))
-    assert (tmp_path / "runs/tiny/metrics.parquet").read_bytes() == metrics
+    assert (tmp_path / "runs/tiny/latest/metrics.parquet").read_bytes() == metrics
     assert pq.read_table(again.folder / "metrics.parquet").num_rows > 0
 
 

@@ -133,7 +133,7 @@ def test_a_dataset_and_a_source_by_entry_point_run_through_a_whole_experiment(tm
     assert listed.count("letters 1.0") == 2
 
     spikein(tmp_path, "run", "tiny.yaml")
-    metrics = pq.read_table(tmp_path / "runs" / "tiny" / "metrics.parquet").to_pylist()
+    metrics = pq.read_table(tmp_path / "runs" / "tiny" / "latest" / "metrics.parquet").to_pylist()
     assert {row["dataset"] for row in metrics} >= {"meetings"}
     assert {row["detector"] for row in metrics} >= {"loss", "blind"}
     [examples] = (tmp_path / "store" / "examples").glob("*/examples.parquet")

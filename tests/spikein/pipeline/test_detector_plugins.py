@@ -184,7 +184,7 @@ def test_a_detector_that_fails_costs_its_rows_and_not_the_run(outside):
     (outside / "my_detector.py").write_text(FAILING.replace("BAD", repr(bad["text"])))
     found = CliRunner().invoke(app, ["run", "tiny.yaml", "--store", "store"])
     assert found.exit_code == 0, found.output
-    scores = pq.read_table("runs/tiny/scores.parquet").to_pylist()
+    scores = pq.read_table("runs/tiny/latest/scores.parquet").to_pylist()
     missing = {
         name: {row["example_id"]: row["reason"] for row in scores if row["detector"] == name}
         for name in ("loss", "my_detector.one_row", "my_detector.every_row")
@@ -196,7 +196,7 @@ def test_a_detector_that_fails_costs_its_rows_and_not_the_run(outside):
     }
     assert "ValueError: no such word" in missing["my_detector.one_row"][bad["example_id"]]
     assert all("RuntimeError: never" in why for why in missing["my_detector.every_row"].values())
-    page = Path("runs/tiny/report.html").read_text()
+    page = Path("runs/tiny/latest/report.html").read_text()
     for said in (" ".join(found.output.split()), " ".join(page.split())):
         assert "my_detector.one_row: NO SCORE of 1 of 48 rows" in said
         assert "ValueError: no such word" in said
@@ -219,7 +219,7 @@ def test_a_detector_that_quotes_a_protected_text_reveals_no_word_of_it(outside, 
     assert words
     files = [
         path
-        for path in (*Path("runs/tiny").rglob("*"), *Path("store/scores").rglob("*"))
+        for path in (*Path("runs/tiny/latest").rglob("*"), *Path("store/scores").rglob("*"))
         if path.is_file() and "artifacts" not in path.relative_to(".").parts
     ]
     assert {"scores.parquet", "report.html", "run.json"} <= {path.name for path in files}
@@ -231,6 +231,6 @@ def test_a_detector_that_quotes_a_protected_text_reveals_no_word_of_it(outside, 
         assert not [word for word in words if word.encode() in content], path
         assert not [row.text for row in rows if row.text.encode() in content], path
     assert not [word for word in words if word in found.output]
-    scores = pq.read_table("runs/tiny/scores.parquet").to_pylist()
+    scores = pq.read_table("runs/tiny/latest/scores.parquet").to_pylist()
     reasons = {row["reason"] for row in scores if row["detector"] == "my_detector.score"}
     assert all("my_detector.py:2 with ValueError" in reason for reason in reasons)

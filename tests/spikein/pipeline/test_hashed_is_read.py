@@ -234,7 +234,7 @@ def test_moved_imports_are_found_by_the_graph_and_by_commands_on_the_run(imports
     assert moved.corpus.digest == node.corpus.digest
     made(imports, moved.trained)
     assert len(list((imports / "store" / "corpus").iterdir())) == 1
-    run = imports / "runs" / "tiny"
+    run = imports / "runs" / "tiny" / "latest"
     run.mkdir(parents=True)
     shutil.copy(path, run / "experiment.yaml")
     assert open_run_corpus(run, stored.path).read(0, 5).shape == (5,)

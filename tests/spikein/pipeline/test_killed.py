@@ -72,7 +72,7 @@ def test_killed_in_every_step_and_run_again(tmp_path):
     built: dict[Path, int] = {}
     for kind in KINDS:
         kill_in(kind, path, broken)
-        assert not (broken / "runs" / "tiny").exists()
+        assert not (broken / "runs" / "tiny" / "latest").exists()
         for manifest in (broken / "store").glob("[a-z]*/*-????????????/manifest.json"):
             # What was finished before is neither lost nor built again.
             stamp = manifest.stat().st_mtime_ns
@@ -85,8 +85,8 @@ def test_killed_in_every_step_and_run_again(tmp_path):
         if not entry.name.startswith(".") and not (entry / "manifest.json").is_file()
     ]
     assert visible == []
-    assert (broken / "runs" / "tiny" / "report.html").is_file()
+    assert (broken / "runs" / "tiny" / "latest" / "report.html").is_file()
     tables = ("metrics", "scores", "exposures", "examples", "accuracy", "trajectory", "fading")
     for name in (f"{table}.parquet" for table in tables):
-        ours, theirs = (root / "runs" / "tiny" / name for root in (broken, reference))
+        ours, theirs = (root / "runs" / "tiny" / "latest" / name for root in (broken, reference))
         assert ours.read_bytes() == theirs.read_bytes(), name

@@ -226,7 +226,7 @@ def test_an_imported_corpus_is_trained_on_where_it_lies(finished, tmp_path):
     imported = Corpus.open(one_artifact(tmp_path, "corpus"))
     assert (
         MegatronImport(kind="megatron", path=str(prefix)).label()
-        in (tmp_path / "runs" / "tiny" / "report.html").read_text()
+        in (tmp_path / "runs" / "tiny" / "latest" / "report.html").read_text()
     )
     assert np.array_equal(imported.read(0, TOKENS), corpus.read(0, TOKENS))
     assert list(imported.files) == [prefix.with_suffix(".bin")]

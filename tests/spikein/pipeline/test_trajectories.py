@@ -64,7 +64,7 @@ def test_scores_under_a_checkpoint_are_those_of_its_weights(lab: Path) -> None:
 
 
 def test_the_tables_hold_what_was_seen_by_each_step(lab: Path) -> None:
-    folder = lab / "runs" / "along"
+    folder = lab / "runs" / "along" / "latest"
     progress = pq.read_table(folder / "trajectory.parquet").to_pylist()
     assert {row["step"] for row in progress} <= {0, *STEPS, TOTAL}
     exposures = read_exposures(trained(lab))
@@ -93,7 +93,7 @@ def test_the_tables_hold_what_was_seen_by_each_step(lab: Path) -> None:
 
 
 def test_the_page_shows_it(lab: Path) -> None:
-    folder = lab / "runs" / "along"
+    folder = lab / "runs" / "along" / "latest"
     page = (folder / "report.html").read_text()
     assert "How does detection change during training?" in page
     assert 'id="trajectory"' in page

@@ -206,7 +206,7 @@ def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finis
     assert seen.keys() <= kept
     assert sum(len(copies) for copies in seen.values()) > 20
     # Forgotten members are the row 0 of the metrics.
-    metrics = pq.read_table(root / "runs" / "tiny" / "metrics.parquet").to_pylist()
+    metrics = pq.read_table(root / "runs" / "tiny" / "latest" / "metrics.parquet").to_pylist()
     (forgotten,) = [
         row
         for row in metrics
@@ -276,7 +276,7 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
 @pytest.mark.slow
 def test_the_page_shows_twins_and_no_shadow_model(finished):
     root, result, _ = finished
-    metrics = pq.read_table(root / "runs" / "tiny" / "metrics.parquet")
+    metrics = pq.read_table(root / "runs" / "tiny" / "latest" / "metrics.parquet")
     assert set(metrics["model"].to_pylist()) == {"contaminated", "base", "twin", "retrained"}
     twins = {
         row["detector"]: row["copies"] for row in metrics.to_pylist() if row["model"] == "twin"
@@ -290,10 +290,10 @@ def test_the_page_shows_twins_and_no_shadow_model(finished):
     assert "reference compares with the clean twin" in page
     assert any(line.startswith("Clean twin: ") for line in result.summary)
     # Shadow models are trained, too, so their streams are audited, as the command shows.
-    streams = audit_run(root / "runs" / "tiny", rules=None).streams
+    streams = audit_run(root / "runs" / "tiny" / "latest", rules=None).streams
     assert len(streams) > 3
     assert f"{len(streams)} streams searched" in result.summary[0]
-    again = render_report(root / "runs" / "tiny", store_root=root / "store")
+    again = render_report(root / "runs" / "tiny" / "latest", store_root=root / "store")
     assert "Clean twin" in again.read_text()
 
 

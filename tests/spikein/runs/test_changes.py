@@ -1,4 +1,4 @@
-"""What `spikein run` says of results that replace others of the same name."""
+"""What `spikein run` says of results that are not those of the run before."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 
 from spikein.runs.changes import changed_kinds, changed_settings, describe_changes, result_changes
 from spikein.runs.folder import link_artifact
-from spikein.runs.replacement import publish_run
+from spikein.runs.publication import publish_run
+from spikein.runs.record import FORMAT
 from spikein.runs.status import run_rows
 from spikein.store.store import Store
 from tests.spikein.samples import recipe, write
@@ -59,12 +60,11 @@ def test_many_changes_are_counted(tmp_path):
     assert told.endswith("and 12 more.")
 
 
-def test_a_run_that_replaces_other_results_says_what_changed_and_where_they_are(tmp_path):
+def test_a_run_with_other_results_says_what_changed_and_which_run_was_before(tmp_path):
     assert not result_changes(published(tmp_path, OLD, 1), "experiment.yaml")
     said = result_changes(published(tmp_path, NEW, 2), "experiment.yaml")
     assert "train.lr: 0.001 → 0.002" in said[0]
-    (kept,) = (tmp_path / "runs" / "r" / "history").iterdir()
-    assert said[1] == f"Those are kept in {kept}."
+    assert str(tmp_path / "runs" / "r" / "1") in said[0]
     assert not result_changes(published(tmp_path, NEW, 2), "experiment.yaml")
 
 
@@ -82,9 +82,11 @@ def test_the_list_of_runs_and_the_next_run_survive_a_damaged_record(tmp_path, da
     folder = published(tmp_path, OLD, 1).folder
     values = json.loads((folder / "run.json").read_text())
     finished = {"no date": "x", "no time zone": "2026-01-01T00:00:00"}
-    damaged = {"format": 1} if damage == "incomplete" else {**values, "finished": finished[damage]}
+    damaged = (
+        {"format": FORMAT} if damage == "incomplete" else {**values, "finished": finished[damage]}
+    )
     (folder / "run.json").write_text(json.dumps(damaged))
     (row,) = run_rows(tmp_path / "runs")
     assert row.problem is not None
     assert "run.json" in row.problem
-    assert published(tmp_path, NEW, 2).earlier is not None
+    assert published(tmp_path, NEW, 2).folder.name == "2"

@@ -19,7 +19,7 @@ from inject.plan.settings import Copies, Placement
 from inject.step import Recipe
 from spikein.cli.main import app
 from spikein.runs.folder import link_artifact
-from spikein.runs.replacement import publish_run
+from spikein.runs.publication import publish_run
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store
 from tests.conftest import make_texts
@@ -80,7 +80,9 @@ class Run:
         self.folder = publish_run(root / "runs", "first", fill).folder
 
     def _obtain(self, kind, label, build, inputs=None) -> Artifact:
-        recipe = Recipe(kind=kind, version=1, settings={"label": label}, inputs=inputs or {})
+        recipe = Recipe(
+            kind=kind, function="made:build", settings={"label": label}, inputs=inputs or {}
+        )
         return self._store.obtain(recipe, build, label=label).artifact
 
     def _corpus(self, out: Path) -> None:

@@ -12,7 +12,7 @@ from spikein.runs.index_page import (
     index_rows,
     write_index,
 )
-from spikein.runs.replacement import publish_run
+from spikein.runs.publication import publish_run
 from tests.pages import Page, overflow
 from tests.spikein.tiny import run, write_tiny
 
@@ -41,13 +41,13 @@ def test_every_run_stands_in_it_with_its_checks_and_headline(tmp_path):
     (runs / "notes").mkdir()
     page = Page(write_index(runs).read_text())
     (table,) = page.tables
-    assert sorted(row[0].text for row in table.rows[1:]) == ["one", "two"]
+    assert sorted(row[0].text for row in table.rows[1:]) == ["one/1", "two/1"]
     text = {row[0].text: " ".join(cell.text for cell in row) for row in table.rows[1:]}
-    assert "Audit: passed" in text["one"]
-    assert "AUC 0.75 [0.71, 0.79]." in text["one"]
-    assert "Blind: failed" in text["two"]
+    assert "Audit: passed" in text["one/1"]
+    assert "AUC 0.75 [0.71, 0.79]." in text["one/1"]
+    assert "Blind: failed" in text["two/1"]
     links = {tag[1]["href"] for tag in page.tags if tag[0] == "a"}
-    assert links == {"one/report.html", "two/report.html"}
+    assert links == {"one/1/report.html", "two/1/report.html"}
     assert all((runs / link).is_file() for link in links)
 
 
@@ -70,7 +70,7 @@ def test_what_runs_say_is_text_and_no_markup(tmp_path):
 
 @pytest.mark.parametrize(
     ("found", "said"),
-    [(None, "Made by an earlier spikein"), ("{", "cannot be read"), ("[1]", "cannot be read")],
+    [(None, "cannot be read"), ("{", "cannot be read"), ("[1]", "cannot be read")],
 )
 def test_a_run_without_a_sound_summary_is_listed_and_says_so(tmp_path, found, said):
     runs = tmp_path / "runs"
@@ -103,7 +103,7 @@ def test_a_run_lists_itself_and_no_line_is_cut_on_a_phone(tmp_path):
     result = run(tmp_path)
     page = tmp_path / "runs" / INDEX
     (row,) = index_rows(tmp_path / "runs")
-    assert row.name == result.folder.name
+    assert row.name == f"{result.folder.parent.name}/{result.folder.name}"
     assert row.summary.sentences[0] in result.summary
     lines = {f"{one.name}: {one.verdict}" for one in row.summary.checks}
     assert all(any(said.startswith(line) for said in result.summary) for line in lines)

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from spikein.cli.commands import gc as command
 from spikein.cli.main import app
 from spikein.runs.folder import link_artifact
+from spikein.runs.publication import publish_run
 from spikein.runs.register import register_run, registered_runs
-from spikein.runs.replacement import publish_run
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store
 from tests.spikein.mounts import mounted, read_only
@@ -34,9 +34,9 @@ def publish(store: Store, runs: Path, name: str, *numbers: int, registered: bool
         for number in numbers:
             link_artifact(folder, made(store, number))
 
-    def announce(folder, record, artifacts):
+    def announce(folder, record):
         if registered:
-            register_run(store.root, folder, id=record.id, artifacts=artifacts)
+            register_run(store.root, folder, id=record.id, artifacts=record.artifacts)
 
     return publish_run(runs, name, fill, announce=announce).folder
 
@@ -123,7 +123,7 @@ def test_a_run_folder_that_is_gone_keeps_its_artifacts_until_it_is_confirmed(tmp
     assert labels(store) == {"n1", "n2"}
     assert gc(tmp_path, "--yes", "--forget-missing").exit_code == 0
     assert labels(store) == {"n2"}
-    assert [run.path.name for run in registered_runs(store.root)] == ["s"]
+    assert [run.path.parent.name for run in registered_runs(store.root)] == ["s"]
 
 
 @pytest.mark.parametrize(("answers", "left"), [("n\n", {"n1", "n2"}), ("y\ny\n", {"n2"})])
@@ -179,32 +179,12 @@ def test_a_folder_not_mounted_keeps_its_artifacts_when_a_run_that_shared_them_go
     assert labels(store) == {"n1", "n2"}
 
 
-def test_a_copy_of_a_run_folder_does_not_stand_for_one_that_is_gone(tmp_path, store):
-    folder = publish(store, tmp_path / "runs", "r", 1)
-    shutil.copytree(folder, tmp_path / "runs" / "copy", symlinks=True)
-    publish(store, tmp_path / "runs", "r", 2)
-    folder.rename(tmp_path / "aside")
-    result = gc(tmp_path, "--yes")
-    assert str(folder) in result.stderr
-    assert labels(store) == {"n1", "n2"}
-
-
-def test_a_run_from_before_records_that_was_run_again_is_not_told_as_gone(tmp_path, store):
-    folder = publish(store, tmp_path / "runs", "r", 1, registered=False)
-    (folder / "run.json").unlink()
-    gc(tmp_path, "--yes")
-    publish(store, tmp_path / "runs", "r", 2)
-    assert "not where they were" not in gc(tmp_path, "--yes").stderr
-    assert labels(store) == {"n1", "n2"}
-
-
-def test_earlier_results_keep_their_artifacts_until_they_are_deleted(tmp_path, store):
-    for number in (1, 2):
-        folder = publish(store, tmp_path / "runs", "r", number)
+def test_every_run_of_a_name_keeps_its_artifacts_until_it_is_deleted(tmp_path, store):
+    first, _ = (publish(store, tmp_path / "runs", "r", number) for number in (1, 2))
     assert gc(tmp_path, "--yes").exit_code == 0
     assert labels(store) == {"n1", "n2"}
-    shutil.rmtree(folder / "history")
-    gc(tmp_path, "--yes")
+    shutil.rmtree(first)
+    gc(tmp_path, "--yes", "--forget-missing")
     assert labels(store) == {"n2"}
 
 
@@ -222,31 +202,6 @@ def test_a_damaged_record_or_register_removes_nothing(tmp_path, store):
         assert result.exit_code == 2
         assert str(entry) in result.stderr
         assert labels(store) == {"n1", "n2"}
-
-
-def test_a_damaged_record_of_earlier_results_stops_the_collection_and_no_run(tmp_path, store):
-    for number in (1, 2):
-        folder = publish(store, tmp_path / "runs", "r", number)
-    (record,) = folder.glob("history/*/run.json")
-    record.write_text("{")
-    publish(store, tmp_path / "runs", "r", 3)
-    result = gc(tmp_path, "--yes")
-    assert result.exit_code == 2
-    assert str(record) in result.stderr
-    assert labels(store) == {"n1", "n2", "n3"}
-    shutil.rmtree(record.parent)
-    assert gc(tmp_path, "--yes").exit_code == 0
-    assert labels(store) == {"n2", "n3"}
-
-
-def test_a_run_folder_from_before_the_register_counts_and_is_registered(tmp_path, store):
-    folder = publish(store, tmp_path / "runs", "r", 1, registered=False)
-    (folder / "run.json").unlink()
-    made(store, 2)
-    assert gc(tmp_path, "--yes").exit_code == 0
-    assert labels(store) == {"n1"}
-    assert gc(tmp_path, "--yes", "--runs", "absent").exit_code == 0
-    assert labels(store) == {"n1"}
 
 
 def test_the_register_survives_a_folder_name_that_is_no_unicode(tmp_path, store):
@@ -328,7 +283,7 @@ def test_processes_that_publish_and_collect_at_once_lose_nothing(tmp_path, store
         assert done.returncode == 0 or "the store: process" in done.stderr, done.stderr
         collected += done.returncode == 0
     assert [process.returncode for process in publishers] == [0, 0]
-    for record in (tmp_path / "runs").glob("*/run.json"):
+    for record in (tmp_path / "runs").glob("*/*/run.json"):
         for name in json.loads(record.read_text())["artifacts"]:
             assert (store.root / name / "manifest.json").is_file(), f"{record}: {name} is gone"
 

@@ -296,12 +296,12 @@ def test_the_advised_repair_leaves_a_run_that_works(lab, finished):
     result = run(lab, *OVERRIDES)
     assert result.built == len(scores)
     assert contents(lab) == before
-    metrics = (finished / "runs" / "tiny" / "metrics.parquet").read_bytes()
+    metrics = (finished / "runs" / "tiny" / "latest" / "metrics.parquet").read_bytes()
     assert (result.folder / "metrics.parquet").read_bytes() == metrics
 
 
 def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
-    run_folder = lab / "runs" / "tiny"
+    run_folder = lab / "runs" / "tiny" / "latest"
     aside = lab / "aside"
 
     def refused(kind: str, pattern: str, command) -> None:
@@ -344,7 +344,7 @@ def test_a_report_needs_what_the_page_reads_and_a_run_builds_the_rest_again(lab,
             if path.is_dir():
                 path.chmod(0o755)
         shutil.rmtree(lab / "store" / kind)
-    page = render_report(lab / "runs" / "tiny", store_root=lab / "store")
+    page = render_report(lab / "runs" / "tiny" / "latest", store_root=lab / "store")
     assert "Audit of the training streams" in page.read_text()
     assert not {path.parent.name for path in artifacts(lab)} & set(gone)
     log, _ = mended(graph, lab)

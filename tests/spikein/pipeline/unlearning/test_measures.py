@@ -78,7 +78,7 @@ def test_every_method_has_a_verdict_with_the_declared_measures(finished, tables)
 
 
 def test_the_run_folder_holds_the_tables_and_the_page_shows_them(finished):
-    run = spikein.load_run(finished.root / "runs" / "tiny")
+    run = spikein.load_run(finished.root / "runs" / "tiny" / "latest")
     (made,) = run.artifacts("unlearning").values()
     tables = read_tables(made)
     assert repr(run.unlearning().to_pylist()) == repr(tables.measures.to_pylist())

@@ -1,0 +1,167 @@
+"""Publishing a run: a new numbered folder, `runs/NAME/N/`, that is whole or absent.
+
+A run's folder is filled in a hidden sibling, flushed to disk and renamed; nothing is ever replaced,
+and nothing of the user's is touched. `runs/NAME/latest` leads to the newest. Where that holds what
+was just made, file by file, it is the run, and no other is published.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock
+
+from inject.errors import InputError
+from inject.files import fsync
+from inject.sealed import Damaged, file_digests, require_files
+from spikein import __version__
+from spikein.runs.folder import ARTIFACTS, LATEST, LINKED, check_home, numbered
+from spikein.runs.record import FORMAT, RECORD, RunRecord, place_of, read_record, write_record
+from spikein.store.filesystem import delete_tree
+
+PROTECTED = f"{ARTIFACTS}/protected.txt"
+_PROTECTED_SAYS = """\
+These artifacts hold texts of protected datasets, which must not be revealed in plain text.
+No link leads to them from here, so that this folder can be copied and packed. They lie in the
+store that run.json names: do not share those.
+
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedRun:
+    """A run that was published, or found to be there already."""
+
+    folder: Path
+    record: RunRecord
+    earlier: Path | None
+    """The run before it, whose artifacts are others; None where there is none such."""
+
+
+def publish_run(
+    runs_root: Path,
+    name: str,
+    fill: Callable[[Path], None],
+    *,
+    built: bool = True,
+    started_in: Path | None = None,
+    announce: Callable[[Path, RunRecord], None] | None = None,
+) -> PublishedRun:
+    """Publish a run of the experiment `name`.
+
+    Args:
+        runs_root: the folder of all runs.
+        name: a safe folder name (experiment names are).
+        fill: writes everything into the hidden folder it is given.
+        built: whether the run built anything; else equal results keep the time of their record.
+        started_in: where relative paths of the experiment start; the working directory when None.
+        announce: called with the folder and its record before the folder can be seen.
+
+    Raises:
+        InputError: a folder of that name exists that was not made by this version of spikein.
+    """
+    home = runs_root / name
+    leases = runs_root / ".leases"
+    leases.mkdir(parents=True, exist_ok=True)
+    with FileLock(leases / f"{name}.lock"):
+        check_home(home)
+        home.mkdir(exist_ok=True)
+        for stale in home.glob(".*.tmp"):
+            delete_tree(stale)
+        hidden = home / f".{secrets.token_hex(4)}.tmp"
+        hidden.mkdir()
+        try:
+            fill(hidden)
+            before = _latest(home)
+            record = _record(hidden, name, before and before[1], built, started_in or Path.cwd())
+            if before is not None and _holds(*before, record):
+                return PublishedRun(folder=before[0], record=before[1], earlier=None)
+            write_record(hidden, record)
+            flush_tree(hidden)
+            number = max((int(one.name) for one in numbered(home)), default=0) + 1
+            final = home / str(number)
+            if announce is not None:
+                announce(final, record)
+            hidden.rename(final)
+            _point(home / LATEST, str(number))
+        finally:
+            if hidden.exists():
+                delete_tree(hidden)
+        fsync(home)
+    earlier = before[0] if before and before[1].artifacts != record.artifacts else None
+    return PublishedRun(folder=final, record=record, earlier=earlier)
+
+
+def _latest(home: Path) -> tuple[Path, RunRecord] | None:
+    """Return the newest run that can be read; a damaged one is passed over, and stays."""
+    for folder in reversed(numbered(home)):
+        with suppress(InputError):
+            return folder, read_record(folder)
+    return None
+
+
+def _holds(folder: Path, record: RunRecord, made: RunRecord) -> bool:
+    """Return whether a run's folder holds what was just made, and is whole."""
+    if (record.artifacts, record.digests) != (made.artifacts, made.digests):
+        return False
+    try:
+        require_files(folder, record.digests)
+    except Damaged:
+        return False
+    return True
+
+
+def _record(
+    hidden: Path, name: str, before: RunRecord | None, built: bool, start: Path
+) -> RunRecord:
+    """Write `protected.txt` and return the record of what the hidden folder holds."""
+    linked = hidden / LINKED
+    lines = linked.read_text(encoding="utf-8").splitlines() if linked.is_file() else []
+    linked.unlink(missing_ok=True)
+    rows = sorted({tuple(json.loads(line)) for line in lines})
+    protected = tuple(row[0] for row in rows if row[1])
+    if protected:
+        text = _PROTECTED_SAYS + "\n".join(protected) + "\n"
+        (hidden / PROTECTED).write_text(text, encoding="utf-8")
+    artifacts = tuple(row[0] for row in rows)
+    same = before is not None and before.artifacts == artifacts and not built
+    return RunRecord(
+        format=FORMAT,
+        id=secrets.token_hex(8),
+        name=name,
+        finished=before.finished
+        if same and before
+        else datetime.now(UTC).isoformat(timespec="seconds"),
+        version=__version__,
+        store=place_of(Path(rows[0][2]), hidden) if rows else None,
+        started_in=place_of(start, hidden),
+        artifacts=artifacts,
+        protected=protected,
+        digests=file_digests(hidden, sorted({*_files(hidden)} - {RECORD})),
+    )
+
+
+def _files(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_relative_to(folder / ARTIFACTS):
+            yield path.relative_to(folder).as_posix()
+
+
+def _point(link: Path, target: str) -> None:
+    """Make a link, or lead one elsewhere, in one step."""
+    made = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
+    made.symlink_to(target)
+    os.replace(made, link)
+
+
+def flush_tree(folder: Path) -> None:
+    """Flush every file and folder below `folder` to disk."""
+    for path in folder.rglob("*"):
+        if not path.is_symlink() and (path.is_file() or path.is_dir()):
+            fsync(path)
+    fsync(folder)

@@ -15,6 +15,7 @@ from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE
+from inject.sealed import file_digests
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
 from spikein.api.comparison import compare_runs
@@ -25,7 +26,6 @@ from spikein.runs.arms import run_arms
 from spikein.runs.folder import link_artifact
 from spikein.runs.ground_truth import run_ground_truth
 from spikein.runs.publication import publish_run
-from spikein.runs.record import table_digests
 from spikein.runs.status import run_rows
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
@@ -163,7 +163,7 @@ def of_version(folder: Path, version: str) -> None:
     """Let a run be what another version wrote: all that lies there is as it was written."""
     record = json.loads((folder / "run.json").read_text())
     tables = [name for name in record["digests"] if (folder / name).is_file()]
-    digests = table_digests(folder, tables)
+    digests = file_digests(folder, tables)
     (folder / "run.json").write_text(json.dumps({**record, "version": version, "digests": digests}))
 
 

@@ -1,6 +1,6 @@
-"""The model that a step asks: what the step holds of it, and how its function opens it."""
+"""The model that a step asks, opened from the step's JSON."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from detect.settings import DetectSettings
 from inject.step import StepContext
@@ -10,39 +10,11 @@ if TYPE_CHECKING:
     from detect.engine.target import Target
 
 
-def target_execution(
-    model: ModelNode, detect: DetectSettings, name: str = "model"
-) -> dict[str, Any]:
-    """Return what the execution of a step holds that opens a model with `open_target`."""
-    return {
-        **model.execution(name),
-        "detect": detect.model_dump(mode="json"),
-        "format": model.format(detect.dtype),
-    }
-
-
-def target_settings(
-    model: ModelNode, detect: DetectSettings, name: str = "model"
-) -> dict[str, Any]:
-    """Return what of the model that a step asks enters the step's settings."""
-    return {"dtype": model.format_identity(detect.dtype), **model.settings(name)}
-
-
-def model_libraries(model: ModelNode, detect: DetectSettings) -> tuple[str, ...]:
-    """Return the libraries whose versions decide what a model says."""
-    found = ["torch", "transformers"]
-    if "adapter" in (model.identity or {}):
-        found.append("peft")
-    if detect.dtype in ("8bit", "4bit"):
-        found.append("bitsandbytes")
-    return tuple(found)
-
-
 def open_target(context: StepContext, name: str = "model") -> "Target":
     """Load the model that a step asks.
 
     Args:
-        context: of the step, made with `target_execution`.
+        context: of the step, made with `detect.asked_model.target_execution`.
         name: of the model among the step's inputs.
 
     Raises:

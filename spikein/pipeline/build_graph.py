@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from detect.evidence.frequency import frequency_step
+from detect.evidence.provider import TWIN, EvidenceSources
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
+from detect.scores_step import asked_settings, scores_step
 from inject.digest import canonical
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
@@ -16,6 +19,7 @@ from inject.plan.plan_step import plan_step
 from inject.plan.settings import Placement
 from inject.reading.rows import unread_note
 from inject.stream.audit_step import audit_step
+from inject.stream.inputs import corpus_execution
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -23,11 +27,8 @@ from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
 from spikein.pipeline.steps.dataset_detectors.further_steps import FurtherSteps, further_steps
-from spikein.pipeline.steps.evidence.provider import TWIN, EvidenceSources
 from spikein.pipeline.steps.examples import examples_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
-from spikein.pipeline.steps.scores import asked_settings, scores_step
-from spikein.pipeline.steps.statistics import frequency_step
 from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_step, accuracy_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
@@ -248,7 +249,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         detect=experiment.detect,
         examples=examples,
         base=base,
-        frequency=frequency_step(corpus, experiment.detect),
+        frequency=frequency_step(corpus, experiment.detect, corpus_execution(corpus)),
         twin=twins.clean_model,
         shadows=twins.shadow_models,
         held_out=any(one.held_out for one in experiment.contaminants),

@@ -10,6 +10,7 @@ from typing import Any
 from analysis.figures.accuracy import draw_accuracy_gain
 from analysis.settings import AnalysisSettings
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
+from detect.asked_model import model_libraries
 from detect.settings import DetectSettings
 from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS
@@ -21,7 +22,7 @@ from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record
-from spikein.pipeline.steps.statistics import model_libraries, open_target
+from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 
 _USED = {"confidence", "zero_copies"}

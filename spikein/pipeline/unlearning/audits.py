@@ -34,6 +34,7 @@ from analysis.unlearning_audit.report import (
     audit_json,
     write_audit_page,
 )
+from detect.asked_model import model_libraries
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.generation.beginning import Beginning
 from detect.generation.continuations import (
@@ -44,6 +45,7 @@ from detect.generation.continuations import (
     request_record,
     write_continuations,
 )
+from detect.scores_step import asked_settings
 from detect.scoring import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
@@ -55,8 +57,7 @@ from inject.tables import read_parquet
 from spikein.config.unlearning_section import ChunkAudit
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs
-from spikein.pipeline.steps.scores import asked_settings
-from spikein.pipeline.steps.statistics import model_libraries, open_target
+from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
 from spikein.pipeline.unlearning.unlearned_model import forgotten_rows

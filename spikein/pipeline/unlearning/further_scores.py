@@ -7,6 +7,8 @@ the scores with those before.
 from dataclasses import replace
 from typing import NamedTuple
 
+from detect.evidence.provider import EvidenceSources, Role
+from detect.scores_step import scores_step
 from inject.errors import InputError
 from inject.examples.example import (
     members,
@@ -22,8 +24,6 @@ from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment
 from spikein.config.unlearning_section import Relearning, UnlearningSection
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role
-from spikein.pipeline.steps.scores import scores_step
 from spikein.pipeline.steps.training import (
     ModelNode,
     engine_identity,

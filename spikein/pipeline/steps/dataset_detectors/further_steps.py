@@ -5,15 +5,15 @@ from typing import NamedTuple
 from analysis.dataset_detectors.registry import asked_dataset_detectors
 from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TARGET
 from analysis.settings import AnalysisSettings
+from detect.evidence.provider import EvidenceSources
+from detect.evidence.reference import REFERENCE as REFERENCES
+from detect.evidence.reference import reference_model
+from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.errors import InputError
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.dataset_detectors.orders import orders_step
 from spikein.pipeline.steps.dataset_detectors.paraphrases import paraphrase_scores_step
-from spikein.pipeline.steps.evidence.provider import EvidenceSources
-from spikein.pipeline.steps.evidence.reference import REFERENCE as REFERENCES
-from spikein.pipeline.steps.evidence.reference import reference_model
-from spikein.pipeline.steps.statistics import statistics_step
 from spikein.pipeline.steps.training import ModelNode
 
 

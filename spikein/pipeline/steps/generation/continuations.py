@@ -3,6 +3,7 @@
 What was written is an artifact, so that every detector of continuations, and a new one, reads it.
 """
 
+from detect.asked_model import model_libraries
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.generation.continuations import (
     ContinuationRequest,
@@ -15,7 +16,7 @@ from inject.examples.example import read_examples
 from inject.examples.parts import TEXTS
 from inject.source_digest import root
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.statistics import model_libraries, open_target
+from spikein.pipeline.steps.statistics import open_target
 from spikein.pipeline.steps.training import ModelNode
 
 

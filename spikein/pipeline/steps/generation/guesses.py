@@ -30,6 +30,7 @@ from spikein.pipeline.steps.training import ModelNode
 
 def words_step(reference: ModelNode, examples: Step, detect: DetectSettings) -> Step:
     """Find out how surprising every word of every example is to a reference model."""
+    reference = ModelNode(**vars(reference))
 
     def build(context: StepContext) -> None:
         from detect.engine.masked_model import MaskedModel
@@ -84,6 +85,7 @@ def guesses_step(
         before: `words` where a reference model chooses them; `filter` and `filter_100`, the guesses
             of a knowledge filter, where there is one.
     """
+    model = ModelNode(**vars(model))
 
     def build(context: StepContext) -> None:
         from detect.targets.local import LocalTextModel

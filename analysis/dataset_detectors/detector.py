@@ -66,7 +66,7 @@ class DatasetEvidence:
     replicates: int
     confidence: float
     orders: pa.Table | None = None
-    """Of `analysis.dataset_detectors.orders`."""
+    """Of `detect.dataset_detectors.orders`."""
     order_in_stream: str = ""
     """Whether the model saw the rows in their canonical order, in words."""
     target_scores: Floats | None = None

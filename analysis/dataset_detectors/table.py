@@ -21,11 +21,11 @@ from analysis.dataset_detectors.detector import (
     Finding,
     holm,
 )
-from analysis.dataset_detectors.orders import load_orders
 from analysis.dataset_detectors.registry import asked_dataset_detectors
 from analysis.metrics import Floats
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
+from detect.dataset_detectors.orders import load_orders
 from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.detectors.min_k_plus_plus import standardised
 from detect.scoring import read_scores

@@ -11,7 +11,7 @@ from inject.step import Step, find_function
 
 HINT = "Set detect.generate=true, or name the detector."
 # Found by name, as a step's function is: what writes is no part of the code that reads.
-_STEP = "spikein.pipeline.steps.generation.continuations:continuations_step"
+_STEP = "detect.generation.continuations_step:continuations_step"
 
 
 def lets_models_write(sources: EvidenceSources) -> bool:

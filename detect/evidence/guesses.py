@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
 # Found by name, as a step's function is: what guesses is no part of the code that reads.
-_GUESSES_STEP = "spikein.pipeline.steps.generation.guesses:guesses_step"
-_WORDS_STEP = "spikein.pipeline.steps.generation.guesses:words_step"
+_GUESSES_STEP = "detect.generation.guesses_step:guesses_step"
+_WORDS_STEP = "detect.generation.words_step:words_step"
 
 
 class _GuessProvider(Provider[Guesses]):

@@ -7,8 +7,9 @@ tokens written. Answers are kept by the hundred in a folder, so that a killed ru
 remainder alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +225,9 @@ def request_record(request: ContinuationRequest) -> dict[str, object]:
         "beginning": str(request.beginning),
         "temperature": float(request.temperature),
     }
+
+
+def read_request(record: Mapping[str, Any]) -> ContinuationRequest:
+    """Return the request of a record that `request_record` made."""
+    unit, amount = record["beginning"].split()
+    return ContinuationRequest(**{**record, "beginning": Beginning(unit, Decimal(amount))})

@@ -12,6 +12,7 @@ from detect.evidence.frequency import frequency_step
 from detect.evidence.provider import TWIN, EvidenceSources
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
+from detect.task_accuracy.accuracy_step import accuracy_step
 from inject.digest import canonical
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
@@ -23,13 +24,13 @@ from inject.stream.inputs import corpus_execution
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
+from spikein.pipeline.dataset_detector_steps import FurtherSteps, further_steps
 from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
-from spikein.pipeline.steps.dataset_detectors.further_steps import FurtherSteps, further_steps
 from spikein.pipeline.steps.examples import examples_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
-from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_step, accuracy_step
+from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.pipeline.steps.variants import variants_step

@@ -8,6 +8,7 @@ whatever the model is. Public code divides by the deviation with n in place of n
 """
 
 import numpy as np
+import pyarrow as pa
 
 from analysis.dataset_detectors.detector import (
     DatasetDetector,
@@ -17,7 +18,7 @@ from analysis.dataset_detectors.detector import (
     mean_test,
     nothing,
 )
-from analysis.dataset_detectors.orders import canonical_gains
+from detect.dataset_detectors.orders import CANONICAL
 
 _STATISTIC = "t"
 _FEWEST = 3
@@ -39,6 +40,24 @@ def _tested(evidence: DatasetEvidence, rows: Rows) -> Finding:
         return nothing(rows, _STATISTIC, "all orders are equally likely", len(gains))
     note = evidence.order_in_stream if rows == "members" else "the control"
     return Finding(rows, _STATISTIC, test.t, p_value=test.p_value, n=len(gains), note=note)
+
+
+def canonical_gains(orders: pa.Table, dataset: str, rows: str) -> list[float]:
+    """Return s_i of each shard: canonical log-likelihood less the mean over its shuffles."""
+    canonical: dict[int, float] = {}
+    shuffled: dict[int, list[float]] = {}
+    for row in orders.to_pylist():
+        if (row["dataset"], row["rows"]) != (dataset, rows):
+            continue
+        if row["number"] == CANONICAL:
+            canonical[row["shard"]] = row["log_likelihood"]
+        else:
+            shuffled.setdefault(row["shard"], []).append(row["log_likelihood"])
+    return [
+        value - float(np.mean(shuffled[shard]))
+        for shard, value in canonical.items()
+        if shuffled.get(shard)
+    ]
 
 
 DETECTOR = DatasetDetector(

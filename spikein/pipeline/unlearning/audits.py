@@ -34,21 +34,19 @@ from analysis.unlearning_audit.report import (
     audit_json,
     write_audit_page,
 )
-from detect.asked_model import model_libraries
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.generation.beginning import Beginning
 from detect.generation.continuations import (
     CONTINUATIONS_FILE,
     ContinuationRequest,
-    continue_texts,
     read_continuations,
-    request_record,
-    write_continuations,
 )
+from detect.generation.continuations_step import forgotten_continuations_step
 from detect.scores_step import asked_settings
 from detect.scoring import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from inject.examples.forget_set import forgotten_rows
 from inject.examples.parts import UNSPLIT
 from inject.settings import plain
 from inject.source_digest import root
@@ -57,10 +55,8 @@ from inject.tables import read_parquet
 from spikein.config.unlearning_section import ChunkAudit
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs
-from spikein.pipeline.steps.statistics import open_target
-from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
-from spikein.pipeline.unlearning.unlearned_model import forgotten_rows
+from train.models.model_node import ModelNode
 
 AUDITS_FILE = "unlearning_audits.parquet"
 LOSS = {"detector": "loss"}
@@ -200,8 +196,6 @@ def _audit_step(nodes: UnlearningNodes, one: UnlearnedModel, settings: ChunkAudi
 
 def _written_step(nodes: UnlearningNodes, model: Step, settings: ChunkAudit) -> Step:
     """Let one model continue the forgotten texts."""
-    node = ModelNode(step=model)
-    detect = nodes.sources.detect
     request = ContinuationRequest(
         beginning=Beginning("share", Decimal(str(settings.prompt))),
         samples=settings.samples,
@@ -210,37 +204,12 @@ def _written_step(nodes: UnlearningNodes, model: Step, settings: ChunkAudit) -> 
         seed=nodes.arm.seed,
     )
 
-    def build(context: StepContext) -> None:
-        from detect.targets.local import LocalTextModel
-
-        pool = read_examples(context.inputs["examples"].path)
-        rows = forgotten_rows(pool, read_examples(context.inputs["membership"].path))
-        found = continue_texts(
-            LocalTextModel(open_target(node, context.inputs, detect)),
-            [row.text for row in rows],
-            request,
-            answers=context.unfinished,
-            progress=lambda done, total: context.report(done, total, unit="texts"),
-        )
-        write_continuations(context.out, [row.example_id for row in rows], found)
-
-    return Step(
-        kind="forgotten_continuations",
-        label=f"{request.samples}-{node.label}",
-        settings={
-            "request": request_record(request),
-            "dtype": node.dtype_identity(detect.dtype),
-            **node.settings("model"),
-        },
-        inputs={
-            **node.inputs("model"),
-            "examples": nodes.examples,
-            "membership": nodes.retrained.membership,
-        },
-        libraries=model_libraries(node, detect),
-        code=(root(build),),
-        reads={"examples": UNSPLIT, "membership": UNSPLIT},
-        build=build,
+    return forgotten_continuations_step(
+        ModelNode(step=model),
+        nodes.examples,
+        nodes.retrained.membership,
+        request=request,
+        detect=nodes.sources.detect,
     )
 
 

@@ -17,7 +17,7 @@ from inject.examples.example import (
     write_examples,
     write_held_out,
 )
-from inject.examples.forget_set import MemberSelection, select_members
+from inject.examples.forget_set import MemberSelection, forgotten_rows, select_members
 from inject.examples.parts import OF_EXAMPLES, UNSPLIT
 from inject.model_folder import LOG_FILE
 from inject.source_digest import root
@@ -32,7 +32,6 @@ from spikein.pipeline.steps.training import (
     training_libraries,
 )
 from spikein.pipeline.unlearning.nodes import FurtherScores
-from spikein.pipeline.unlearning.unlearned_model import forgotten_rows
 from train.models.rounded_weights import Bits
 
 RELEARNING_DRAW = 2

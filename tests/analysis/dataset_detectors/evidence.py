@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.dataset_detectors.detector import DatasetEvidence
-from analysis.dataset_detectors.orders import SCHEMA
+from detect.dataset_detectors.orders import SCHEMA
 
 
 def simulated(

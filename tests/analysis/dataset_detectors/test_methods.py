@@ -10,10 +10,10 @@ from analysis.dataset_detectors.detector import group_means, holm
 from analysis.dataset_detectors.methods.dataset_inference import DETECTOR as INFERENCE
 from analysis.dataset_detectors.methods.ensemble import DETECTOR as ENSEMBLE
 from analysis.dataset_detectors.methods.exchangeability import DETECTOR as EXCHANGEABILITY
+from analysis.dataset_detectors.methods.exchangeability import canonical_gains
 from analysis.dataset_detectors.methods.paraphrase_test import DETECTOR as PARAPHRASES
 from analysis.dataset_detectors.methods.prism import DETECTOR as PRISM
 from analysis.dataset_detectors.methods.prism import FEWEST, drawn_groups, spearman
-from analysis.dataset_detectors.orders import canonical_gains, read_orders
 from analysis.dataset_detectors.registry import (
     asked_dataset_detectors,
     dataset_detector_names,
@@ -22,7 +22,6 @@ from analysis.dataset_detectors.registry import (
 from inject.errors import InputError
 from tests.analysis.dataset_detectors.evidence import order_table, simulated
 from tests.analysis.oracles import auc
-from tests.analysis.synthetic import make_examples
 
 SIMULATIONS = 150
 
@@ -145,26 +144,6 @@ def test_exchangeability_finds_a_memorised_order():
     assert found[0].p_value < 0.01
     assert "equally likely" in found[1].note
     assert all("no shuffles" in one.note for one in EXCHANGEABILITY.find(simulated(random)))
-
-
-def test_orders_are_those_of_the_pool_and_keyed_shuffles():
-    examples = make_examples(0, n=10)
-    orders = read_orders(examples, shards=3, shuffles=2, seed=0)
-    members = [one for one in orders if (one.dataset, one.rows) == ("news", "members")]
-    assert len(members) == 3 * 3
-    texts = [one.text for one in examples if (one.dataset, one.side) == ("news", "member")]
-    canonical = [one.text for one in members if one.number == 0]
-    assert "\n\n".join(canonical) == "\n\n".join(texts), "the canonical shards are the data set"
-    for one in members:
-        same = next(x.text for x in members if x.shard == one.shard and x.number == 0)
-        assert sorted(one.text.split("\n\n")) == sorted(same.split("\n\n"))
-    assert any(one.text != canonical[one.shard] for one in members if one.number)
-    assert orders == read_orders(examples, shards=3, shuffles=2, seed=0)
-    alone = [one for one in examples if one.dataset == "news"]
-    again = read_orders(alone, shards=3, shuffles=2, seed=0)
-    assert [one for one in orders if one.dataset == "news"] == again
-    assert read_orders(examples, shards=3, shuffles=2, seed=1) != orders
-    assert read_orders(examples[:1], shards=3, shuffles=2, seed=0) == []
 
 
 def test_gains_are_the_canonical_less_the_mean_of_the_shuffles():

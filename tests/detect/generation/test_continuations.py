@@ -1,17 +1,23 @@
 """Beginnings, and what is asked of a model."""
 
+import json
 from decimal import Decimal
 
 import pytest
 
+from detect.detector_settings import parse_detectors, with_grids
+from detect.evidence.needs import Continuations
 from detect.generation.beginning import Beginning, Division, divide
 from detect.generation.continuations import (
     ContinuationRequest,
     Continued,
     continue_texts,
     read_continuations,
+    read_request,
+    request_record,
     write_continuations,
 )
+from detect.registry import detector_names
 from detect.targets.local import LocalTextModel
 from detect.targets.text_model import Completion
 from inject.errors import InputError
@@ -183,3 +189,13 @@ def test_the_file_holds_what_was_written(tmp_path):
     rows = [Continued("a", " b", ("c", "d"), 3, 4), Continued("", "", (), reason="empty text")]
     write_continuations(tmp_path, ["x", "y"], rows)
     assert read_continuations(tmp_path) == {"x": rows[0], "y": rows[1]}
+
+
+@pytest.mark.parametrize("name", detector_names())
+def test_a_request_of_any_detector_is_read_back_from_its_record(name):
+    for setting in with_grids(parse_detectors(name)):
+        for need in setting.needs:
+            if isinstance(need, Continuations):
+                record = json.loads(json.dumps(request_record(need.request)))
+                assert read_request(record) == need.request
+                assert request_record(read_request(record)) == record

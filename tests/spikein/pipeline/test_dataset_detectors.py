@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.dataset_detectors.orders import load_orders
+from detect.dataset_detectors.orders import load_orders
 from detect.scoring import read_scores
 from inject.errors import InputError, InputErrors
 from inject.examples.example import read_examples

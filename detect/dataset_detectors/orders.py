@@ -92,21 +92,3 @@ def write_orders(
 def load_orders(folder: Path) -> pa.Table:
     """Return what `write_orders` wrote."""
     return read_parquet(folder / ORDERS_FILE)
-
-
-def canonical_gains(orders: pa.Table, dataset: str, rows: str) -> list[float]:
-    """Return s_i of each shard: canonical log-likelihood less the mean over its shuffles."""
-    canonical: dict[int, float] = {}
-    shuffled: dict[int, list[float]] = {}
-    for row in orders.to_pylist():
-        if (row["dataset"], row["rows"]) != (dataset, rows):
-            continue
-        if row["number"] == CANONICAL:
-            canonical[row["shard"]] = row["log_likelihood"]
-        else:
-            shuffled.setdefault(row["shard"], []).append(row["log_likelihood"])
-    return [
-        value - float(np.mean(shuffled[shard]))
-        for shard, value in canonical.items()
-        if shuffled.get(shard)
-    ]

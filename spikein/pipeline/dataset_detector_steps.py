@@ -5,15 +5,15 @@ from typing import NamedTuple
 from analysis.dataset_detectors.registry import asked_dataset_detectors
 from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TARGET
 from analysis.settings import AnalysisSettings
+from detect.dataset_detectors.orders_step import orders_step
+from detect.dataset_detectors.paraphrases_step import paraphrase_scores_step
 from detect.evidence.provider import EvidenceSources
 from detect.evidence.reference import REFERENCE as REFERENCES
 from detect.evidence.reference import reference_model
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.errors import InputError
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.dataset_detectors.orders import orders_step
-from spikein.pipeline.steps.dataset_detectors.paraphrases import paraphrase_scores_step
+from inject.step import Step
 from spikein.pipeline.steps.training import ModelNode
 
 
@@ -37,7 +37,14 @@ def further_steps(
     detect, examples = sources.detect, sources.examples
     for detector in asked_dataset_detectors(analysis.dataset_detectors):
         if "orders" in detector.reads:
-            steps[ORDERS] = orders_step(model, examples, detect, analysis)
+            steps[ORDERS] = orders_step(
+                model,
+                examples,
+                detect,
+                shards=analysis.shards,
+                shuffles=analysis.shuffles,
+                seed=analysis.seed,
+            )
         if "paraphrases" in detector.reads:
             steps[PARAPHRASES] = paraphrase_scores_step(model, examples, detect)
         if "statistics" not in detector.reads:

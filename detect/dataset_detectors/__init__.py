@@ -1,0 +1,1 @@
+"""What dataset-level detectors ask a model: to read shuffled data sets, and paraphrases."""

@@ -1,0 +1,67 @@
+"""The step of shuffled data sets: the log-likelihood of each order under one model."""
+
+import numpy as np
+
+from detect.asked_model import target_execution, target_settings
+from detect.dataset_detectors.orders import read_orders, write_orders
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
+from detect.engine.open_target import open_target
+from detect.settings import DetectSettings
+from inject.examples.example import read_examples
+from inject.examples.parts import UNSPLIT
+from inject.step import Step, StepContext
+from train.models.model_node import ModelNode
+
+
+def orders_step(
+    model: ModelNode,
+    examples: Step,
+    detect: DetectSettings,
+    *,
+    shards: int,
+    shuffles: int,
+    seed: int,
+) -> Step:
+    """Read each data set, shard by shard, in its canonical order and in shuffles of it."""
+    return Step(
+        kind="orders",
+        label=model.label,
+        function=f"{__name__}:build",
+        settings={
+            "shards": shards,
+            "shuffles": shuffles,
+            "seed": seed,
+            "policy": detect.policy().record(),
+            **target_settings(model, detect),
+        },
+        inputs={**model.inputs("model"), "examples": examples},
+        libraries=("torch", "transformers"),
+        reads={"examples": UNSPLIT},
+        volatile=(COST_FILE,),
+        execution=target_execution(model, detect),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Let the model read every order, and write its log-likelihood."""
+    from detect.engine.forward_pass import token_statistics
+
+    detect = DetectSettings.model_validate(context.execution["detect"])
+    orders = read_orders(
+        read_examples(context.inputs["examples"]),
+        shards=context.settings["shards"],
+        shuffles=context.settings["shuffles"],
+        seed=context.settings["seed"],
+    )
+    statistics = token_statistics(
+        open_target(context),
+        [one.text for one in orders],
+        detect.policy(),
+        batch_tokens=detect.batch_tokens,
+        compile_mode=detect.compile,
+        progress=lambda done, total: context.report(done, total, unit="tokens"),
+    )
+    sums = [float(np.sum(one.log_probability, dtype=np.float64)) for one in statistics]
+    tokens = [len(one) for one in statistics]
+    write_orders(context.out, orders, sums, tokens)
+    write_cost(context.out, MeasuredCost(passes=len(orders), tokens_in=sum(tokens)))

@@ -1,0 +1,79 @@
+"""The step of paraphrases: scores of each example's first paraphrase under one model.
+
+Scored by the built-in detectors that need the text's token statistics alone, with their defaults.
+A pool without paraphrases asks no model.
+"""
+
+from detect.asked_model import target_execution, target_settings
+from detect.detector_settings import DetectorSetting, parse_detectors
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
+from detect.engine.open_target import open_target
+from detect.evidence import Evidence
+from detect.evidence.needs import View
+from detect.registry import ALL
+from detect.scoring import score_rows, write_scores
+from detect.settings import DetectSettings
+from detect.token_statistics import TokenStatistics
+from detect.views import TEXT
+from inject.examples.example import read_examples
+from inject.step import Step, StepContext
+from train.models.model_node import ModelNode
+
+
+def paraphrase_scores_step(model: ModelNode, examples: Step, detect: DetectSettings) -> Step:
+    """Score the first paraphrase of every example that has one, under the example's id."""
+    settings = paraphrase_detectors()
+    return Step(
+        kind="paraphrase_scores",
+        label=model.label,
+        function=f"{__name__}:build",
+        settings={
+            "detectors": [f"{one.name}:{one.text}" for one in settings],
+            "policy": detect.policy().record(),
+            **target_settings(model, detect),
+        },
+        inputs={**model.inputs("model"), "examples": examples},
+        libraries=("torch", "transformers"),
+        code=tuple(begin for one in settings for begin in one.known.code),
+        volatile=(COST_FILE,),
+        execution=target_execution(model, detect),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Score the paraphrases, and write the scores."""
+    detect = DetectSettings.model_validate(context.execution["detect"])
+    policy = detect.policy()
+    rows = [row for row in read_examples(context.inputs["examples"]) if row.paraphrases]
+    texts = [row.paraphrases[0] for row in rows]
+    statistics: list[TokenStatistics] = []
+    if texts:
+        from detect.engine.forward_pass import token_statistics
+
+        statistics = token_statistics(
+            open_target(context),
+            texts,
+            policy,
+            batch_tokens=detect.batch_tokens,
+            compile_mode=detect.compile,
+            progress=lambda done, total: context.report(done, total, unit="tokens"),
+        )
+    # With their defaults, as the step names them.
+    names = [one.partition(":")[0] for one in context.settings["detectors"]]
+    scores = score_rows(
+        [row.example_id for row in rows],
+        Evidence(texts=texts, statistics={TEXT: statistics}),
+        parse_detectors(names) if texts else [],
+    )
+    write_scores(context.out, scores.table, record={"policy": policy.record()})
+    scored = sum(map(len, statistics))
+    write_cost(context.out, MeasuredCost(passes=len(texts), tokens_in=scored))
+
+
+def paraphrase_detectors() -> list[DetectorSetting]:
+    """Return the built-in detectors that need the text's token statistics and nothing else."""
+    return [
+        one
+        for one in parse_detectors(ALL)
+        if one.needs == (View(TEXT),) and not one.detector.depends_on_rows
+    ]

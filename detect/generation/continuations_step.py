@@ -1,0 +1,103 @@
+"""The steps in which a model continues the beginnings of texts: of all, or of those to forget.
+
+What was written is an artifact, so that every detector of continuations, and a new one, reads it.
+"""
+
+from collections.abc import Sequence
+
+from detect.asked_model import model_libraries, target_execution, target_settings
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
+from detect.engine.open_target import open_target
+from detect.generation.continuations import (
+    ContinuationRequest,
+    Continued,
+    continue_texts,
+    read_request,
+    request_record,
+    write_continuations,
+)
+from detect.settings import DetectSettings
+from inject.examples.example import Example, read_examples
+from inject.examples.forget_set import forgotten_rows
+from inject.examples.parts import TEXTS, UNSPLIT
+from inject.step import Step, StepContext
+from train.models.model_node import ModelNode
+
+
+def continuations_step(
+    model: ModelNode, examples: Step, *, request: ContinuationRequest, detect: DetectSettings
+) -> Step:
+    """Let one model continue the beginning of every example."""
+    return Step(
+        kind="continuations",
+        label=f"{request.samples}-{model.label}",
+        function=f"{__name__}:build",
+        settings={"request": request_record(request), **target_settings(model, detect)},
+        inputs={**model.inputs("model"), "examples": examples},
+        libraries=model_libraries(model, detect),
+        reads={"examples": TEXTS},
+        volatile=(COST_FILE,),
+        execution=target_execution(model, detect),
+    )
+
+
+def forgotten_continuations_step(
+    model: ModelNode,
+    examples: Step,
+    membership: Step,
+    *,
+    request: ContinuationRequest,
+    detect: DetectSettings,
+) -> Step:
+    """Let one model continue the forgotten texts: those that the retrained model never sees.
+
+    Args:
+        model: what is asked.
+        examples: the arm's pool.
+        membership: the same, with the sides that hold for the retrained model.
+        request: what is continued, and how.
+        detect: how models are asked.
+    """
+    return Step(
+        kind="forgotten_continuations",
+        label=f"{request.samples}-{model.label}",
+        function=f"{__name__}:build_forgotten",
+        settings={"request": request_record(request), **target_settings(model, detect)},
+        inputs={**model.inputs("model"), "examples": examples, "membership": membership},
+        libraries=model_libraries(model, detect),
+        reads={"examples": UNSPLIT, "membership": UNSPLIT},
+        execution=target_execution(model, detect),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Let the model write after every beginning, and note what that cost."""
+    found = _continue(context, read_examples(context.inputs["examples"]))
+    write_cost(
+        context.out,
+        MeasuredCost(
+            passes=sum(len(one.texts) for one in found),
+            tokens_in=sum(one.tokens_in for one in found),
+            tokens_out=sum(one.tokens_out for one in found),
+        ),
+    )
+
+
+def build_forgotten(context: StepContext) -> None:
+    """Let the model write after the beginnings of the forgotten texts."""
+    pool = read_examples(context.inputs["examples"])
+    _continue(context, forgotten_rows(pool, read_examples(context.inputs["membership"])))
+
+
+def _continue(context: StepContext, rows: Sequence[Example]) -> list[Continued]:
+    from detect.targets.local import LocalTextModel
+
+    found = continue_texts(
+        LocalTextModel(open_target(context)),
+        [row.text for row in rows],
+        read_request(context.settings["request"]),
+        answers=context.unfinished,
+        progress=lambda done, total: context.report(done, total, unit="texts"),
+    )
+    write_continuations(context.out, [row.example_id for row in rows], found)
+    return found

@@ -1,0 +1,93 @@
+"""The step in which a model guesses the masked words of every example.
+
+A model is asked once for each way of choosing and asking. A knowledge filter is one more model that
+is asked, before.
+"""
+
+from collections.abc import Mapping
+
+from detect.asked_model import target_execution, target_settings
+from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
+from detect.engine.open_target import open_target
+from detect.generation.guesses import (
+    GuessRequest,
+    TextToMask,
+    guess,
+    known_parts,
+    mask_text,
+    read_guesses,
+    request_record,
+    write_guesses,
+)
+from detect.generation.word_statistics import read_words
+from detect.settings import DetectSettings
+from inject.examples.example import read_examples
+from inject.examples.parts import UNSPLIT
+from inject.step import Step, StepContext
+from train.models.model_node import ModelNode
+
+
+def guesses_step(
+    model: ModelNode,
+    examples: Step,
+    *,
+    request: GuessRequest,
+    detect: DetectSettings,
+    before: Mapping[str, Step],
+) -> Step:
+    """Ask one model for the masked parts of every example.
+
+    Args:
+        model: which one.
+        examples: whose parts are masked.
+        request: which parts, and how it is asked.
+        detect: how it is loaded.
+        before: `words` where a reference model chooses them; `filter` and `filter_100`, the guesses
+            of a knowledge filter, where there is one.
+    """
+    return Step(
+        kind="guesses",
+        label=f"{request.method}-{model.label}",
+        function=f"{__name__}:build",
+        settings={"request": request_record(request), **target_settings(model, detect)},
+        inputs={**model.inputs("model"), "examples": examples, **before},
+        libraries=("torch", "transformers", "unicode"),
+        reads={"examples": UNSPLIT},
+        volatile=(COST_FILE,),
+        execution=target_execution(model, detect),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Mask parts of the texts, ask for them, and write the answers."""
+    from detect.targets.local import LocalTextModel
+
+    request = GuessRequest(**context.settings["request"])
+    rows = read_examples(context.inputs["examples"])
+    ids = [row.example_id for row in rows]
+    words = read_words(context.inputs["words"]) if "words" in context.inputs else {}
+    masked = [
+        mask_text(TextToMask(row.text, row.fields, words.get(row.example_id, ())), request)
+        for row in rows
+    ]
+    known = None
+    if request.filtered:
+        single, lists = (read_guesses(context.inputs[name]) for name in ("filter", "filter_100"))
+        known = known_parts([single[one] for one in ids], [lists[one] for one in ids])
+    found = guess(
+        LocalTextModel(open_target(context)),
+        masked,
+        request,
+        known=known,
+        answers=context.unfinished,
+        progress=lambda done, total: context.report(done, total, unit="prompts"),
+    )
+    write_guesses(context.out, ids, found)
+    write_cost(
+        context.out,
+        MeasuredCost(
+            passes=sum(len(one.wanted) for one in found),
+            tokens_in=sum(one.tokens_in for one in found),
+            tokens_out=sum(one.tokens_out for one in found),
+        ),
+    )

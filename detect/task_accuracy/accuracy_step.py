@@ -1,0 +1,57 @@
+"""The step of task accuracy: how a model answers the benchmarks' questions.
+
+A model is asked once for each pool of examples; the base model's answers serve all arms.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from detect.asked_model import model_libraries, target_execution, target_settings
+from detect.engine.open_target import open_target
+from detect.settings import DetectSettings
+from detect.task_accuracy.answers import write_accuracy
+from detect.task_accuracy.prompts import FORMS
+from inject.examples.example import read_examples
+from inject.examples.parts import UNSPLIT
+from inject.step import Step, StepContext
+from train.models.model_node import ModelNode
+
+if TYPE_CHECKING:
+    from inject.examples.contaminant import Contaminant
+
+
+def accuracy_step(
+    model: ModelNode,
+    examples: Step,
+    contaminants: Sequence["Contaminant"],
+    detect: DetectSettings,
+) -> Step | None:
+    """Ask one model every example's question; None where no dataset has closed answers."""
+    kinds = {one.name or one.dataset: one.dataset for one in contaminants if one.dataset in FORMS}
+    if not kinds:
+        return None
+    return Step(
+        kind="accuracy",
+        label=model.label,
+        function=f"{__name__}:build",
+        settings={"kinds": kinds, **target_settings(model, detect)},
+        inputs={**model.inputs("model"), "examples": examples},
+        libraries=model_libraries(model, detect),
+        reads={"examples": UNSPLIT},
+        execution=target_execution(model, detect),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Ask the model, and write its answers."""
+    from detect.task_accuracy.scoring import task_accuracy
+
+    detect = DetectSettings.model_validate(context.execution["detect"])
+    rows = task_accuracy(
+        open_target(context),
+        read_examples(context.inputs["examples"]),
+        kinds=context.settings["kinds"],
+        batch_tokens=detect.batch_tokens,
+        progress=lambda done, total: context.report(done, total, unit="tokens"),
+    )
+    write_accuracy(context.out, rows)

@@ -1,1 +1,0 @@
-"""Steps in which models write: continuations of texts, and guesses of masked words."""

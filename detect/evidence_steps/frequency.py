@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from detect.settings import DetectSettings
 from detect.token_frequency import (
     WORD,
     TokenFrequency,
@@ -24,19 +25,42 @@ from detect.token_frequency import (
 )
 from inject.corpus.background.document import text_of
 from inject.corpus.corpus import Corpus, corpus_tokenizer
+from inject.corpus.parts import TOKENS
 from inject.corpus.tokenizer import encode_texts, vocabulary_size
 from inject.digest import digest, text_digest
 from inject.errors import InputError
 from inject.reading.rows import files_identity, read_rows
 from inject.reading.unchanged import unchanged
 from inject.sealed import seal, whole
-from inject.step import StepContext
-from inject.stream.inputs import open_corpus
+from inject.step import Step, StepContext
+from inject.stream.inputs import corpus_execution, open_corpus
 
 _TEXTS_A_BATCH = 256
 _TOKENS_A_BLOCK = 1 << 18
 # Decoding and counting words takes about a second a million tokens.
 _TOKENS_FOR_WORDS = 20_000_000
+
+
+def frequency_step(corpus: Step, detect: DetectSettings) -> Step | None:
+    """Count tokens and words: of the clean corpus (words of its first 20 M tokens), or of files.
+
+    Args:
+        corpus: the clean corpus, by whose tokenizer is counted.
+        detect: what is counted; None is returned where that is nothing.
+    """
+    if detect.frequency is None:
+        return None
+    pattern = None if detect.frequency == "corpus" else detect.frequency
+    return Step(
+        kind="frequency",
+        label="corpus" if pattern is None else "files",
+        function=f"{__name__}:build",
+        settings={"files": [] if pattern is None else files_identity(pattern)},
+        inputs={"corpus": corpus},
+        libraries=("unicode",),
+        reads={"corpus": TOKENS},
+        execution={"pattern": pattern, **corpus_execution(corpus)},
+    )
 
 
 def build(context: StepContext) -> None:

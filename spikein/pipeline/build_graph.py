@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from detect.evidence.frequency import frequency_step
 from detect.evidence.provider import TWIN, EvidenceSources
+from detect.evidence_steps.frequency import frequency_step
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
@@ -20,7 +20,6 @@ from inject.plan.plan_step import plan_step
 from inject.plan.settings import Placement
 from inject.reading.rows import unread_note
 from inject.stream.audit_step import audit_step
-from inject.stream.inputs import corpus_execution
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -250,7 +249,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         detect=experiment.detect,
         examples=examples,
         base=base,
-        frequency=frequency_step(corpus, experiment.detect, corpus_execution(corpus)),
+        frequency=frequency_step(corpus, experiment.detect),
         twin=twins.clean_model,
         shadows=twins.shadow_models,
         held_out=any(one.held_out for one in experiment.contaminants),

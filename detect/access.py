@@ -1,10 +1,10 @@
 """What a detector sees of the target: six levels, each of which includes those before it.
 
-A detector's level follows from its needs (`detect.needs`), or is declared where it reads more of
-them than the least: token statistics hold both the tokens' log-probabilities and what the whole
-distribution says. What a level does not allow is withheld: reading it raises `AccessRefusedError`.
-Models of one's own (a reference, shadow models) may be read whole at every level. No array is
-copied; the cost is a few microseconds a row.
+A detector's level follows from its needs (`detect.evidence.needs`), or is declared where it reads
+more of them than the least: token statistics hold both the tokens' log-probabilities and what the
+whole distribution says. What a level does not allow is withheld: reading it raises
+`AccessRefusedError`. Models of one's own (a reference, shadow models) may be read whole at every
+level. No array is copied; the cost is a few microseconds a row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

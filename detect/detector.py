@@ -1,8 +1,8 @@
 """A detector: what it declares, what it returns, and two short ways to write one.
 
-A detector names its needs (`detect.needs`); the union over all detectors asked for is met once.
-Scores: higher always means 'more likely a member'; where a detector cannot score it gives NaN and
-a reason.
+A detector names its needs (`detect.evidence.needs`); the union over all that are asked for is met
+once. Scores: higher always means 'more likely a member'; where a detector cannot score it gives NaN
+and a reason.
 """
 
 import inspect
@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from detect.access import Access
 from detect.evidence import Evidence, ExampleEvidence
-from detect.needs import NEEDS, Need, View
+from detect.evidence.needs import NEEDS, Need, View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT, view_names
 from inject.errors import InputError, did_you_mean
@@ -63,7 +63,7 @@ class Detector:
     source: str = ""
     """Paper and equation."""
     needs: tuple[Need, ...]
-    """What it must be given (`detect.needs`)."""
+    """What it must be given (`detect.evidence.needs`)."""
     further_needs: Callable[[Any], tuple[Need, ...]] | None = None
     """What one choice of its parameters must be given besides, such as so many shots."""
     access: Access = Access.NONE

@@ -16,8 +16,9 @@ from decimal import Decimal
 from pydantic import ValidationError
 
 from detect.detector import Detector
-from detect.needs import Need
+from detect.evidence.needs import Need
 from detect.registry import ALL, KnownDetector, detector_names, get_detector
+from detect.settings import detector_parts
 from inject.errors import InputError, did_you_mean
 from inject.plugins import file_reference
 from inject.settings import Settings
@@ -66,7 +67,7 @@ def parse_detectors(given: str | Iterable[str]) -> list[DetectorSetting]:
         InputError: unknown detector or parameter, or a value that does not fit; nothing named; two
             plug-ins with one name.
     """
-    asked = _parts(given)
+    asked = detector_parts(given)
     if not asked:
         raise InputError(
             "no detector is named", allowed=", ".join([ALL, *detector_names(), "FILE.py:NAME"])
@@ -101,18 +102,13 @@ def with_control(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
 
 def repeated_detectors(given: str | Iterable[str]) -> tuple[str, ...]:
     """Return a note where a user names a detector with the same parameters again."""
-    parts = [part for part in _parts(given) if part.lower() != ALL]
+    parts = [part for part in detector_parts(given) if part.lower() != ALL]
     counts = Counter((one.name, one.text) for part in parts for one in [_parse(part)])
     return tuple(
         f"{name} ({text}) is named {count} times, and scored once"
         for (name, text), count in counts.items()
         if count > 1
     )
-
-
-def names_all(given: str | Iterable[str]) -> bool:
-    """Return whether `all` was asked for, so that detectors without their needs may be left out."""
-    return any(part.lower() == ALL for part in _parts(given))
 
 
 def with_grids(settings: Sequence[DetectorSetting]) -> list[DetectorSetting]:
@@ -156,11 +152,6 @@ def setting_text(parameters: Settings) -> str:
         elif isinstance(value, int | float) or value != field.default:
             parts.append(f"{name}={value}")
     return ":".join(parts) or NO_PARAMETERS
-
-
-def _parts(given: str | Iterable[str]) -> list[str]:
-    texts = [given] if isinstance(given, str) else list(given)
-    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
 def _parse(part: str) -> DetectorSetting:

@@ -67,3 +67,11 @@ class ScoringPolicy:
     def record(self) -> dict[str, Any]:
         """Return the policy as plain JSON values, to be stored with what it produced."""
         return {**asdict(self), "inverse_temperatures": list(self.inverse_temperatures)}
+
+    def text_record(self) -> dict[str, Any]:
+        """Return what of the record bears on log-probabilities and gradients of a text.
+
+        Inverse temperatures are columns of the token statistics alone.
+        """
+        record = self.record()
+        return {name: record[name] for name in ("bos", "score_first", "long", "context")}

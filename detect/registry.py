@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import detect.detectors
@@ -53,6 +53,8 @@ class KnownDetector:
     """`built in`, `FILE.py:NAME`, or a distribution and its version."""
     code: tuple[str, ...]
     """Where our own code begins that it runs, for `Step.code`."""
+    reference: str = ""
+    """How `get_detector` finds it again, from any folder; empty where it cannot."""
     digest: str | None = None
     """Of the source of a plug-in; None for a built-in one."""
     function: Callable[..., Any] | None = None
@@ -88,12 +90,13 @@ def get_detector(text: str) -> KnownDetector:
         return KnownDetector(
             detector=_built_in(name),
             origin=BUILT_IN,
+            reference=name,
             code=(f"{detect.detectors.__name__}.{name}:DETECTOR",),
         )
     installed = installed_plugins(_GROUP)
     for wanted in (given, plain):
         if wanted in installed:
-            return _of_plugin(installed[wanted].load(EXPECTED), wanted)
+            return _of_plugin(installed[wanted].load(EXPECTED), wanted, reference=wanted)
     known = [*_built_in_names(), *_aliases(), *installed]
     raise InputError(
         f"no detector is called {given!r}.{did_you_mean(plain, known)}",
@@ -116,7 +119,7 @@ def every_detector(files: Sequence[str] = ()) -> EveryDetector:
     warnings = [*installed.warnings]
     for name, plugin in installed.plugins.items():
         try:
-            found.append(_of_plugin(plugin, name))
+            found.append(_of_plugin(plugin, name, reference=name))
         except InputError as error:
             warnings.append(f"left out: {error}")
     return EveryDetector([*found, *map(get_detector, files)], tuple(warnings))
@@ -140,8 +143,13 @@ def _aliases() -> dict[str, str]:
 
 def _of_file(reference: FileReference) -> KnownDetector:
     plugin = load_file(reference._replace(rest=""), EXPECTED)
-    stem = re.sub(r"[^A-Za-z0-9_+-]", "_", PurePath(reference.file).stem)
-    found = _of_plugin(plugin, None, function_name=f"{stem}.{plugin.name}")
+    stem = re.sub(r"[^A-Za-z0-9_+-]", "_", Path(reference.file).stem)
+    found = _of_plugin(
+        plugin,
+        None,
+        function_name=f"{stem}.{plugin.name}",
+        reference=f"{Path(reference.file).expanduser().resolve()}:{reference.name}",
+    )
     name = found.detector.name
     taken = "a built-in detector" if name in (*_built_in_names(), *_aliases()) else ""
     if not taken and (installed := installed_plugins(_GROUP).get(name)):
@@ -155,7 +163,9 @@ def _of_file(reference: FileReference) -> KnownDetector:
     return found
 
 
-def _of_plugin(plugin: Plugin, name: str | None, *, function_name: str = "") -> KnownDetector:
+def _of_plugin(
+    plugin: Plugin, name: str | None, *, reference: str, function_name: str = ""
+) -> KnownDetector:
     """Return the detector of a plug-in, under `name` where it has none of its own choice."""
     value: Any = plugin.value
     function = None if isinstance(value, Detector) else value
@@ -167,6 +177,7 @@ def _of_plugin(plugin: Plugin, name: str | None, *, function_name: str = "") -> 
     return KnownDetector(
         detector=value,
         origin=plugin.origin,
+        reference=reference,
         code=plugin.code,
         digest=plugin.digest,
         function=function,

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from detect.access import Access
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
+from detect.evidence.needs import Need
 from detect.guarded_call import read_only, score_guarded
-from detect.needs import Need
 from inject.errors import InputError
 from inject.files import replacing
 from inject.tables import named_errors, read_parquet

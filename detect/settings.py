@@ -4,6 +4,7 @@
 what bears on the scores, so that a batch size never changes an artifact's name.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -96,3 +97,14 @@ class DetectSettings(Settings):
     def identity(self) -> dict[str, Any]:
         """Return, as plain JSON values, the settings that bear on the scores."""
         return self.model_dump(mode="json", exclude=set(EXECUTION))
+
+
+def detector_parts(given: str | Iterable[str]) -> list[str]:
+    """Return the parts of `all`, of `min_k:k=0.2,surp`, or of a list of such texts."""
+    texts = [given] if isinstance(given, str) else list(given)
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+
+
+def names_all(given: str | Iterable[str]) -> bool:
+    """Return whether `all` was asked for, so that detectors without their needs may be left out."""
+    return any(part.lower() == "all" for part in detector_parts(given))

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from detect.access import Access
     from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
     from detect.evidence import Evidence, ExampleEvidence, ShadowModel
+    from detect.evidence.needs import Frequency, Need, Reference, Shadows, Sides, View
     from detect.ground_truth.ground_truth import GroundTruth, ScoredModel
-    from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
     from detect.policy import ScoringPolicy
     from detect.score_file.request import ScoringOptions
     from detect.token_frequency import TokenFrequency
@@ -56,7 +56,7 @@ _MODULES = {
     "detect.detector": ("Column", "Detector", "NoParameters", "Score", "each_example", "one_score"),
     "detect.evidence": ("Evidence", "ExampleEvidence", "ShadowModel"),
     "detect.ground_truth.ground_truth": ("GroundTruth", "ScoredModel"),
-    "detect.needs": ("Frequency", "Need", "Reference", "Shadows", "Sides", "View"),
+    "detect.evidence.needs": ("Frequency", "Need", "Reference", "Shadows", "Sides", "View"),
     "detect.policy": ("ScoringPolicy",),
     "detect.score_file.request": ("ScoringOptions",),
     "detect.token_frequency": ("TokenFrequency",),

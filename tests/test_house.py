@@ -30,7 +30,7 @@ ROOMS = {
         "plan",
     ],
     "train": ["settings", "models", "loop", "job", "worker"],
-    "detect": ["evidence", "needs", "engine", "task_accuracy"],
+    "detect": ["engine", "evidence", "evidence_steps", "task_accuracy"],
     "analysis": ["metrics", "intervals", "trajectory", "figures", "page"],
     "spikein": ["store", "config", "pipeline", "executors", "runs", "cli"],
 }
@@ -38,7 +38,7 @@ ROOMS = {
 
 CATALOGUES = {
     "inject/examples/datasets", "detect/detectors", "spikein/cli/commands",
-    "detect/score_file/evidence", "spikein/pipeline/steps/evidence",
+    "detect/score_file/evidence", "detect/evidence",
 }  # fmt: skip
 """Folders that hold one thing a file, however many things there are; of evidence, one need that
 takes more than a few lines."""

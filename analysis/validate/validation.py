@@ -32,6 +32,7 @@ from analysis.validate.label_checks import (
 from analysis.validate.ranking import Ranking, rank
 from analysis.validate.unexposed import after_removal, chance
 from detect.detector_settings import DetectorSetting
+from detect.evidence.needs import Shadows, Sides
 from detect.ground_truth.ground_truth import (
     BASE,
     CONTAMINATED,
@@ -40,7 +41,6 @@ from detect.ground_truth.ground_truth import (
     GroundTruth,
     Provenance,
 )
-from detect.needs import Shadows, Sides
 from detect.validate.candidate import Candidate, Given, Refused, load_candidate
 from detect.validate.candidate_scores import (
     TIME_LIMIT,

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
-from detect.needs import HeldOut, View
+from detect.evidence.needs import HeldOut, View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings

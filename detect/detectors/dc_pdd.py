@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from detect.detector import Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
-from detect.needs import Frequency, View
+from detect.evidence.needs import Frequency, View
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT

@@ -17,7 +17,7 @@ from detect.access import Access
 from detect.detector import Detector, Score
 from detect.detectors.wbc import Floats, log_ratios, with_same_tokens
 from detect.evidence import ExampleEvidence
-from detect.needs import Reference, View
+from detect.evidence.needs import Reference, View
 from detect.views import TEXT
 from inject.settings import Settings
 

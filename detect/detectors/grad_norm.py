@@ -11,8 +11,8 @@ from typing import Literal
 
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
+from detect.evidence.needs import Gradients
 from detect.gradients.norms import ORDERS, GradientNorms
-from detect.needs import Gradients
 from inject.settings import Settings
 
 

@@ -28,9 +28,9 @@ from pydantic import Field
 from detect.access import Access
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
+from detect.evidence.needs import Guesses, Need
 from detect.generation.guesses import GuessedText, GuessRequest, Prompt
 from detect.generation.masked_parts import EMPTY_TEXT, Candidates
-from detect.needs import Guesses, Need
 from inject.settings import PositiveInt, Settings
 
 ParametersT = TypeVar("ParametersT")

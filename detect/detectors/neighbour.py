@@ -10,7 +10,7 @@ import math
 from detect.detector import Detector, one_score
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import Evidence, ExampleEvidence
-from detect.needs import NeighbourTexts, View
+from detect.evidence.needs import NeighbourTexts, View
 from detect.views import TEXT
 
 

@@ -17,6 +17,7 @@ from pydantic import Field
 from detect.access import Access
 from detect.detector import Detector, Score, each_example
 from detect.evidence import ExampleEvidence
+from detect.evidence.needs import Continuations, Need
 from detect.generation.beginning import Beginning, Unit
 from detect.generation.continuations import ContinuationRequest
 from detect.generation.text_overlap import (
@@ -25,7 +26,6 @@ from detect.generation.text_overlap import (
     rouge_l_recall,
     token_sort_ratio,
 )
-from detect.needs import Continuations, Need
 from inject.settings import PositiveInt, Settings
 
 CORRECT = 80

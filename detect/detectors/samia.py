@@ -19,10 +19,10 @@ from pydantic import Field
 from detect.access import Access
 from detect.detector import Detector, Score, each_example
 from detect.evidence import ExampleEvidence
+from detect.evidence.needs import Continuations, Need
 from detect.generation.beginning import Beginning
 from detect.generation.continuations import ContinuationRequest
 from detect.generation.text_overlap import compared_words, rouge_1_recall
-from detect.needs import Continuations, Need
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
 

@@ -31,8 +31,8 @@ from pydantic import Field
 
 from detect.detector import EMPTY_SELECTION, Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
+from detect.evidence.needs import Entities, Frequency, Need, View
 from detect.named_entities.entities import NamedEntity
-from detect.needs import Entities, Frequency, Need, View
 from detect.token_frequency import WordFrequency, word_spans
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT

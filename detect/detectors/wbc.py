@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from detect.detector import Column, Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
-from detect.needs import Reference, View
+from detect.evidence.needs import Reference, View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 

@@ -27,7 +27,7 @@ from detect.generation.masked_parts import (
     surprising_words,
     wrong_option,
 )
-from detect.generation.word_statistics import WordStatistics
+from detect.generation.words import WordStatistics
 from detect.targets.text_model import Completion, Sampling, TextModel
 from inject.digest import digest
 from inject.sealed import kept_value

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from detect.generation.word_statistics import TOKEN, WORD, WordStatistics
+from detect.generation.words import TOKEN, WORD, WordStatistics
 from inject.keyed import item_key
 
 MASK = "[MASK]"

@@ -9,9 +9,7 @@ log-probabilities and the largest rank, the number of pieces that the model hold
 Cost: one pass over each text for a causal model; one pass a word for a masked one.
 """
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from detect.generation.words import TOKEN, WORD, WordStatistics
 from detect.policy import ScoringPolicy
 from detect.token_statistics import TokenStatistics
 from inject.corpus.tokenizer import encode_with_offsets
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
     from detect.engine.target import Target
 
 WORDS_FILE = "words.parquet"
-WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-"""Letters, with apostrophes and hyphens inside."""
-TOKEN = re.compile(r"(?<![\w’'-])(?<!\d[.,])[^\W_]+(?![\w-]|[.,]\d)")
-"""Letters and digits without what an apostrophe or a hyphen joins: `1984`, `river` of `river's`."""
 BATCH = 32
 """Masked texts of one pass."""
 
@@ -48,22 +43,6 @@ SCHEMA = pa.schema(
         ("first_rank", pa.list_(pa.int32())),
     ]
 )
-
-
-@dataclass(frozen=True)
-class WordStatistics:
-    """One word of a text under the reference model."""
-
-    start: int
-    stop: int
-    """Characters of the text."""
-    log_probability: float
-    """Of all its pieces together."""
-    rank: int
-    """How many pieces are likelier, at the piece where they are most."""
-    first_log_probability: float
-    first_rank: int
-    """Of its first piece."""
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

@@ -1,16 +1,13 @@
 """The neighbours of each text, how likely the target finds them, and the files that hold both.
 
-Needs no torch. Of a neighbour's token statistics the mean log-probability is stored alone, as 25
+Of a neighbour's token statistics the mean log-probability is stored alone, as 25
 tables of tokens for each text would be.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -18,7 +15,6 @@ from inject.tables import read_parquet
 
 NEIGHBOURS_FILE = "neighbours.parquet"
 MEANS_FILE = "neighbour_means.parquet"
-UNSCORED = "no neighbour of it could be scored"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,33 +34,6 @@ class NeighbourMeans:
     """Mean log-probability of each neighbour that could be scored."""
     reason: str | None = None
     """Why there is none, else None."""
-
-
-def neighbour_means(
-    target: Any, neighbours: Sequence[Neighbours], policy: Any, **how: Any
-) -> list[NeighbourMeans]:
-    """Return the means of each text's neighbours, in the order given.
-
-    Args:
-        target: a `detect.engine.target.Target`.
-        neighbours: of each text.
-        policy: a `detect.policy.ScoringPolicy`.
-        how: further arguments of `detect.engine.forward_pass.token_statistics`.
-    """
-    from detect.engine.forward_pass import token_statistics
-
-    texts = [text for one in neighbours for text in one.texts]
-    means = [
-        float(np.mean(found.log_probability, dtype=np.float64)) if len(found) else None
-        for found in token_statistics(target, texts, policy, **how)
-    ]
-    stops = list(accumulate(len(one.texts) for one in neighbours))
-    found = []
-    for one, stop in zip(neighbours, stops, strict=True):
-        own = tuple(mean for mean in means[stop - len(one.texts) : stop] if mean is not None)
-        reason = one.reason or (None if own else UNSCORED)
-        found.append(NeighbourMeans(means=own, reason=reason))
-    return found
 
 
 def write_neighbours(folder: Path, example_ids: Sequence[str], rows: Sequence[Neighbours]) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
-from detect.needs import Frequency, HeldOut, InverseTemperature, Need, View
+from detect.evidence.needs import Frequency, HeldOut, InverseTemperature, Need, View
 from detect.scoring import score_rows
 from detect.views import TEXT
 

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from detect.detector_settings import (
     DetectorSetting,
-    names_all,
     needs_of,
     parse_detectors,
     plugin_digests,
@@ -39,6 +38,7 @@ from detect.score_file.served import (
     served_detectors,
 )
 from detect.scoring import SCORES_FILE, runnable, score_rows
+from detect.settings import names_all
 from inject.errors import InputError
 from inject.server.client import Estimate
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from detect.access import Access
 from detect.detector_settings import DetectorSetting
-from detect.needs import Need
+from detect.evidence.needs import Need
 from detect.score_file.evidence.provider import Work
 from detect.score_file.evidence.providers import read_evidence
 from detect.score_file.held_out_file import read_held_out_file

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from detect.evidence.needs import Sides
 from detect.ground_truth.ground_truth import ScoredModel
-from detect.needs import Sides
 from detect.validate.candidate_scores import CandidateRunner
 from detect.validate.finding import Finding
 from inject.keyed import Stream, generator, item_key

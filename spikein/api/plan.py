@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from detect.evidence.provider import BASE, TWIN
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError, Unreachable
 from inject.hub.offline import without_network
@@ -23,7 +24,6 @@ from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
 from spikein.pipeline.steps.corpus import require_background
-from spikein.pipeline.steps.evidence.provider import BASE, TWIN
 from spikein.store.folder_check import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from detect.evidence.provider import TWIN, EvidenceSources
+from detect.evidence_steps.frequency import frequency_step
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
+from detect.scores_step import asked_settings, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
 from inject.digest import canonical
 from inject.errors import InputError
@@ -24,11 +27,8 @@ from spikein.pipeline.dataset_detector_steps import FurtherSteps, further_steps
 from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
-from spikein.pipeline.steps.evidence.provider import TWIN, EvidenceSources
 from spikein.pipeline.steps.examples import examples_step
 from spikein.pipeline.steps.results import ArmSteps, results_step
-from spikein.pipeline.steps.scores import asked_settings, scores_step
-from spikein.pipeline.steps.statistics import frequency_step
 from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
 from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step

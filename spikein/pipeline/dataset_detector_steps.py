@@ -7,13 +7,13 @@ from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TAR
 from analysis.settings import AnalysisSettings
 from detect.dataset_detectors.orders_step import orders_step
 from detect.dataset_detectors.paraphrases_step import paraphrase_scores_step
+from detect.evidence.provider import EvidenceSources
+from detect.evidence.reference import REFERENCE as REFERENCES
+from detect.evidence.reference import reference_model
+from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.errors import InputError
 from inject.step import Step
-from spikein.pipeline.steps.evidence.provider import EvidenceSources
-from spikein.pipeline.steps.evidence.reference import REFERENCE as REFERENCES
-from spikein.pipeline.steps.evidence.reference import reference_model
-from spikein.pipeline.steps.statistics import statistics_step
 from spikein.pipeline.steps.training import ModelNode
 
 

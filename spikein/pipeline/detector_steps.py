@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from detect.detector_settings import needs_of, with_grids
+from detect.evidence.provider import Role, Scored
+from detect.evidence.providers import evidence_inputs
+from detect.scores_step import detectors_of
 from spikein.pipeline.build_graph import ArmNodes
 from spikein.pipeline.graph import Graph, Step
-from spikein.pipeline.steps.evidence.provider import Role, Scored
-from spikein.pipeline.steps.evidence.providers import evidence_inputs
-from spikein.pipeline.steps.scores import detectors_of
 from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.twin_models import RETRAINED
 

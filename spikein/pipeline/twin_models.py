@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from detect.evidence.provider import TWIN, EvidenceSources, Role, Shadow
+from detect.scores_step import scores_step
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.make_plan import PlanSettings
 from inject.plan.plan_step import CopyCountDraw, plan_step
@@ -22,10 +24,8 @@ from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.evidence.provider import TWIN, EvidenceSources, Role, Shadow
 from spikein.pipeline.steps.examples import twin_membership_step
 from spikein.pipeline.steps.results import ArmSteps
-from spikein.pipeline.steps.scores import scores_step
 from spikein.pipeline.steps.training import ModelNode, arm_step
 
 RETRAINED = "retrained"

@@ -15,18 +15,18 @@ import numpy as np
 from analysis.arm import arm_label, find_arm
 from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
+from detect.evidence.needs import Frequency, Need, Reference, Shadows, Sides, View
+from detect.evidence.provider import Work
+from detect.evidence.providers import PROVIDERS
 from detect.ground_truth.ground_truth import CONTAMINATED, GroundTruth, Provenance, ScoredModel
 from detect.ground_truth.parts import REPEATED
 from detect.guarded_call import read_only
-from detect.needs import Frequency, Need, Reference, Shadows, Sides, View
 from detect.scoring import read_scores
 from detect.token_frequency import load_frequency
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
 from inject.examples.example import Example, read_examples
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts, seen_variants
-from spikein.pipeline.steps.evidence.provider import Work
-from spikein.pipeline.steps.evidence.providers import READERS
 from spikein.runs.folder import artifact_name, finish_time, linked_artifacts
 from spikein.runs.record import EXPERIMENT, checked_record
 from spikein.store.artifact import Artifact, open_artifact, verified
@@ -72,8 +72,8 @@ def run_ground_truth(
     )
 
 
-StatisticsKey = tuple[str, tuple[str, ...]]
-"""Token statistics by the digest of their artifact and the ids of the rows."""
+StatisticsKey = tuple[Path, tuple[str, ...]]
+"""Token statistics by the folder of their artifact and the ids of the rows."""
 
 
 @dataclass(kw_only=True)
@@ -84,7 +84,7 @@ class _CachedWork(Work):
 
     def statistics(self, name: str, rows: Sequence[Example] | None = None) -> Any:
         asked = self.rows if rows is None else rows
-        key = (self.inputs[name].digest, tuple(row.example_id for row in asked))
+        key = (self.inputs[name], tuple(row.example_id for row in asked))
         if key not in self.cache:
             self.cache[key] = read_only(tuple(super().statistics(name, rows)))
         return self.cache[key]
@@ -97,7 +97,7 @@ class _Artifacts:
         self._folder = folder
         self._paths = {short_digest(path): path for path in linked_artifacts(folder, store)}
         self._rows: dict[str, tuple[Example, ...]] = {}
-        self._frequencies: dict[str, Any] = {}
+        self._frequencies: dict[Path, Any] = {}
         self.statistics: dict[StatisticsKey, tuple[TokenStatistics, ...]] = {}
         self.read: set[str] = set()
 
@@ -135,11 +135,11 @@ class _Artifacts:
             self._rows[digest] = tuple(read_examples(self.get(digest, "examples").path))
         return self._rows[digest]
 
-    def frequency(self, artifact: Artifact) -> Any:
+    def frequency(self, folder: Path) -> Any:
         """Return the token frequencies of an artifact."""
-        if artifact.digest not in self._frequencies:
-            self._frequencies[artifact.digest] = load_frequency(artifact.path)
-        return self._frequencies[artifact.digest]
+        if folder not in self._frequencies:
+            self._frequencies[folder] = load_frequency(folder)
+        return self._frequencies[folder]
 
 
 def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) -> list[int]:
@@ -190,7 +190,7 @@ def _model(
 def _evidence(scores: Artifact, rows: tuple[Example, ...], artifacts: _Artifacts) -> Evidence:
     """Return all evidence that the stored detectors were given."""
     given = scores.manifest.inputs
-    inputs = {name: artifacts.get(digest, name) for name, digest in given.items()}
+    inputs = {name: artifacts.get(digest, name).path for name, digest in given.items()}
     work = _CachedWork(inputs=inputs, rows=rows, cache=artifacts.statistics)
     for kind, asked in _needs(scores).items():
         if kind is Frequency:
@@ -198,7 +198,7 @@ def _evidence(scores: Artifact, rows: tuple[Example, ...], artifacts: _Artifacts
             continue
         # A detector's needs may have changed since, or a plug-in of the run may have had more.
         with suppress(KeyError):
-            READERS[kind](asked, work)
+            PROVIDERS[kind].read(asked, work)
     return Evidence(**{"texts": [row.text for row in rows], "statistics": {}, **work.fields})
 
 

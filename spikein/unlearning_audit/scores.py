@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.unlearning_audit.ratio import Floats
-from detect.detector_settings import DetectorSetting, names_all, parse_detectors
+from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.score_file.evidence.provider import Progress
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
 from detect.score_file.score import score_labelled_rows
+from detect.settings import names_all
 from inject.errors import InputError
 from spikein.unlearning_audit.request import AuditSettings
 

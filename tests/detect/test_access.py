@@ -12,7 +12,7 @@ from detect.access import Access, AccessRefusedError, allowed_evidence
 from detect.detector import Column, Detector, Score, detector_of, one_score
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.evidence import Evidence, ExampleEvidence
-from detect.needs import Reference, Sides, View
+from detect.evidence.needs import Reference, Sides, View
 from detect.registry import KnownDetector, get_detector
 from detect.scoring import score_rows
 from detect.token_statistics import TemperedStatistics, TokenStatistics

@@ -1,7 +1,8 @@
 import pytest
 
-from detect.detector_settings import names_all, parse_detectors, repeated_detectors, with_grids
+from detect.detector_settings import parse_detectors, repeated_detectors, with_grids
 from detect.registry import ALL, detector_names
+from detect.settings import names_all
 from inject.errors import InputError
 
 

@@ -5,7 +5,7 @@ import pytest
 from detect.access import Access
 from detect.detector_settings import parse_detectors
 from detect.detector_table import describe_named, describe_setting, detector_table
-from detect.needs import NEEDS, Need, NeedCost, Reference, Sides, View, cost_text
+from detect.evidence.needs import NEEDS, Need, NeedCost, Reference, Sides, View, cost_text
 from detect.registry import BUILT_IN, detector_names
 from inject.errors import InputError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from detect.detector_settings import needs_of, parse_detectors, with_grids
-from detect.needs import Frequency, Reference, Shadows, Sides, View
+from detect.evidence.needs import Frequency, Reference, Shadows, Sides, View
 from detect.scoring import (
     SCHEMA,
     read_scores,

@@ -118,3 +118,14 @@ class ModelNode:
         if folder is not None and checkpoint is not None:
             folder = folder / checkpoint_folder(checkpoint)
         return GivenModel(path=str(folder or values["pretrained"] or ""), **values)
+
+
+def pretrained_node(path_or_id: str) -> ModelNode:
+    """Return a pretrained model by its path or hub id, without a revision or code of its own.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    from train.models.pretrained import model_identity
+
+    return ModelNode(pretrained=path_or_id, identity=model_identity(path_or_id))

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
 from detect.choices.question import ChoiceQuestion, choice_question
-from detect.needs import Choices
+from detect.evidence.needs import Choices
 from detect.score_file.evidence.provider import Provider, TargetProvider, Work
 from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from detect.detector_settings import names_all
-from detect.needs import Continuations
+from detect.evidence.needs import Continuations
 from detect.score_file.evidence.provider import Provider, TargetProvider, Work
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
+from detect.settings import names_all
 
 HINT = "Let the model write (--generate), or name the detector."
 HINT_IN_CODE = "Let the model write (ScoringOptions(generate=True)), or name the detector."

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from detect.needs import Frequency
+from detect.evidence.needs import Frequency
 from detect.score_file.evidence.provider import Provider, Work, check_model
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
@@ -30,7 +30,7 @@ class _Frequencies(Provider[Frequency]):
         source_files(request.frequency or "", what="frequency")
 
     def meet(self, needs: Sequence[Frequency], work: Work) -> None:
-        from detect.token_frequency import count_files
+        from detect.evidence_steps.frequency import count_files
 
         work.fields["frequency"] = count_files(
             work.target().tokenizer,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from detect.evidence.needs import Guesses
 from detect.generation.guesses import (
     GuessedText,
     GuessRequest,
@@ -12,8 +13,8 @@ from detect.generation.guesses import (
     known_parts,
     mask_text,
 )
-from detect.generation.word_statistics import WordStatistics, open_reference, word_statistics
-from detect.needs import Guesses
+from detect.generation.word_statistics import open_reference, word_statistics
+from detect.generation.words import WordStatistics
 from detect.score_file.evidence.continuations import lets_models_write
 from detect.score_file.evidence.provider import Provider, Work, check_model
 from detect.score_file.labelled_rows import LabelledRows

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from detect.evidence import HeldOutRows
-from detect.needs import HeldOut
+from detect.evidence.needs import HeldOut
 from detect.score_file.evidence.provider import Provider, TargetProvider, Work
 from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows

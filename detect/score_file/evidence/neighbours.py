@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from detect.needs import NeighbourTexts
+from detect.evidence.needs import NeighbourTexts
 from detect.score_file.evidence.provider import Provider, Work, check_model
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
@@ -26,7 +26,7 @@ class _Neighbours(Provider[NeighbourTexts]):
 
     def meet(self, needs: Sequence[NeighbourTexts], work: Work) -> None:
         from detect.engine.masked_model import load_masked_model
-        from detect.neighbours.neighbours import neighbour_means
+        from detect.evidence_steps.neighbours import neighbour_means
         from detect.neighbours.proposals import find_neighbours
 
         masked = load_masked_model(work.request.neighbours or "", device=work.request.device)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from detect.evidence import PrefixedStatistics
-from detect.needs import Prefixed
+from detect.evidence.needs import Prefixed
+from detect.evidence.prefixed import shot_notes
+from detect.evidence_steps.prefixed import choose_shots, statistics_behind
 from detect.score_file.evidence.held_out import HINT, HINT_IN_CODE
 from detect.score_file.evidence.provider import Provider, TargetProvider, Work
 from detect.score_file.held_out_file import read_held_out_file
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
-from detect.shots import choose_shots, shot_notes, statistics_behind
 
 _MEMBERS = " Rows of it with label 1 are known members."
 

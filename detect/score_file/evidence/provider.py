@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from detect.needs import Need
+from detect.evidence.needs import Need
 from detect.score_file.labelled_rows import LabelledRows
 from detect.score_file.request import ScoringRequest
 from detect.token_statistics import TokenStatistics

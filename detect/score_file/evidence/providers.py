@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detect.evidence import Evidence
-from detect.named_entities.tagger import find_entities, find_tagger
-from detect.needs import (
+from detect.evidence.needs import (
     Choices,
     Continuations,
     Entities,
@@ -27,6 +26,7 @@ from detect.needs import (
     Tuned,
     View,
 )
+from detect.named_entities.tagger import find_entities, find_tagger
 from detect.score_file.evidence.choices import CHOICES
 from detect.score_file.evidence.continuations import CONTINUATIONS
 from detect.score_file.evidence.frequency import FREQUENCY

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from detect.needs import Tuned
+from detect.evidence.needs import Tuned
 from detect.score_file.evidence.held_out import HINT, HINT_IN_CODE
 from detect.score_file.evidence.provider import Provider, TargetProvider, Work
 from detect.score_file.held_out_file import read_held_out_file

@@ -4,11 +4,11 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from detect.evidence.provider import EvidenceSources
+from detect.scores_step import scores_step
 from inject.errors import InputError
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.evidence.provider import EvidenceSources
-from spikein.pipeline.steps.scores import scores_step
 from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.twin_models import RETRAINED, Reported, TwinNodes
 from spikein.pipeline.unlearning.further_scores import probes_of

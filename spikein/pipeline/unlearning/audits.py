@@ -42,6 +42,7 @@ from detect.generation.continuations import (
     read_continuations,
 )
 from detect.generation.continuations_step import forgotten_continuations_step
+from detect.scores_step import asked_settings
 from detect.scoring import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
@@ -54,7 +55,6 @@ from inject.tables import read_parquet
 from spikein.config.unlearning_section import ChunkAudit
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs
-from spikein.pipeline.steps.scores import asked_settings
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
 from train.models.model_node import ModelNode
 

@@ -7,6 +7,8 @@ the scores with those before.
 from dataclasses import replace
 from typing import NamedTuple
 
+from detect.evidence.provider import EvidenceSources, Role
+from detect.scores_step import scores_step
 from inject.errors import InputError
 from inject.examples.example import (
     read_examples,
@@ -20,9 +22,9 @@ from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment
 from spikein.config.unlearning_section import UnlearningSection
 from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role
-from spikein.pipeline.steps.scores import scores_step
-from spikein.pipeline.steps.training import ModelNode
+from spikein.pipeline.steps.training import (
+    ModelNode,
+)
 from spikein.pipeline.unlearning.nodes import FurtherScores
 from train.models.rounded_weights import rounded_step
 from train.unlearn.relearning.relearning_step import relearnt_step

@@ -12,6 +12,7 @@ from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.unlearning.evidence import NO_METHOD, ArmEvidence, ModelEvidence, ModelName
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.table import measure_unlearning, write_tables
+from detect.evidence.views import statistics_step
 from detect.task_accuracy.accuracy_step import accuracy_step
 from inject.examples.example import members, read_examples
 from inject.settings import plain
@@ -22,7 +23,6 @@ from spikein.config.schema import Experiment
 from spikein.pipeline.graph import Step, StepContext
 from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
 from spikein.pipeline.steps.results import figures_record
-from spikein.pipeline.steps.statistics import statistics_step
 from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.unlearning.nodes import FurtherScores, UnlearningNodes
 

@@ -12,9 +12,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from detect.evidence.provider import EvidenceSources
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.evidence.provider import EvidenceSources
 from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.twin_models import Twin
 from train.unlearn.registry import MethodSetting

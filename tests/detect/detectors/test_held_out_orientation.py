@@ -8,10 +8,10 @@ from detect.engine.forward_pass import token_statistics
 from detect.engine.target import make_target
 from detect.engine.tuning import tuned_target
 from detect.evidence import Evidence, HeldOutRows, PrefixedStatistics
-from detect.needs import Prefixed, Tuned
+from detect.evidence.needs import Prefixed, Tuned
+from detect.evidence_steps.prefixed import choose_shots, statistics_behind
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
-from detect.shots import choose_shots, statistics_behind
 from detect.views import TEXT
 from tests.conftest import make_texts
 

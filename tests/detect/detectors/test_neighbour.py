@@ -11,7 +11,8 @@ from detect.detector_settings import parse_detectors
 from detect.engine.forward_pass import token_statistics
 from detect.engine.masked_model import make_masked_model
 from detect.evidence import Evidence
-from detect.neighbours.neighbours import NeighbourMeans, Neighbours, neighbour_means
+from detect.evidence_steps.neighbours import neighbour_means
+from detect.neighbours.neighbours import NeighbourMeans, Neighbours
 from detect.neighbours.proposals import find_neighbours
 from detect.policy import ScoringPolicy
 from detect.score_file.request import DetectFileRequest

@@ -9,9 +9,10 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.detectors.tag_tab import sentence_spans
 from detect.evidence import Evidence
+from detect.evidence_steps.frequency import count_words
 from detect.named_entities.entities import NamedEntity
 from detect.registry import get_detector
-from detect.token_frequency import TokenFrequency, WordFrequency, count_words
+from detect.token_frequency import TokenFrequency, WordFrequency
 from tests.detect.evidence_samples import statistics_of
 
 CORPUS = ["the the the the of of of and and a a in river bank was is were it to for he she"] * 5

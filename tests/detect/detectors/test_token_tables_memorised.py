@@ -6,10 +6,10 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.engine.forward_pass import token_statistics
 from detect.evidence import Evidence
+from detect.evidence_steps.frequency import count_texts
 from detect.named_entities.entities import NamedEntity
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
-from detect.token_frequency import count_texts
 from tests.conftest import make_texts
 from tests.detect.memorised import Memorised
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from detect.detector_settings import parse_detectors, with_grids
+from detect.evidence.needs import Continuations
 from detect.generation.beginning import Beginning, Division, divide
 from detect.generation.continuations import (
     ContinuationRequest,
@@ -16,7 +17,6 @@ from detect.generation.continuations import (
     request_record,
     write_continuations,
 )
-from detect.needs import Continuations
 from detect.registry import detector_names
 from detect.targets.local import LocalTextModel
 from detect.targets.text_model import Completion

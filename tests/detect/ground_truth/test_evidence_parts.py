@@ -15,6 +15,7 @@ from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
 from detect.choices.question import LABELS, ORDERS
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence, ExampleEvidence, HeldOutRows, PrefixedStatistics
+from detect.evidence.needs import HeldOut, View
 from detect.generation.beginning import Beginning
 from detect.generation.continuations import GREEDY, ContinuationRequest, Continued
 from detect.generation.guesses import PAPER, GuessedText, GuessRequest
@@ -26,7 +27,6 @@ from detect.ground_truth.row_tables import ROW_KINDS
 from detect.ground_truth.withheld import REASON, TextWithheld, guarded
 from detect.guarded_call import read_only
 from detect.named_entities.entities import NamedEntity
-from detect.needs import HeldOut, View
 from detect.neighbours.neighbours import NeighbourMeans
 from detect.token_frequency import WordFrequency
 from detect.validate.candidate import load_candidate

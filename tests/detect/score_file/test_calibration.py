@@ -4,7 +4,7 @@ import pytest
 
 from detect.detector_settings import parse_detectors
 from detect.evidence import Evidence, HeldOutRows
-from detect.needs import HeldOut
+from detect.evidence.needs import HeldOut
 from detect.score_file.calibration import calibrate, calibrated_by, held_out_need
 from tests.detect.evidence_samples import random_statistics
 

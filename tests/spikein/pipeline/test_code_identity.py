@@ -57,7 +57,7 @@ def changed(found: list[Step], after: Sources) -> set[str]:
         ("detect.detectors.surp", "surp_scores", "scores"),
         ("detect.detectors.blind", "_score", "scores"),
         ("detect.engine.vocabulary_statistics", "chunk_sums", "statistics"),
-        ("detect.token_frequency", "count_ids", "frequency"),
+        ("detect.evidence_steps.frequency", "count_ids", "frequency"),
         ("inject.examples.datasets.boolq", "boolq_rows", "examples corpus"),
         ("inject.examples.datasets.fiction.kinds", "_town", "examples corpus"),
         ("inject.examples.template", "Template.render", "examples corpus accuracy"),

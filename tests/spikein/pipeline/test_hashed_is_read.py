@@ -8,27 +8,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from detect.asked_model import target_execution
+from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
 from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.formats import ExportSettings, export_view
+from inject.step import StepContext
 from inject.stream.audit import read_audit
 from inject.stream.view import clean_view
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Graph, Step
-from spikein.pipeline.steps.statistics import open_target
-from spikein.pipeline.steps.training import ModelNode
 from spikein.progress import Silent
 from spikein.runs.arms import open_run_corpus
 from spikein.store.store import Artifact, Store
 from tests.spikein.tiny import write_tiny
 from train.execution import ExecutionSettings
 from train.job import StartModel, TrainingJob, _model
-from train.models.pretrained import model_identity
+from train.models.model_node import pretrained_node
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
 
@@ -245,13 +246,21 @@ def test_a_pretrained_model_edited_before_it_is_loaded_is_refused(tmp_path, tiny
     shape = Shape(architecture="llama", hidden=16, layers=1, heads=2, intermediate=32, context=64)
     build_model(shape, len(tiny_tokenizer), 0, 1).save_pretrained(folder)
     tiny_tokenizer.save_pretrained(folder)
-    node = ModelNode(pretrained=str(folder), identity=model_identity(str(folder)))
-    open_target(node, {}, DetectSettings(device="cpu"))
+    node = pretrained_node(str(folder))
+    context = StepContext(
+        out=tmp_path,
+        inputs={},
+        settings={},
+        execution=target_execution(node, DetectSettings(device="cpu")),
+        unfinished=tmp_path,
+        report=lambda *_, **__: None,
+    )
+    open_target(context)
     # Bytes of weights: the file stays one that can be loaded.
     weights = folder / "model.safetensors"
     edited(weights, weights.read_bytes()[-64:], bytes(64))
     with pytest.raises(InputError, match=r"model\.safetensors changed after it was hashed"):
-        open_target(node, {}, DetectSettings(device="cpu"))
+        open_target(context)
     job = TrainingJob(
         out=str(tmp_path),
         unfinished=str(tmp_path),

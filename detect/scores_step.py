@@ -1,16 +1,15 @@
 """The step of scores: every detector and setting over every example, for one model.
 
 Which detectors run follows from their needs and from what the arm has to meet them with
-(`spikein.pipeline.steps.evidence`). A detector counts in the identity by its source: a built-in one
-by the code that it leads to, a plug-in by the digest of what was loaded.
+(`detect.evidence`). A detector counts in the identity by its source: a built-in one by the modules
+that its own imports, a plug-in by the digest of what was loaded.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from detect.detector_settings import (
     DetectorSetting,
-    names_all,
     needs_of,
     parse_detectors,
     plugin_digests,
@@ -19,7 +18,9 @@ from detect.detector_settings import (
     with_grids,
 )
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
-from detect.needs import Need
+from detect.evidence.provider import EvidenceSources, Role, Scored
+from detect.evidence.providers import evidence_inputs, read_evidence, says_something, unmet
+from detect.registry import get_detector
 from detect.scoring import (
     LeftOut,
     Runnable,
@@ -28,21 +29,18 @@ from detect.scoring import (
     settings_left_out,
     write_scores,
 )
+from detect.settings import names_all
 from inject.examples.example import read_examples
 from inject.examples.parts import UNSPLIT
-from inject.source_digest import root
-from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.evidence.provider import EvidenceSources, Role, Scored
-from spikein.pipeline.steps.evidence.providers import (
-    evidence_inputs,
-    read_evidence,
-    says_something,
-    unmet,
-)
-from spikein.pipeline.steps.training import ModelNode
+from inject.reading.unchanged import unchanged
+from inject.settings import plain
+from inject.step import Step, StepContext
+
+if TYPE_CHECKING:
+    from train.models.model_node import ModelNode
 
 
-def scores_step(model: ModelNode, sources: EvidenceSources, *, role: Role) -> Step | None:
+def scores_step(model: "ModelNode", sources: EvidenceSources, *, role: Role) -> Step | None:
     """Score every example under every detector and every setting of its grid.
 
     Args:
@@ -58,18 +56,12 @@ def scores_step(model: ModelNode, sources: EvidenceSources, *, role: Role) -> St
     if not asked:
         return None
     settings = with_grids(asked)
-    needs = needs_of(settings)
-    record = {
-        "policy": sources.detect.policy().record(),
-        "notes": list(asked_settings(sources).notes),
-        "defaults": defaults(asked),
-    }
-    build = _builder(settings, needs, record)
-    inputs, reads = evidence_inputs(needs, sources, scored)
+    inputs, reads = evidence_inputs(needs_of(settings), sources, scored)
     plugins = plugin_digests(settings)
     return Step(
         kind="scores",
         label=model.label,
+        function=f"{__name__}:build",
         settings={
             "detectors": [f"{one.name}:{one.text}" for one in settings],
             "defaults": defaults(asked),
@@ -77,37 +69,52 @@ def scores_step(model: ModelNode, sources: EvidenceSources, *, role: Role) -> St
         },
         inputs={**inputs, "examples": sources.examples},
         libraries=tuple(sorted({name for one in asked for name in one.detector.libraries})),
-        code=(root(build), *(begin for one in asked for begin in one.known.code)),
+        code=tuple(begin for one in asked for begin in one.known.code),
         reads={**reads, "examples": UNSPLIT},
         volatile=(COST_FILE,),
-        build=build,
+        execution={
+            "detectors": [[one.known.reference, plain(one.parameters)] for one in settings],
+            "policy": sources.detect.policy().record(),
+            "notes": list(asked_settings(sources).notes),
+        },
     )
 
 
-def _builder(
-    settings: Sequence[DetectorSetting], needs: Sequence[Need], record: Mapping[str, Any]
-) -> Callable[[StepContext], None]:
-    """Return the step's `build`, apart from the code that decides which detectors run.
+def build(context: StepContext) -> None:
+    """Score the examples, and write the scores with their notes."""
+    settings = _given_settings(context)
+    rows = read_examples(context.inputs["examples"])
+    seconds: dict[str, float] = {}
+    scores = score_rows(
+        [row.example_id for row in rows],
+        read_evidence(needs_of(settings), context.inputs, rows),
+        settings,
+        protected=context.protected,
+        on_scored=seconds.__setitem__,
+    )
+    record = {
+        "policy": context.execution["policy"],
+        "notes": [*context.execution["notes"], *scores.notes],
+        "defaults": context.settings["defaults"],
+    }
+    write_scores(context.out, scores.table, record=record)
+    write_cost(context.out, MeasuredCost(scoring_seconds=seconds))
 
-    That is in the step's settings; were its code a part of the identity, an edit of the engine,
-    which it leads to, would make scores anew of statistics that came out equal.
+
+def _given_settings(context: StepContext) -> list[DetectorSetting]:
+    """Return the detectors that the step was made with.
+
+    Raises:
+        InputError: a plug-in has changed since.
     """
-
-    def build(context: StepContext) -> None:
-        rows = read_examples(context.inputs["examples"].path)
-        seconds: dict[str, float] = {}
-        scores = score_rows(
-            [row.example_id for row in rows],
-            read_evidence(needs, context.inputs, rows),
-            settings,
-            protected=context.inputs["examples"].manifest.protected,
-            on_scored=seconds.__setitem__,
-        )
-        notes = [*record["notes"], *scores.notes]
-        write_scores(context.out, scores.table, record={**record, "notes": notes})
-        write_cost(context.out, MeasuredCost(scoring_seconds=seconds))
-
-    return build
+    settings: list[DetectorSetting] = []
+    named = context.settings.get("plugins", {})
+    with unchanged("detect.detectors", lambda: plugin_digests(settings), named):
+        for reference, parameters in context.execution["detectors"]:
+            known = get_detector(reference)
+            given = known.detector.parameters.model_validate(parameters)
+            settings.append(DetectorSetting(known=known, parameters=given))
+    return settings
 
 
 def asked_settings(sources: EvidenceSources) -> Runnable:
@@ -128,7 +135,11 @@ def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:
 
 def detectors_of(sources: EvidenceSources, scored: Scored) -> list[DetectorSetting]:
     """Return the detectors that score a model, with the parameters that were asked for."""
-    return [one for one in asked_settings(sources).settings if says_something(one, sources, scored)]
+    return [
+        one
+        for one in asked_settings(sources).settings
+        if says_something(one.needs, sources, scored)
+    ]
 
 
 def defaults(asked: Sequence[DetectorSetting]) -> dict[str, str]:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from detect.choices.answers import ChoiceEvidence
 from detect.evidence import HeldOutRows, PrefixedStatistics
-from detect.needs import (
+from detect.evidence.needs import (
     NEEDS,
     Continuations,
     Guesses,
@@ -12,16 +12,15 @@ from detect.needs import (
     Tuned,
     View,
 )
+from detect.evidence.providers import PROVIDERS
 from detect.score_file.evidence import providers as of_files
 from detect.token_statistics import unscored
-from spikein.pipeline.steps.evidence import providers as of_the_graph
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
 
 
 def test_each_kind_of_need_is_met_in_both_places():
     assert set(of_files.PROVIDERS) == set(NEEDS)
-    assert set(of_the_graph.PROVIDERS) == set(NEEDS)
-    assert set(of_the_graph.READERS) == set(NEEDS)
+    assert set(PROVIDERS) == set(NEEDS)
 
 
 def test_evidence_meets_what_it_holds():

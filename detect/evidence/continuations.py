@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 
-from detect.detector_settings import names_all
+from detect.evidence.needs import Continuations
+from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
 from detect.generation.continuations import read_continuations, request_record
-from detect.generation.continuations_step import continuations_step
-from detect.needs import Continuations
+from detect.settings import names_all
 from inject.digest import digest
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
+from inject.step import Step, find_function
 
 HINT = "Set detect.generate=true, or name the detector."
+# Found by name, as a step's function is: what writes is no part of the code that reads.
+_STEP = "detect.generation.continuations_step:continuations_step"
 
 
 def lets_models_write(sources: EvidenceSources) -> bool:
@@ -27,23 +28,21 @@ class _ContinuationProvider(Provider[Continuations]):
     def inputs(
         self, need: Continuations, sources: EvidenceSources, scored: Scored
     ) -> dict[str, Step]:
-        step = continuations_step(
+        step = find_function(_STEP)(
             scored.model, sources.examples, request=need.request, detect=sources.detect
         )
         return {_name(need): step}
 
+    def read(self, needs: Sequence[Continuations], work: Work) -> None:
+        found = {}
+        for need in needs:
+            table = read_continuations(work.inputs[_name(need)])
+            found[need.request] = [table[row.example_id] for row in work.rows]
+        work.fields["continuations"] = found
+
 
 CONTINUATIONS: Provider[Continuations] = _ContinuationProvider()
 """The need of continuations is met by the model that is scored, where models may write."""
-
-
-def read_model_continuations(needs: Sequence[Continuations], work: Work) -> None:
-    """Read what the model wrote."""
-    found = {}
-    for need in needs:
-        table = read_continuations(work.inputs[_name(need)].path)
-        found[need.request] = [table[row.example_id] for row in work.rows]
-    work.fields["continuations"] = found
 
 
 def _name(need: Continuations) -> str:

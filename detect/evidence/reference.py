@@ -1,20 +1,16 @@
 """The reference model: its token statistics of the text, through its own tokenizer."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from detect.needs import Reference
+from detect.evidence.needs import Reference
+from detect.evidence.provider import BASE, TWIN, EvidenceSources, Provider, Scored, Work
+from detect.evidence.views import statistics_step
 from detect.views import TEXT
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.evidence.provider import (
-    BASE,
-    TWIN,
-    EvidenceSources,
-    Provider,
-    Scored,
-    Work,
-)
-from spikein.pipeline.steps.statistics import statistics_step
-from spikein.pipeline.steps.training import ModelNode
+from inject.step import Step, find_function
+
+if TYPE_CHECKING:
+    from train.models.model_node import ModelNode
 
 
 class _ReferenceProvider(Provider[Reference]):
@@ -38,21 +34,24 @@ class _ReferenceProvider(Provider[Reference]):
             "reference": statistics_step(other, sources.examples, view=TEXT, detect=sources.detect)
         }
 
+    def read(self, needs: Sequence[Reference], work: Work) -> None:
+        work.fields["reference"] = work.statistics("reference")
+
 
 REFERENCE: Provider[Reference] = _ReferenceProvider()
 """The need of a reference model is met by the one that `detect.reference` names."""
 
 
-def reference_model(sources: EvidenceSources) -> ModelNode | None:
+def reference_model(sources: EvidenceSources) -> "ModelNode | None":
     """Return the model that `detect.reference` names."""
     named = sources.detect.reference
     if named in (None, BASE, TWIN):
         return {BASE: sources.base, TWIN: sources.twin}.get(str(named))
-    from train.models.pretrained import model_identity
-
-    return ModelNode(pretrained=named, identity=model_identity(str(named)))
+    return pretrained_node(str(named))
 
 
-def read_reference(needs: Sequence[Reference], work: Work) -> None:
-    """Read the token statistics under the reference model."""
-    work.fields["reference"] = work.statistics("reference")
+def pretrained_node(path_or_id: str) -> "ModelNode":
+    """Return a pretrained model, named by its content; a step's input or settings say which."""
+    # Found by name: how models are named and loaded is no part of the code that reads scores.
+    node: ModelNode = find_function("train.models.model_node:pretrained_node")(path_or_id)
+    return node

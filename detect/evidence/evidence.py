@@ -1,4 +1,4 @@
-"""What detectors are given: texts, and whatever was made to meet their needs (`detect.needs`)."""
+"""What detectors are given: texts, and whatever was made to meet their needs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -68,9 +68,9 @@ class ExampleEvidence:
     neighbours: NeighbourMeans | None = None
     """How likely the target finds texts with one token exchanged."""
     prefixed: Mapping[str, TokenStatistics] = field(default_factory=dict)
-    """Behind shots, by `detect.needs.Prefixed.name`."""
+    """Behind shots, by `detect.evidence.needs.Prefixed.name`."""
     tuned: Mapping[str, TokenStatistics] = field(default_factory=dict)
-    """Under the target tuned on held-out rows, by `detect.needs.Tuned.name`."""
+    """Under the target tuned on held-out rows, by `detect.evidence.needs.Tuned.name`."""
     continuations: Mapping[ContinuationRequest, Continued] = field(default_factory=dict)
     """What the target wrote after the beginning of the text, by what it was asked."""
     guesses: Mapping[GuessRequest, GuessedText] = field(default_factory=dict)
@@ -96,9 +96,9 @@ class Evidence:
     """The dataset of each row, where held-out rows are there, which belong to datasets."""
     held_out: HeldOutRows | None = None
     prefixed: Mapping[str, PrefixedStatistics] = field(default_factory=dict)
-    """By `detect.needs.Prefixed.name`."""
+    """By `detect.evidence.needs.Prefixed.name`."""
     tuned: Mapping[str, Sequence[TokenStatistics]] = field(default_factory=dict)
-    """Under the target tuned on held-out rows, by `detect.needs.Tuned.name`."""
+    """Under the target tuned on held-out rows, by `detect.evidence.needs.Tuned.name`."""
     continuations: Mapping[ContinuationRequest, Sequence[Continued]] = field(default_factory=dict)
     """What the target wrote after the beginnings of the texts, by what it was asked."""
     guesses: Mapping[GuessRequest, Sequence[GuessedText]] = field(default_factory=dict)

@@ -1,8 +1,9 @@
 """What a detector may need, each kind declared here and nowhere else.
 
-Two providers say how a need is met: `spikein.pipeline.steps.evidence` by steps of an experiment,
+Two providers say how a need is met: one beside this module by steps of an experiment, one of
 `detect.score_file.evidence` for a file of rows. A new kind of need is declared here, with the field
-of `Evidence` that holds it, and gets one file in each of the two folders.
+of `Evidence` that holds it, and gets one file in each of the two folders; what makes it lies in
+`detect.evidence_steps`.
 """
 
 from collections.abc import Iterable

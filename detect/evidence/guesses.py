@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from detect.evidence.continuations import HINT, lets_models_write
+from detect.evidence.needs import Guesses
+from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
+from detect.evidence.reference import pretrained_node, reference_model
 from detect.generation.guesses import read_guesses, request_record
-from detect.generation.guesses_step import guesses_step
-from detect.generation.words_step import words_step
-from detect.needs import Guesses
 from inject.digest import digest
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.evidence.continuations import HINT, lets_models_write
-from spikein.pipeline.steps.evidence.provider import EvidenceSources, Provider, Scored, Work
-from spikein.pipeline.steps.evidence.reference import reference_model
-from spikein.pipeline.steps.training import ModelNode
+from inject.step import Step, find_function
+
+if TYPE_CHECKING:
+    from train.models.model_node import ModelNode
+
+# Found by name, as a step's function is: what guesses is no part of the code that reads.
+_GUESSES_STEP = "detect.generation.guesses_step:guesses_step"
+_WORDS_STEP = "detect.generation.words_step:words_step"
 
 
 class _GuessProvider(Provider[Guesses]):
@@ -35,14 +40,15 @@ class _GuessProvider(Provider[Guesses]):
 
     def inputs(self, need: Guesses, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         request, detect = need.request, sources.detect
+        guesses_step = find_function(_GUESSES_STEP)
         before: dict[str, Step] = {}
         if request.asks_reference:
             reference = _word_reference(sources)
             if reference is None:
                 raise TypeError("words without a reference model")
-            before["words"] = words_step(reference, sources.examples, detect)
+            before["words"] = find_function(_WORDS_STEP)(reference, sources.examples, detect)
         if request.filtered:
-            other = _named(detect.knowledge_filter or "")
+            other = pretrained_node(detect.knowledge_filter or "")
             before |= {
                 name: guesses_step(
                     other,
@@ -58,30 +64,22 @@ class _GuessProvider(Provider[Guesses]):
         )
         return {_name(need): step}
 
+    def read(self, needs: Sequence[Guesses], work: Work) -> None:
+        found = {}
+        for need in needs:
+            table = read_guesses(work.inputs[_name(need)])
+            found[need.request] = [table[row.example_id] for row in work.rows]
+        work.fields["guesses"] = found
+
 
 GUESSES: Provider[Guesses] = _GuessProvider()
 """The need of guesses is met by the model that is scored, where models may write."""
 
 
-def read_model_guesses(needs: Sequence[Guesses], work: Work) -> None:
-    """Read what the model guessed."""
-    found = {}
-    for need in needs:
-        table = read_guesses(work.inputs[_name(need)].path)
-        found[need.request] = [table[row.example_id] for row in work.rows]
-    work.fields["guesses"] = found
-
-
-def _word_reference(sources: EvidenceSources) -> ModelNode | None:
+def _word_reference(sources: EvidenceSources) -> "ModelNode | None":
     """Return the model that says which words surprise."""
     named = sources.detect.word_reference
-    return reference_model(sources) if named is None else _named(named)
-
-
-def _named(path_or_id: str) -> ModelNode:
-    from train.models.pretrained import model_identity
-
-    return ModelNode(pretrained=path_or_id, identity=model_identity(path_or_id))
+    return reference_model(sources) if named is None else pretrained_node(named)
 
 
 def _name(need: Guesses) -> str:

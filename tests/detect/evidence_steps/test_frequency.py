@@ -5,16 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from detect import token_frequency
-from detect.token_frequency import (
+from detect.evidence_steps import frequency
+from detect.evidence_steps.frequency import (
     count_files,
     count_ids,
     count_texts,
     count_words,
     frequency_key,
-    load_frequency,
-    save_frequency,
 )
+from detect.token_frequency import load_frequency, save_frequency
 from inject.errors import InputError
 from tests.conftest import make_texts
 
@@ -85,7 +84,7 @@ def test_a_cached_table_is_never_taken_for_another_tokenizer_or_content(
     def counted_again(*args, **kwargs):
         raise AssertionError("counted although cached")
 
-    monkeypatch.setattr(token_frequency, "count_texts", counted_again)
+    monkeypatch.setattr(frequency, "count_texts", counted_again)
     again = count_files(tiny_tokenizer, path, cache=cache)
     np.testing.assert_array_equal(again.counts, changed.counts)
 

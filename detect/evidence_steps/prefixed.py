@@ -1,4 +1,4 @@
-"""Shots: which texts of a dataset stand before its scored texts, and as which ids.
+"""Makes shots, and token statistics behind them.
 
 The order of a dataset's texts is random and a function of the texts alone, so 3 shots are the first
 3 of 7. A prefix takes at most half of the context: texts that no longer fit are passed over, and
@@ -6,38 +6,100 @@ where fewer shots fit than were asked for, or fewer are there, a note says so. T
 each text is part of the prefix, by its own ids.
 """
 
-import json
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detect.needs import Prefixed
+from detect.engine.measured_cost import MeasuredCost, write_cost
+from detect.engine.open_target import open_target
+from detect.evidence.needs import Prefixed
+from detect.evidence.prefixed import Shots, read_shots, write_shots
 from detect.policy import ScoringPolicy
-from detect.token_statistics import TokenStatistics, unscored
+from detect.settings import DetectSettings
+from detect.token_statistics import TokenStatistics, unscored, write_statistics
 from inject import keyed
+from inject.examples.example import Example, members, read_examples, read_held_out
+from inject.step import StepContext
+from train.models.model_node import ModelNode
 
 SEPARATOR = "\n\n"
-SHOTS_FILE = "shots.json"
 NO_SHOT = "no shot: its dataset has no such text that fits into half of the context"
 IS_SHOT = "it is a shot itself, or shares a passage with one"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shots:
-    """The prefix of one dataset."""
+def choose(context: StepContext) -> None:
+    """Choose the shots of every dataset, and write them."""
+    from detect.engine.target import load_tokenizer_and_context
 
-    texts: tuple[str, ...]
-    """In their order."""
-    ids: tuple[int, ...]
-    """Of the whole prefix: start token, and each text with the separator behind it."""
-    separator: tuple[int, ...]
-    """Of the separator."""
-    groups: tuple[str, ...] = ()
-    """Groups of the texts, where these are rows that are scored as well."""
-    too_long: bool = False
-    """Whether texts were left out for the context."""
+    policy = DetectSettings.model_validate(context.execution["detect"]).policy()
+    known, first, count = context.settings["need"]
+    need = Prefixed(shots=count, first=first, known=known)
+    of_members = known == "members"
+    folder = context.inputs["examples"]
+    rows = read_known_members(folder) if of_members else read_held_out(folder)
+    given = ModelNode.given(context, "model")
+    with given.unchanged():
+        tokenizer, longest = load_tokenizer_and_context(
+            given.path, revision=given.revision, trust_remote_code=given.trust_remote_code
+        )
+    found = {}
+    for dataset in sorted({row.dataset for row in rows}):
+        own = [row for row in rows if row.dataset == dataset]
+        chosen = choose_shots(
+            need,
+            dataset,
+            [row.text for row in own],
+            tokenizer=tokenizer,
+            context=policy.context or longest,
+            policy=policy,
+        )
+        if of_members:
+            chosen = scored_as_members(
+                chosen, [row.group for row in own if row.text in chosen.texts]
+            )
+        found[dataset] = chosen
+    write_shots(context.out, found)
+
+
+def build(context: StepContext) -> None:
+    """Make the token statistics of every example behind its dataset's shots, and write them."""
+    detect = DetectSettings.model_validate(context.execution["detect"])
+    policy = detect.policy()
+    rows = read_examples(context.inputs["examples"])
+    target = open_target(context)
+    chosen = read_shots(context.inputs["shots"])
+    statistics = statistics_behind(
+        target,
+        [row.text for row in rows],
+        [row.dataset for row in rows],
+        chosen,
+        policy,
+        batch_tokens=detect.batch_tokens,
+        compile_mode=detect.compile,
+        progress=lambda done, total: context.report(done, total, unit="texts"),
+    )
+    write_statistics(
+        context.out,
+        [row.example_id for row in rows],
+        with_shots_apart(
+            statistics, [row.dataset for row in rows], [row.group for row in rows], chosen
+        ),
+        record={
+            "shots": {name: len(one.texts) for name, one in chosen.items()},
+            "separator": {name: list(one.separator) for name, one in chosen.items()},
+            **policy.record(),
+        },
+    )
+    scored = sum(map(len, statistics))
+    before = sum(len(one.ids) for one in chosen.values())
+    write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored + before))
+
+
+def read_known_members(folder: Path) -> list[Example]:
+    """Return the members of the split `tune`, who may be known; those of `test` are not."""
+    return [row for row in members(read_examples(folder)) if row.split == "tune"]
 
 
 def shot_order(dataset: str, texts: Sequence[str]) -> list[int]:
@@ -97,47 +159,6 @@ def choose_shots(
         separator=tuple(encode_texts(tokenizer, [SEPARATOR])[0].tolist()),
         too_long=too_long and len(chosen) < need.shots,
     )
-
-
-def write_shots(folder: Path, shots: Mapping[str, Shots]) -> None:
-    """Write the shots of every dataset as `shots.json`."""
-    values = {name: asdict(one) for name, one in shots.items()}
-    (folder / SHOTS_FILE).write_text(json.dumps(values, indent=1, sort_keys=True))
-
-
-def read_shots(folder: Path) -> dict[str, Shots]:
-    """Read what `write_shots` wrote."""
-    values = json.loads((folder / SHOTS_FILE).read_text())
-    return {
-        name: Shots(
-            texts=tuple(one["texts"]),
-            ids=tuple(one["ids"]),
-            separator=tuple(one["separator"]),
-            groups=tuple(one["groups"]),
-            too_long=one["too_long"],
-        )
-        for name, one in values.items()
-    }
-
-
-def shot_notes(
-    need: Prefixed, shots: Mapping[str, Shots], datasets: Collection[str]
-) -> tuple[str, ...]:
-    """Return what is to be said of datasets with fewer shots than were asked for."""
-    notes = []
-    for name in sorted(datasets):
-        one = shots.get(name)
-        if one is None or len(one.texts) < need.shots:
-            reason = (
-                "more do not fit into half of the context"
-                if one is not None and one.too_long
-                else "there are no more such rows"
-            )
-            # Without the number that was asked for, so that a grid says it once.
-            count = len(one.texts) if one else 0
-            of = f" of {name}" if name else ""
-            notes.append(f"at most {count} {need} stand before the texts{of}: {reason}")
-    return tuple(notes)
 
 
 def with_shots_apart(

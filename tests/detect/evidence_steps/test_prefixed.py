@@ -2,21 +2,19 @@
 
 import pytest
 
-from detect.needs import Prefixed
-from detect.policy import ScoringPolicy
-from detect.shots import (
+from detect.evidence.needs import Prefixed
+from detect.evidence.prefixed import read_shots, shot_notes, write_shots
+from detect.evidence_steps.prefixed import (
     IS_SHOT,
     NO_SHOT,
     SEPARATOR,
     choose_shots,
-    read_shots,
     scored_as_members,
-    shot_notes,
     shot_order,
     statistics_behind,
     with_shots_apart,
-    write_shots,
 )
+from detect.policy import ScoringPolicy
 from tests.conftest import make_texts
 from tests.detect.detectors.test_prefixed_detectors import random_rows
 from tests.detect.models import random_target

@@ -1,21 +1,23 @@
 """What every provider of evidence is: which steps meet a need, and how finished ones are read.
 
-A kind of need is a `Provider` and a function that reads what the steps have made; one that takes
-more than a few lines has a file of its own beside this one.
+A step that makes evidence names its function by a string: what a model is asked with is no part of
+the code that reads what it said. An edit of the engine makes scores anew through the statistics, if
+these come out otherwise.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
-from detect.needs import Need
+from detect.evidence.needs import Need
 from detect.settings import DetectSettings
 from detect.token_statistics import TokenStatistics, read_statistics
 from inject.examples.example import Example
-from inject.step import Reading
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.training import ModelNode
-from spikein.store.artifact import Artifact
+from inject.step import Reading, Step
+
+if TYPE_CHECKING:
+    from train.models.model_node import ModelNode
 
 Role = Literal["arm", "base", "clean", "retrained", "unlearned"]
 """What a model is to its arm: the contaminated one, the base model, a twin, or made from the
@@ -30,7 +32,7 @@ NeedT = TypeVar("NeedT", bound=Need)
 class Shadow(NamedTuple):
     """A shadow model, and the examples with the sides that hold for it."""
 
-    model: ModelNode
+    model: "ModelNode"
     membership: Step
 
 
@@ -41,11 +43,11 @@ class EvidenceSources:
     detect: DetectSettings
     examples: Step
     """What is scored."""
-    base: ModelNode | None = None
+    base: "ModelNode | None" = None
     """The base model, where there is one."""
     frequency: Step | None = None
     """Counted tokens."""
-    twin: ModelNode | None = None
+    twin: "ModelNode | None" = None
     """The clean twin of the arm."""
     shadows: tuple[Shadow, ...] = ()
     """The shadow models of the arm."""
@@ -58,8 +60,23 @@ class EvidenceSources:
 class Scored(NamedTuple):
     """The model that is scored."""
 
-    model: ModelNode
+    model: "ModelNode"
     role: Role
+
+
+@dataclass(kw_only=True)
+class Work:
+    """The finished inputs while they become evidence, and the fields that are filled by then."""
+
+    inputs: Mapping[str, Path]
+    """Folders by name."""
+    rows: Sequence[Example]
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    def statistics(self, name: str, rows: Sequence[Example] | None = None) -> list[TokenStatistics]:
+        """Return the token statistics of an input, one a row, or of other rows that are given."""
+        table = read_statistics(self.inputs[name])
+        return [table[row.example_id] for row in (self.rows if rows is None else rows)]
 
 
 class Provider(Generic[NeedT]):
@@ -88,16 +105,11 @@ class Provider(Generic[NeedT]):
         """Return what is read of such an input; None for everything."""
         return None
 
+    def read(self, needs: Sequence[NeedT], work: Work) -> None:
+        """Fill the fields of the evidence that hold what finished steps have made.
 
-@dataclass(kw_only=True)
-class Work:
-    """The finished inputs while they become evidence, and the fields that are filled by then."""
-
-    inputs: Mapping[str, Artifact]
-    rows: Sequence[Example]
-    fields: dict[str, Any] = field(default_factory=dict)
-
-    def statistics(self, name: str, rows: Sequence[Example] | None = None) -> list[TokenStatistics]:
-        """Return the token statistics of an input, one a row, or of other rows that are given."""
-        table = read_statistics(self.inputs[name].path)
-        return [table[row.example_id] for row in (self.rows if rows is None else rows)]
+        Args:
+            needs: all of the kind.
+            work: the finished inputs.
+        """
+        raise NotImplementedError

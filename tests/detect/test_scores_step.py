@@ -1,0 +1,48 @@
+"""The step of scores finds the detectors that it was made with again, from plain JSON."""
+
+import json
+
+import pytest
+
+from detect.detector_settings import parse_detectors, plugin_digests, with_grids
+from detect.registry import get_detector
+from detect.scores_step import _given_settings
+from inject.errors import InputError
+from inject.settings import plain
+from inject.step import StepContext
+
+PLUGIN = "def score(statistics):\n    return 1.0\n"
+
+
+def context_of(tmp_path, settings) -> StepContext:
+    execution = {"detectors": [[one.known.reference, plain(one.parameters)] for one in settings]}
+    return StepContext(
+        out=tmp_path,
+        inputs={},
+        settings={"plugins": plugin_digests(settings)},
+        execution=json.loads(json.dumps(execution)),
+        unfinished=tmp_path,
+        report=lambda *_, **__: None,
+    )
+
+
+def test_every_setting_of_every_detector_is_found_again(tmp_path):
+    settings = with_grids(parse_detectors("all"))
+    found = _given_settings(context_of(tmp_path, settings))
+    assert [(one.name, one.text, one.needs) for one in found] == [
+        (one.name, one.text, one.needs) for one in settings
+    ]
+    assert [one.parameters for one in found] == [one.parameters for one in settings]
+
+
+def test_a_plugin_is_found_from_any_folder_and_refused_when_edited(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    monkeypatch.chdir(tmp_path)
+    settings = parse_detectors("mine.py:score")
+    context = context_of(tmp_path, settings)
+    monkeypatch.chdir("/")
+    assert _given_settings(context)[0].known.digest == settings[0].known.digest
+    assert get_detector(settings[0].known.reference).detector.name == settings[0].name
+    (tmp_path / "mine.py").write_text(PLUGIN.replace("1.0", "2.0"))
+    with pytest.raises(InputError, match=r"detect\.detectors: it changed after it was hashed"):
+        _given_settings(context)

@@ -13,6 +13,7 @@ from spikein.api.finished_run import Run, load_run
 from spikein.api.folders import AnyPath
 from spikein.config.sweep import axis_label, validate
 from spikein.runs.comparison.origins import Origins, compare_origins
+from spikein.runs.folder import run_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +49,7 @@ def compare_runs(first: AnyPath, second: AnyPath, *, runs: AnyPath | None = None
             where=str(one.folder),
             hint="Give two runs. Earlier results of a run are in its folder's history.",
         )
-    names = (one.folder.name, two.folder.name)
+    names = (run_name(one.folder), run_name(two.folder))
     if names[0] == names[1]:
         names = (str(one.folder), str(two.folder))
     settings = AnalysisSettings.model_validate(dict(one.settings.get("analysis") or {}))

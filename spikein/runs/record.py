@@ -90,14 +90,14 @@ def read_record(folder: Path) -> RunRecord:
     """Return the record of a run folder.
 
     Raises:
-        InputError: it cannot be read, or an earlier version made the run.
+        InputError: it cannot be read, or another version made the run.
     """
     path = folder / RECORD
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(values, dict) and values.get("format") != FORMAT:
             raise InputError(
-                f"the run was made by an earlier version of spikein ({values.get('version')})",
+                f"the run was made by another version of spikein ({values.get('version')})",
                 where=str(folder),
                 hint=f"Its page and tables stay as they were made ({folder / 'report.html'}). For "
                 f"anything else run it again: spikein run {folder / EXPERIMENT}",

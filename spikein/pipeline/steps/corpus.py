@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from inject.corpus.background import FilesSource, source_code
 from inject.corpus.background.document import Document
+from inject.corpus.background.files import FilesSource
 from inject.corpus.background.mixture import MixtureReport, mixed_documents
+from inject.corpus.background.registry import source_code
 from inject.corpus.build import BuildOptions, build_corpus, too_short
 from inject.corpus.imported_files import PLACES
 from inject.corpus.parts import OF_CORPUS

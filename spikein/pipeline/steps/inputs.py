@@ -15,7 +15,8 @@ import numpy.typing as npt
 from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example, read_examples
-from inject.formats.importing import token_files
+from inject.formats.layout import token_files
+from inject.settings import plain
 from inject.step import Reading
 from spikein.pipeline.graph import Step
 from spikein.store.artifact import Artifact
@@ -67,7 +68,8 @@ def open_corpus(corpus: Step, inputs: Mapping[str, Any]) -> Corpus:
     Raises:
         InputError: as `Corpus.open`.
     """
-    return Corpus.open(inputs["corpus"].path, outside=token_files(corpus.execution))
+    given = None if corpus.execution is None else plain(corpus.execution)
+    return Corpus.open(inputs["corpus"].path, outside=token_files(given))
 
 
 @contextmanager

@@ -5,16 +5,22 @@ import textwrap
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from inject.corpus.background import AnySource, source_code, source_identity, source_kind
 from inject.corpus.background.mixture import mixed_documents
-from inject.corpus.background.registry import source_table
+from inject.corpus.background.registry import (
+    AnySource,
+    source_code,
+    source_identity,
+    source_kind,
+    source_table,
+)
 from tests.inject.plugins.packages import forget, install
 
 CODE = '''
     from collections.abc import Iterator
     from typing import Any
 
-    from inject.corpus.background import Document, Skipped, Source
+    from inject.corpus.background.document import Document, Skipped
+    from inject.corpus.background.source import Source
 
 
     class Songs(Source):

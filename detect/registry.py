@@ -52,7 +52,7 @@ class KnownDetector:
     origin: str
     """`built in`, `FILE.py:NAME`, or a distribution and its version."""
     code: tuple[str, ...]
-    """Where our own code begins that it runs, for `Step.code`."""
+    """Modules of ours that it runs, for `Step.code`."""
     digest: str | None = None
     """Of the source of a plug-in; None for a built-in one."""
     function: Callable[..., Any] | None = None
@@ -88,7 +88,7 @@ def get_detector(text: str) -> KnownDetector:
         return KnownDetector(
             detector=_built_in(name),
             origin=BUILT_IN,
-            code=(f"{detect.detectors.__name__}.{name}:DETECTOR",),
+            code=(f"{detect.detectors.__name__}.{name}",),
         )
     installed = installed_plugins(_GROUP)
     for wanted in (given, plain):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inject.corpus.tokenizer import load_tokenizer, tokenizer_identity
+from inject.corpus.named_tokenizer import tokenizer_identity
+from inject.corpus.tokenizer import load_tokenizer
 from inject.digest import file_digest
 from inject.errors import InputError
 from inject.formats.token_rows import DatasetsImport

@@ -184,7 +184,7 @@ def a_run(root: Path) -> Store:
     store = Store(root / "store")
     made = [
         store.obtain(
-            Recipe(kind="corpus", version=1, settings={"n": n}),
+            Recipe(kind="corpus", function="made:build", settings={"n": n}),
             lambda out: (out / "a").write_text("x") and None,
             label=f"n{n}",
         ).artifact

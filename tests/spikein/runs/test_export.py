@@ -80,7 +80,9 @@ class Run:
         self.folder = publish_run(root / "runs", "first", fill).folder
 
     def _obtain(self, kind, label, build, inputs=None) -> Artifact:
-        recipe = Recipe(kind=kind, version=1, settings={"label": label}, inputs=inputs or {})
+        recipe = Recipe(
+            kind=kind, function="made:build", settings={"label": label}, inputs=inputs or {}
+        )
         return self._store.obtain(recipe, build, label=label).artifact
 
     def _corpus(self, out: Path) -> None:

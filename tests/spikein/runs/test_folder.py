@@ -22,7 +22,7 @@ from spikein.store.store import Store
 
 
 def artifact(store: Store, number: int, **inputs: str) -> Artifact:
-    recipe = Recipe(kind="thing", version=1, settings={"n": number}, inputs=inputs)
+    recipe = Recipe(kind="thing", function="made:build", settings={"n": number}, inputs=inputs)
     return store.obtain(
         recipe, lambda out: (out / "a").write_text(str(number)) and None, label=f"n{number}"
     ).artifact

@@ -86,7 +86,7 @@ def test_built_in_sources_are_read_and_written_as_before():
     assert ADAPTER.dump_python(source, mode="json") == {
         "kind": "files", "path": "x.jsonl", "field": None, "weight": 1.0,
     }  # fmt: skip
-    assert source_code(source) == ("inject.corpus.background.files:FilesSource",)
+    assert source_code(source) == ("inject.corpus.background.files",)
     assert source_kind(source) == "files"
 
 

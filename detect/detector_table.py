@@ -208,6 +208,6 @@ def _notes(known: KnownDetector) -> str:
     """Return the text above a built-in detector's code, or that of a plug-in's function."""
     score = known.detector.score
     if known.origin == BUILT_IN:
-        module = sys.modules.get(known.code[0].partition(":")[0])
+        module = sys.modules.get(known.code[0])
         return inspect.cleandoc(module.__doc__ or "") if module else ""
     return inspect.getdoc(score) or ""

@@ -52,7 +52,7 @@ class KnownDetector:
     origin: str
     """`built in`, `FILE.py:NAME`, or a distribution and its version."""
     code: tuple[str, ...]
-    """Where our own code begins that it runs, for `Step.code`."""
+    """Modules of ours that it runs, for `Step.code`."""
     reference: str = ""
     """How `get_detector` finds it again, from any folder; empty where it cannot."""
     digest: str | None = None
@@ -91,7 +91,7 @@ def get_detector(text: str) -> KnownDetector:
             detector=_built_in(name),
             origin=BUILT_IN,
             reference=name,
-            code=(f"{detect.detectors.__name__}.{name}:DETECTOR",),
+            code=(f"{detect.detectors.__name__}.{name}",),
         )
     installed = installed_plugins(_GROUP)
     for wanted in (given, plain):

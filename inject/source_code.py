@@ -6,7 +6,7 @@ since nothing of them runs. Nothing is imported. Cost: about 4 ms a file.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 _SKIPPED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
@@ -20,6 +20,9 @@ class SourceModule(NamedTuple):
     imports: tuple[str, ...]
     """Dotted names: `inject.keyed` for a module, `inject.keyed.words` for what is taken out of one;
     which of the two a name is, its source does not say."""
+    lazy: Mapping[str, str]
+    """Names that are imported for type checkers alone, to the dotted name of each: where the module
+    has a `__getattr__`, others can import these from it."""
     data_files: tuple[str, ...]
     """What the constant `DATA_FILES` lists."""
 
@@ -33,12 +36,15 @@ def parse_module(name: str, source: bytes) -> SourceModule:
     tree = ast.parse(source)
     reader = _Reader()
     reader.write_all(tree.body)
-    imports = sorted(set(_imports(tree.body, name)))
-    return SourceModule("".join(reader.text), tuple(imports), _data_files(tree, name))
+    unread: list[ast.AST] = []
+    imports = sorted(set(_imports(tree.body, name, unread)))
+    lazy = {dotted.rpartition(".")[2]: dotted for dotted in _imports(unread, name, [])}
+    return SourceModule("".join(reader.text), tuple(imports), lazy, _data_files(tree, name))
 
 
-def _imports(body: list[ast.stmt], module: str) -> Iterator[str]:
-    waiting: list[ast.AST] = list(body)
+def _imports(body: Iterable[ast.AST], module: str, unread: list[ast.AST]) -> Iterator[str]:
+    """Yield what is imported; statements for type checkers alone are added to `unread`."""
+    waiting = list(body)
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Import):
@@ -47,10 +53,15 @@ def _imports(body: list[ast.stmt], module: str) -> Iterator[str]:
             if node.level:
                 raise ValueError(f"{module}, line {node.lineno}: relative imports are not followed")
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        elif isinstance(node, ast.If) and _is_type_checking(node.test):
+            unread.extend(node.body)
             waiting.extend(node.orelse)
         elif not isinstance(node, ast.expr):
             waiting.extend(ast.iter_child_nodes(node))
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 def _data_files(tree: ast.Module, module: str) -> tuple[str, ...]:

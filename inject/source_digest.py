@@ -89,6 +89,8 @@ class Sources:
     def module_of(self, dotted: str) -> str | None:
         """Return the module of ours that a dotted name lies in or is; None in a library.
 
+        A name that its module brings along when it is first used (`spikein`) leads to its own.
+
         Raises:
             LookupError: there is no such module.
         """
@@ -96,10 +98,11 @@ class Sources:
             return None
         if self._module(dotted) is not None:
             return dotted
-        module = dotted.rpartition(".")[0]
-        if not module or self._module(module) is None:
+        module, _, name = dotted.rpartition(".")
+        source = self._module(module) if module else None
+        if source is None:
             raise LookupError(f"no module {dotted}")
-        return module
+        return self.module_of(source.lazy[name]) if name in source.lazy else module
 
     def _imports(self, module: str) -> tuple[str, ...]:
         if module not in self._imported:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,6 @@ from inject.stream.view import SourceSlice, View, clean_view
 from inject.variants.rendition import WHOLE, Rendition, read_renditions, whole_renditions
 from inject.variants.settings import Variants
 from train.execution import ExecutionSettings
-from train.launch import launch
 from train.models.shapes import Shape
 from train.processes.heartbeat import HEARTBEATS
 from train.settings import TrainSettings
@@ -283,7 +283,8 @@ def launch_workers(
         if notice is not None and line.startswith(NOTICE):
             notice(line.removeprefix(NOTICE))
 
-    launch(
+    # Found by its name: how processes are started is no part of the code of what they compute.
+    import_module("train.launch").launch(
         module,
         [str(file), *arguments],
         processes=execution.processes,

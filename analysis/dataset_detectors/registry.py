@@ -44,7 +44,5 @@ def asked_dataset_detectors(asked: Literal["all"] | Sequence[str]) -> list[Datas
 
 
 def method_roots(asked: Literal["all"] | Sequence[str]) -> tuple[str, ...]:
-    """Return where the code of those asked for begins, for `Step.code`: it is found by name."""
-    return tuple(
-        f"{methods.__name__}.{one.name}:DETECTOR" for one in asked_dataset_detectors(asked)
-    )
+    """Return the modules of those asked for, which are found by name, for `Step.code`."""
+    return tuple(f"{methods.__name__}.{one.name}" for one in asked_dataset_detectors(asked))

@@ -1,4 +1,4 @@
-"""Tokenizers: trained here, or loaded; and the one way texts become token ids.
+"""Tokenizers: trained here, or loaded from a folder; and the one way texts become token ids.
 
 Texts are encoded as plain text: no token is added, and the letters of a special token (such
 as `<|endoftext|>`) inside a text are encoded as letters, so that no document can forge the
@@ -7,7 +7,6 @@ end of a document. Encoding costs what the backend's batch encoding costs.
 
 import json
 import logging
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,11 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.errors import InputError
-from inject.hub.model_code import foreign_code, trusted_code
-from inject.hub.offline import UNRESOLVED
-from inject.hub.resolver import first_line, identity_commit
-from inject.hub.snapshot import CODE_FILES, TOKENIZER_FILES, fetch_snapshot
-from inject.model_folder import require_own_files, tokenizer_class, tokenizer_files
+from inject.model_folder import require_own_files
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -87,90 +82,34 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> "PreTrainedTokeniz
 
 
 def load_tokenizer(
-    path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
+    folder: str, *, name: str | None = None, **trusted: Any
 ) -> "PreTrainedTokenizerBase":
-    """Load a tokenizer from a folder or, by its id, from the hub.
+    """Load a tokenizer from a folder; `inject.corpus.named_tokenizer` finds one on the hub, too.
 
     Args:
-        path_or_id: a folder that exists, or an id such as `gpt2` or `owner/name`.
-        revision: branch, tag or commit on the hub.
-        trust_remote_code: whether code that comes with the tokenizer may be executed.
+        folder: where it lies.
+        name: what a user calls it, for messages; None for the folder.
+        trusted: passed on, where code that comes with the tokenizer may be executed.
 
     Raises:
-        InputError: no such folder, no tokenizer in it, hub not reachable or no such id.
+        InputError: no such folder, or no tokenizer in it.
     """
     from transformers import AutoTokenizer
 
-    folder, commit = _tokenizer_folder(path_or_id, revision, trust_remote_code)
-    trusted = {}
-    if trust_remote_code:
-        trusted = trusted_code(folder, name=path_or_id, commit=commit)
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise InputError("tokenizer: no such folder", where=folder)
+    require_own_files(path)
     try:
-        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, **trusted)
-    # transformers wraps network, JSON and file errors in different types from release to release.
+        return AutoTokenizer.from_pretrained(str(path), local_files_only=True, **trusted)
+    # transformers wraps file and JSON errors in different types from release to release.
     except Exception as error:
+        said = (str(error).strip().splitlines() or ["no message"])[0][:200]
         raise InputError(
-            f"tokenizer cannot be loaded ({first_line(error)})",
-            where=path_or_id,
-            hint="The folder must hold tokenizer.json."
-            if commit is None
-            else "The repository must hold tokenizer.json.",
+            f"tokenizer cannot be loaded ({type(error).__name__}: {said})",
+            where=name or folder,
+            hint=f"The {'repository' if name else 'folder'} must hold tokenizer.json.",
         ) from error
-
-
-def _tokenizer_folder(
-    path_or_id: str, revision: str | None, trust_remote_code: bool
-) -> tuple[Path, str | None]:
-    """Return the folder of a tokenizer, and its commit where it was fetched from the hub."""
-    folder = Path(os.path.expanduser(path_or_id))
-    if folder.is_dir():
-        require_own_files(folder)
-        return folder, None
-    if path_or_id[:1] in "./~" or path_or_id.count("/") > 1 or folder.exists():
-        raise InputError(
-            "tokenizer: no such folder",
-            where=path_or_id,
-            allowed="a folder with tokenizer files, or an id of the hub",
-        )
-    wanted = (*TOKENIZER_FILES, *CODE_FILES) if trust_remote_code else TOKENIZER_FILES
-    found = fetch_snapshot(path_or_id, revision, wanted)
-    require_own_files(found.path)
-    return found.path, found.commit
-
-
-def tokenizer_identity(
-    path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
-) -> dict[str, Any]:
-    """Return what decides a tokenizer's ids: the digests of its files, or its hub commit.
-
-    Args:
-        path_or_id: a folder that exists, or an id of the hub.
-        revision: branch, tag or commit on the hub.
-        trust_remote_code: whether code that it takes from another repository may be executed,
-            whose commit then counts, too.
-
-    Raises:
-        Unreachable: a hub that cannot be reached.
-        InputError: a folder without tokenizer files; an id that the hub does not know.
-    """
-    folder = Path(path_or_id).expanduser()
-    if folder.is_dir():
-        files = tokenizer_files(folder)
-        if not files:
-            raise InputError(
-                "the folder holds no tokenizer", where=path_or_id, allowed="tokenizer.json …"
-            )
-        identity: dict[str, Any] = {"files": files, "class": tokenizer_class(folder)}
-        commit = None
-    else:
-        commit = identity_commit("model", path_or_id, revision, what=f"tokenizer {path_or_id}")
-        identity = {"hub": path_or_id, "commit": commit}
-        if trust_remote_code and commit != UNRESOLVED:
-            folder = fetch_snapshot(path_or_id, commit, TOKENIZER_FILES).path
-    if trust_remote_code and commit != UNRESOLVED:
-        code = foreign_code(folder, name=path_or_id, commit=commit)
-        identity |= {"code": code.identity()} if code else {}
-    return identity
 
 
 class EncodedText(NamedTuple):

@@ -88,16 +88,6 @@ class _Found:
     """Counts of what a user should know."""
 
 
-def token_files(source: AnyImport | None) -> tuple[Path, ...] | None:
-    """Return where the token files of an import lie now, in the order of the stream.
-
-    None where a corpus holds its own tokens, as that of rows does.
-    """
-    if source is None or isinstance(source, DatasetsImport):
-        return None
-    return tuple(file.path for file in source.layout().files)
-
-
 def import_corpus(
     out: Path,
     source: AnyImport,

@@ -6,9 +6,10 @@ tokens; finding the files of a corpus costs what listing them costs.
 
 import glob
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +85,43 @@ def found_files(pattern: str, *suffixes: str, what: str) -> list[Path]:
         allowed=f"such a file, a folder that holds some, or a glob such as DIR/*{suffixes[0]}",
         hint=_nearest(path) or None,
     )
+
+
+def token_files(imported: Mapping[str, Any] | None) -> tuple[Path, ...] | None:
+    """Return where the token files of an import lie now, in the order of the stream.
+
+    None where a corpus holds its own tokens, as that of rows does.
+
+    Args:
+        imported: the import's settings as plain values; None for a corpus that was built.
+
+    Raises:
+        InputError: nothing there.
+    """
+    if imported is None or imported["kind"] not in ("megatron", "olmo"):
+        return None
+    if imported["kind"] == "megatron":
+        return tuple(map(bin_of, megatron_indices(imported["path"])))
+    return tuple(olmo_files(imported["path"]))
+
+
+def megatron_indices(pattern: str) -> list[Path]:
+    """Return the `.idx` files that a prefix, a folder or a glob names."""
+    stem = pattern.removesuffix(".idx").removesuffix(".bin")
+    one = Path(f"{stem}.idx").expanduser()
+    if one.is_file():
+        return [one.resolve()]
+    return found_files(pattern.replace(".bin", ".idx"), ".idx", what="megatron")
+
+
+def bin_of(index: Path) -> Path:
+    """Return the file of tokens beside an `.idx` file."""
+    return index.with_suffix(".bin")
+
+
+def olmo_files(pattern: str) -> list[Path]:
+    """Return the `.npy` files that a path, a folder or a glob names."""
+    return found_files(pattern, ".npy", what="olmo")
 
 
 def ascending(starts: I64) -> bool:

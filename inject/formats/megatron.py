@@ -23,7 +23,7 @@ from pydantic import Field
 from inject.errors import InputError
 from inject.formats.exported_rows import Rows
 from inject.formats.folder import HashedFile
-from inject.formats.layout import I64, Layout, TokenFile, found_files, size_of
+from inject.formats.layout import I64, Layout, TokenFile, bin_of, megatron_indices, size_of
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 
@@ -54,8 +54,8 @@ class MegatronImport(Settings):
         return {
             "kind": self.kind,
             "files": [
-                {"idx": content_digest(path), "bin": content_digest(_bin(path))}
-                for path in _indices(self.path)
+                {"idx": content_digest(path), "bin": content_digest(bin_of(path))}
+                for path in megatron_indices(self.path)
             ],
         }
 
@@ -65,7 +65,7 @@ class MegatronImport(Settings):
         Raises:
             InputError: files are missing, truncated, or do not fit each other.
         """
-        indices = [MegatronIndex.open(path) for path in _indices(self.path)]
+        indices = [MegatronIndex.open(path) for path in megatron_indices(self.path)]
         for index in indices:
             index.check_bin()
         return Layout(
@@ -142,7 +142,7 @@ class MegatronIndex:
         Raises:
             InputError: it is not.
         """
-        path, width = _bin(self.path), self.dtype.itemsize
+        path, width = bin_of(self.path), self.dtype.itemsize
         size = size_of(path)
         if size != self.tokens * width:
             raise InputError(
@@ -154,7 +154,7 @@ class MegatronIndex:
 
     def token_file(self) -> TokenFile:
         """Return the `.bin` as a token file."""
-        return TokenFile(path=_bin(self.path), tokens=self.tokens, dtype=self.dtype)
+        return TokenFile(path=bin_of(self.path), tokens=self.tokens, dtype=self.dtype)
 
     def document_starts(self) -> Iterator[I64]:
         """Yield the positions at which documents start, in blocks; empty ones have none."""
@@ -194,18 +194,6 @@ def write_index(file: HashedFile, rows: Rows, dtype: np.dtype) -> None:
         file.write((edges[:-1] * dtype.itemsize).astype("<i8").tobytes())
     for start in range(0, rows.count + 1, _BLOCK):
         file.write(np.arange(start, min(start + _BLOCK, rows.count + 1), dtype="<i8").tobytes())
-
-
-def _indices(pattern: str) -> list[Path]:
-    stem = pattern.removesuffix(".idx").removesuffix(".bin")
-    one = Path(f"{stem}.idx").expanduser()
-    if one.is_file():
-        return [one.resolve()]
-    return found_files(pattern.replace(".bin", ".idx"), ".idx", what="megatron")
-
-
-def _bin(index: Path) -> Path:
-    return index.with_suffix(".bin")
 
 
 def _documents(indices: list[MegatronIndex]) -> Iterator[I64]:

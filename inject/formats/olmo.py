@@ -15,7 +15,7 @@ from pydantic import Field
 
 from inject.errors import InputError
 from inject.formats.folder import ExportFolder
-from inject.formats.layout import I64, Layout, TokenFile, found_files, size_of
+from inject.formats.layout import I64, Layout, TokenFile, olmo_files, size_of
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 
@@ -42,7 +42,7 @@ class OlmoImport(Settings):
         return {
             "kind": self.kind,
             "dtype": self.dtype,
-            "files": [content_digest(path) for path in self._files()],
+            "files": [content_digest(path) for path in olmo_files(self.path)],
         }
 
     def layout(self) -> Layout:
@@ -52,11 +52,9 @@ class OlmoImport(Settings):
             InputError: files are missing, empty, truncated, or of unknown width.
         """
         return Layout(
-            files=tuple(_token_file(path, self.dtype) for path in self._files()), documents=None
+            files=tuple(_token_file(path, self.dtype) for path in olmo_files(self.path)),
+            documents=None,
         )
-
-    def _files(self) -> list[Path]:
-        return found_files(self.path, ".npy", what="olmo")
 
 
 def _token_file(path: Path, dtype: str | None) -> TokenFile:

@@ -20,7 +20,7 @@ class Plugin:
     """SHA-256 (hex) of the source that was executed, and of which object in it; a part of the
     identity of whatever the plug-in decides. Folders do not enter."""
     code: tuple[str, ...] = ()
-    """Where the code of our own packages begins that the source imports, for `Step.code`."""
+    """Modules of our own packages that the source imports, for `Step.code`."""
 
 
 @dataclass(frozen=True, kw_only=True)

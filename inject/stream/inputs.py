@@ -12,19 +12,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import TypeAdapter
 
 from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example, read_examples
-from inject.formats.importing import AnyImport, token_files
+from inject.formats.layout import token_files
 from inject.settings import plain
 from inject.step import Step, StepContext
 from inject.stream.exposures import TextKey
 from inject.variants.rendition import WHOLE, Rendition, read_renditions
 
 I64 = npt.NDArray[np.int64]
-_IMPORT: TypeAdapter[AnyImport] = TypeAdapter(AnyImport)
 
 
 def corpus_execution(corpus: Step) -> dict[str, Any]:
@@ -49,9 +47,7 @@ def open_corpus(context: StepContext) -> Corpus:
     Raises:
         InputError: as `Corpus.open`.
     """
-    given = context.execution["imported"]
-    source = None if given is None else _IMPORT.validate_python(given)
-    return Corpus.open(context.inputs["corpus"], outside=token_files(source))
+    return Corpus.open(context.inputs["corpus"], outside=token_files(context.execution["imported"]))
 
 
 @contextmanager

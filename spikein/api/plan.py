@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from detect.evidence.provider import BASE, TWIN
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.errors import InputError, Unreachable
 from inject.hub.offline import without_network
 from spikein.api.experiment import AnyExperiment, Overrides, read
@@ -160,9 +160,9 @@ def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:
             experiment_graph.nodes[0].tokenizer.digest, kind="tokenizer", verify=True
         )
     if stored is not None:
-        return load_tokenizer(str(stored.path))
+        return load_named_tokenizer(str(stored.path))
     if isinstance(named, str) and Path(named).expanduser().is_dir():
-        return load_tokenizer(named, trust_remote_code=model.trust_remote_code)
+        return load_named_tokenizer(named, trust_remote_code=model.trust_remote_code)
     return None
 
 

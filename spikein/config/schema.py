@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
-from inject.corpus.background import AnySource, source_kind
+from inject.corpus.background.registry import AnySource, source_kind
 from inject.examples.contaminant import Contaminant
 from inject.examples.forget_set import ForgetSet
 from inject.examples.settings import PoolSettings

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError, SpikeinError
-from inject.formats.importing import token_files
+from inject.formats.layout import token_files
+from inject.settings import plain
 from inject.stream.exposures import EXPOSURES
 from spikein.config.load import read_experiment
 from spikein.runs.folder import linked_artifacts
@@ -69,9 +70,8 @@ def open_run_corpus(folder: Path, corpus: Path) -> Corpus:
         InputError: as `Corpus.open`.
     """
     try:
-        outside = token_files(
-            read_experiment(folder / "experiment.yaml").experiment.corpus.imported
-        )
+        given = read_experiment(folder / "experiment.yaml").experiment.corpus.imported
+        outside = token_files(None if given is None else plain(given))
         return Corpus.open(corpus, outside=outside)
     except SpikeinError:
         return Corpus.open(corpus)

@@ -11,7 +11,7 @@ from analysis.arm import find_arm
 from inject.corpus.corpus import corpus_tokenizer
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from inject.formats import ExportFacts, ExportSettings, export_view
+from inject.formats.export import ExportFacts, ExportSettings, export_view
 from inject.plan.plan import Plan, read_plan
 from inject.stream.view import clean_view
 from spikein.runs.arms import RunArm, open_run_corpus, run_arms

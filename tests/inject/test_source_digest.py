@@ -1,4 +1,4 @@
-"""What counts as the code of a number: asked of small packages made for it."""
+"""What counts as the code of a step: asked of small packages made for it."""
 
 import sys
 import textwrap
@@ -7,9 +7,17 @@ from pathlib import Path
 import pytest
 
 from inject import keyed
+from inject.errors import InputError
 from inject.examples.datasets.fiction.data import DATA_FILES
 from inject.examples.datasets.registry import built_in_names, find_dataset
-from inject.source_digest import Sources, read_data_file, read_source, source_digest
+from inject.source_digest import (
+    Sources,
+    module_of,
+    read_data_file,
+    read_source,
+    require_unedited,
+    source_digest,
+)
 
 MODULES = {
     "detect": "",
@@ -25,51 +33,70 @@ MODULES = {
 
         SCALE = 3
 
+        class Engine:
+            speed: float
+            '''In tokens a second.'''
+
         def score(text: str, kind: "Kind") -> float:
             '''Docstring.'''
-            from inject.late import later
-
             if not text:
                 raise ValueError(f"no text: {text}")
-            return later(inject.words.count(text)) * SCALE * twice(HALF)
+            if len(text) > 9:
+                from inject.folder.late import later
+                return later(inject.words.count(text)) * SCALE * twice(HALF)
+            return 1.0
 
         def unrelated() -> float:
-            return other()
-
-        def other() -> float:
             return math.pi
-
-        def step(settings):
-            factor = pick(settings)
-            unused = other()
-
-            def build(out):
-                return score(out, None) * factor
-
-            return build, unused
-
-        def pick(settings):
-            return settings
     """,
+    "detect.other": "import detect.engine\n",
     "inject": "",
     "inject.numbers": "from inject.sums import twice\nHALF = 0.5\nTHIRD = 1 / 3\n",
     "inject.sums": "def twice(x):\n    return 2 * x\n",
     "inject.words": "def count(text):\n    return len(text)\ndef spell(text):\n    return text\n",
-    "inject.late": "def later(x):\n    return x\nregister(later)\n",
+    "inject.folder": "ORDER = 1\n",
+    "inject.folder.late": "def later(x):\n    return x\nregister(later)\n",
+    "inject.folder.alone": "",
     "train": "",
     "train.kinds": "class Kind:\n    weight = 1\n",
+    "spikein": """
+        import typing
+
+        if typing.TYPE_CHECKING:
+            from inject.sums import twice
+        if not typing.TYPE_CHECKING:
+            from inject.numbers import HALF
+
+            def __getattr__(name):
+                return find(name)
+    """,
 }
 ROOT = ("detect.engine:score",)
+EXPECTED = {
+    *("detect", "detect.engine", "inject", "inject.numbers", "inject.sums", "inject.words"),
+    *("inject.folder", "inject.folder.late"),
+}
 
 
-def digest(roots=ROOT, **changes: tuple[str, str]) -> str:
+def sources(**changes: tuple[str, str]) -> Sources:
     modules = {name: textwrap.dedent(text) for name, text in MODULES.items()}
     for name, (old, new) in changes.items():
         name = name.replace("__", ".")
         assert old in modules[name]
         modules[name] = modules[name].replace(old, new)
-    found = Sources(read=lambda name: modules[name].encode() if name in modules else None)
-    return found.digest(roots)
+    return Sources(read=lambda name: modules[name].encode() if name in modules else None)
+
+
+def digest(**changes: tuple[str, str]) -> str:
+    return sources(**changes).digest(ROOT)
+
+
+def test_the_code_is_every_module_that_is_imported_directly_or_not():
+    assert sources().reached(ROOT) == EXPECTED
+    assert sources().reached(["detect.other"]) == {*EXPECTED, "detect.other"}
+    assert sources().reached(["inject.sums", "train.kinds:Kind"]) == {
+        *("inject", "inject.sums", "train", "train.kinds")
+    }
 
 
 @pytest.mark.parametrize(
@@ -77,15 +104,21 @@ def digest(roots=ROOT, **changes: tuple[str, str]) -> str:
     [
         ("detect__engine", "SCALE = 3", "SCALE = 4"),
         ("detect__engine", ") * SCALE", ") + SCALE"),
+        ("detect__engine", "raise ValueError", "raise TypeError"),
+        ("detect__engine", "if not text", "if text"),
+        # A module counts whole, whatever is used of it.
+        ("detect__engine", "math.pi", "math.e"),
         ("inject__numbers", "HALF = 0.5", "HALF = 0.25"),
+        ("inject__numbers", "1 / 3", "1 / 4"),
         ("inject__sums", "2 * x", "3 * x"),
-        ("inject__words", "len(text)", "len(text) + 1"),
-        ("inject__late", "return x", "return -x"),
-        ("inject__late", "register(later)", "register(later, 2)"),
-        ("train__kinds", "weight = 1", "weight = 2"),
+        ("inject__words", "return text", "return text[::-1]"),
+        # Of an import inside a function, and of the package around it.
+        ("inject__folder__late", "return x", "return -x"),
+        ("inject__folder__late", "register(later)", "register(later, 2)"),
+        ("inject__folder", "ORDER = 1", "ORDER = 2"),
     ],
 )
-def test_a_changed_formula_changes_the_digest_of_what_reaches_it(module, old, new):
+def test_a_changed_module_changes_the_digest_of_what_imports_it(module, old, new):
     assert digest(**{module: (old, new)}) != digest()
 
 
@@ -93,47 +126,74 @@ def test_a_changed_formula_changes_the_digest_of_what_reaches_it(module, old, ne
     ("module", "old", "new"),
     [
         ("detect__engine", "'''Docstring.'''", "'''Another.'''\n"),
+        ("detect__engine", "In tokens a second.", "Tokens, by the second."),
         ("detect__engine", "SCALE = 3", "SCALE = (  # as the paper has it\n    3\n)"),
         ("detect__engine", "no text:", "there is no text:"),
-        ("detect__engine", "return other()", "return other() + 1"),
-        ("detect__engine", "math.pi", "math.e"),
-        ("inject__numbers", "1 / 3", "1 / 4"),
-        ("inject__words", "return text", "return text[::-1]"),
+        # Imported for annotations alone, or by nobody.
+        ("train__kinds", "weight = 1", "weight = 2"),
+        ("detect__other", "import detect.engine", "import math"),
     ],
 )
-def test_comments_wording_and_what_is_not_reached_change_nothing(module, old, new):
+def test_comments_wording_and_what_is_not_imported_change_nothing(module, old, new):
     assert digest(**{module: (old, new)}) == digest()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        ("factor = pick(settings)", "factor = 2 * pick(settings)", False),
-        ("return settings", "return settings + 1", False),
-        ("score(out, None) * factor", "score(out, None) + factor", False),
-        ("unused = other()", "unused = 1", True),
-        ("return build, unused", "return build, unused, 1", True),
-    ],
-)
-def test_an_inner_function_counts_with_what_it_reads_of_the_outer_one(old, new, same):
-    roots = ("detect.engine:step.build",)
-    assert (digest(roots, detect__engine=(old, new)) == digest(roots)) is same
+@pytest.mark.parametrize("written", ["TYPE_CHECKING", "typing.TYPE_CHECKING"])
+def test_both_spellings_of_type_checking_are_known(written):
+    changed = sources(detect__engine=("if TYPE_CHECKING", f"if {written}"))
+    assert changed.reached(ROOT) == EXPECTED
 
 
-@pytest.mark.parametrize("one", ["detect.engine:missing", "detect.none:score"])
-def test_a_root_that_does_not_exist_is_an_error(one):
-    with pytest.raises(LookupError, match=one.partition(":")[2] if "missing" in one else "none"):
-        digest((one,))
+def test_what_is_imported_but_for_type_checkers_counts():
+    assert sources().reached(["spikein"]) == {
+        *("spikein", "inject", "inject.numbers", "inject.sums")
+    }
 
 
-def test_an_import_of_ours_that_does_not_exist_is_an_error():
-    with pytest.raises(LookupError, match="thrice"):
-        digest(inject__numbers=("import twice", "import thrice as twice"))
+def test_a_name_that_a_module_brings_along_leads_to_its_own_module():
+    found = sources()
+    assert found.module_of("spikein.twice") == "inject.sums"
+    assert found.module_of("spikein.other") == "spikein"
+    assert found.module_of("inject.sums.twice") == found.module_of("inject.sums") == "inject.sums"
+    assert found.module_of("numpy.linalg.norm") is None
+    assert module_of("spikein.each_example") == "detect.detector"
+
+
+@pytest.mark.parametrize("name", ["detect.none:score", "detect.none", "detect.engine.score:inner"])
+def test_a_root_that_does_not_exist_is_an_error(name):
+    with pytest.raises(LookupError, match="no module detect"):
+        sources().digest([name])
+
+
+@pytest.mark.parametrize("new", ["from inject.totals import", "from inject.sums.parts import"])
+def test_an_import_of_ours_that_does_not_exist_is_an_error(new):
+    with pytest.raises(LookupError, match=r"no module inject\.(totals|sums\.parts)"):
+        digest(inject__numbers=("from inject.sums import", new))
+
+
+@pytest.mark.parametrize("new", ["from .sums import", "from . import"])
+def test_a_relative_import_is_refused(new):
+    with pytest.raises(ValueError, match=r"inject\.numbers, line 1: relative imports"):
+        digest(inject__numbers=("from inject.sums import", new))
 
 
 def test_the_order_of_roots_is_of_no_account_and_our_own_sources_are_found():
-    roots = ("inject.keyed:words", "inject.digest:digest")
+    roots = ("inject.keyed:words", "inject.digest")
     assert Sources(read=read_source).digest(roots) == source_digest(roots[::-1])
+
+
+def test_each_file_is_read_once():
+    asked: list[str] = []
+
+    def read(name: str) -> bytes | None:
+        asked.append(name)
+        text = MODULES.get(name)
+        return None if text is None else textwrap.dedent(text).encode()
+
+    found = Sources(read=read)
+    found.digest(ROOT)
+    found.digest(["detect.other"])
+    assert sorted(asked) == sorted(set(asked))
 
 
 def test_a_module_edited_before_it_is_imported_is_noticed():
@@ -141,18 +201,27 @@ def test_a_module_edited_before_it_is_imported_is_noticed():
     found = Sources(read=modules.get)
     found.digest(ROOT)
     assert found.edited(ROOT) == []
-    modules["inject.late"] += b"# edited"
-    assert found.edited(ROOT) == ["inject.late"]
+    modules["inject.folder.late"] += b"# edited"
+    assert found.edited(ROOT) == ["inject.folder.late"]
     assert found.edited(("inject.sums:twice",)) == []
 
 
 def test_what_python_has_imported_may_be_edited():
-    sources = {"inject.keyed": b"def words():\n    return 1\n"}
-    found = Sources(read=sources.get)
+    modules = {"inject": b"", "inject.keyed": b"def words():\n    return 1\n"}
+    found = Sources(read=modules.get)
     assert keyed.__name__ in sys.modules
     found.digest(("inject.keyed:words",))
-    sources["inject.keyed"] = b"def words():\n    return 2\n"
+    modules["inject.keyed"] = b"def words():\n    return 2\n"
     assert found.edited(("inject.keyed:words",)) == []
+
+
+def test_a_step_of_edited_code_does_not_begin(monkeypatch):
+    modules = {name: textwrap.dedent(text).encode() for name, text in MODULES.items()}
+    monkeypatch.setattr("inject.source_digest._sources", Sources(read=modules.get))
+    require_unedited(("inject.folder.late:later",))
+    modules["inject.folder.late"] += b"# edited"
+    with pytest.raises(InputError, match=r"inject\.folder\.late: the source was edited"):
+        require_unedited(("inject.folder.late:later",))
 
 
 @pytest.mark.parametrize("changed", DATA_FILES)
@@ -160,10 +229,10 @@ def test_a_changed_data_file_changes_the_digest_of_the_dataset_that_reads_it(cha
     def edited(module, name):
         return read_data_file(module, name) + (b"x" if name == changed else b"")
 
-    sources = Sources(read=read_source, read_data=edited)
+    after = Sources(read=read_source, read_data=edited)
     for name in built_in_names():
         code = find_dataset(name).code
-        assert (sources.digest(code) != source_digest(code)) == (name == "fictional"), name
+        assert (after.digest(code) != source_digest(code)) == (name == "fictional"), name
 
 
 def test_all_data_files_are_listed_and_are_there():
@@ -177,6 +246,6 @@ def test_all_data_files_are_listed_and_are_there():
 )
 def test_a_list_of_data_files_that_cannot_be_read_is_an_error(listed, words):
     source = f"DATA_FILES = {listed}\n\ndef read():\n    return DATA_FILES\n".encode()
-    sources = Sources(read=lambda name: source if name == "detect.engine" else None)
+    modules = {"detect": b"", "detect.engine": source}
     with pytest.raises((LookupError, ValueError), match=words):
-        sources.digest(("detect.engine:read",))
+        Sources(read=modules.get).digest(("detect.engine:read",))

@@ -6,7 +6,6 @@ a hub that cannot be reached is noticed within seconds; what the cache holds alr
 A folder with a LoRA adapter stands for its base with the adapter added.
 """
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,15 +18,10 @@ from inject.hub.snapshot import CODE_FILES, MODEL_FILES, fetch_snapshot
 from inject.model_folder import PICKLED, model_files, require_own_files
 from train.models.adapter_folder import Adapter, adapter_identity, find_adapter, with_adapter
 from train.models.quantisation import QUANTISED, quantisation_config
-from train.models.shapes import load_shape
 from train.models.weight_check import check_causal, check_finite
-from train.settings import ModelSettings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-_BLOCKS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
-"""Keys of a `config.json` for the number of blocks: most models, GPT-2, others."""
 
 
 class ModelFolder(NamedTuple):
@@ -64,25 +58,6 @@ def find_model(
     if local.exists() or _looks_like_path(path_or_id):
         raise _missing_folder(local, path_or_id)
     return _from_hub(path_or_id, revision, trust_remote_code)
-
-
-def block_count(model: ModelSettings) -> int | None:
-    """Return how many blocks an experiment's model has, by its shape or its configuration.
-
-    None where the hub cannot be reached, and for a configuration that does not say.
-
-    Raises:
-        InputError: as `load_shape` and `find_model`.
-    """
-    if model.pretrained is None:
-        return None if model.shape is None else load_shape(model.shape).layers
-    try:
-        folder = find_model(model.pretrained, revision=model.revision)
-    except Unreachable:
-        return None
-    config = json.loads((folder.path / "config.json").read_text(encoding="utf-8"))
-    config = config.get("text_config") or config
-    return next((config[key] for key in _BLOCKS if key in config), None)
 
 
 def model_identity(

@@ -6,7 +6,7 @@ Nothing would fail: the ids are in range, the loss is merely high. So the two ar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.errors import InputError
 from train.models.pretrained import find_model
 from train.models.weight_check import check_vocabulary
@@ -25,10 +25,10 @@ def fitting_tokenizer(model: "ModelSettings") -> "PreTrainedTokenizerBase":
     The embedding is that of a folder; of a model on the hub nothing is fetched for it.
 
     Raises:
-        InputError: as `load_tokenizer`; as `require_own_tokenizer`; ids beyond the embedding.
+        InputError: as `load_named_tokenizer`; as `require_own_tokenizer`; ids beyond the embedding.
     """
     name = str(model.tokenizer or model.pretrained)
-    tokenizer = load_tokenizer(
+    tokenizer = load_named_tokenizer(
         name,
         revision=None if model.tokenizer else model.revision,
         trust_remote_code=model.trust_remote_code,
@@ -58,7 +58,7 @@ def require_own_tokenizer(
     if model.pretrained is None:
         return None
     try:
-        own = load_tokenizer(
+        own = load_named_tokenizer(
             model.pretrained,
             revision=model.revision,
             trust_remote_code=model.trust_remote_code,

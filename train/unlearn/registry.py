@@ -61,7 +61,7 @@ class KnownMethod:
     origin: str
     """`built in`, `FILE.py:NAME`, or a distribution and its version."""
     code: tuple[str, ...]
-    """Where our own code begins that it runs, for `Step.code`."""
+    """Modules of ours that it runs, for `Step.code`."""
     digest: str | None = None
     """Of the source of a plug-in; None for a built-in one."""
     defaults: Mapping[str, Any]
@@ -86,7 +86,7 @@ class MethodSetting:
 
     @property
     def code(self) -> tuple[str, ...]:
-        """Where the code begins that it runs, for `Step.code`."""
+        """Modules of ours that it runs, for `Step.code`."""
         return self.known.code
 
     @property
@@ -299,7 +299,7 @@ def _built_in(module: str, defaults: Mapping[str, Any]) -> KnownMethod:
     return KnownMethod(
         method=importlib.import_module(module).METHOD,
         origin=BUILT_IN,
-        code=(f"{module}:METHOD",),
+        code=(module,),
         defaults=defaults,
     )
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from inject.corpus.tokenizer import end_token_id, load_tokenizer
+from inject.corpus.named_tokenizer import load_named_tokenizer
+from inject.corpus.tokenizer import end_token_id
 from inject.errors import InputError
 from train.execution import ExecutionSettings
 from train.job import load_start_model
@@ -59,7 +60,7 @@ def run_stage(
     """
     setting = job.setting()
     start = job.original
-    tokenizer = load_tokenizer(
+    tokenizer = load_named_tokenizer(
         start.name, revision=start.revision, trust_remote_code=start.trust_remote_code
     )
     model = load_start_model(start)

@@ -31,7 +31,6 @@ from inject.plugins import (
     load_file,
     load_installed,
 )
-from inject.source_digest import root
 
 BUILT_IN: Mapping[str, type[DocstringsSource | FilesSource | HubSource]] = {
     "docstrings": DocstringsSource,
@@ -118,8 +117,8 @@ def source_identity(source: DocstringsSource | FilesSource | HubSource | Source)
 
 
 def source_code(source: DocstringsSource | FilesSource | HubSource | Source) -> tuple[str, ...]:
-    """Return where the code of ours that a source runs begins, for `Step.code`."""
-    return _used(source).code if isinstance(source, Source) else (root(type(source)),)
+    """Return the modules of ours that a source runs, for `Step.code`."""
+    return _used(source).code if isinstance(source, Source) else (type(source).__module__,)
 
 
 def source_kind(source: DocstringsSource | FilesSource | HubSource | Source) -> str:

@@ -42,7 +42,7 @@ class RegisteredDataset(NamedTuple):
     digest: str | None
     """Of the source of a plug-in; None for a built-in one."""
     code: tuple[str, ...]
-    """Where its code begins, as `inject.source_digest` names it."""
+    """Modules of ours that it runs, for `Step.code`."""
 
 
 class DatasetLine(NamedTuple):
@@ -85,10 +85,11 @@ def find_dataset(name: str) -> RegisteredDataset:
         InputError: no dataset has that name, or its plug-in cannot be used.
     """
     if name in built_in_names():
-        dataset = importlib.import_module(f"{_PACKAGE}.{name}").DATASET
+        module = f"{_PACKAGE}.{name}"
+        dataset = importlib.import_module(module).DATASET
         if not isinstance(dataset, Dataset) or dataset.name != name:
-            raise TypeError(f"{_PACKAGE}.{name}.DATASET is no Dataset of the name {name}")
-        return RegisteredDataset(dataset, BUILT_IN, None, (f"{_PACKAGE}.{name}:DATASET",))
+            raise TypeError(f"{module}.DATASET is no Dataset of the name {name}")
+        return RegisteredDataset(dataset, BUILT_IN, None, (module,))
     if reference := file_reference(name):
         if reference.rest:
             raise InputError(

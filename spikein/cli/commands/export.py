@@ -85,7 +85,7 @@ def export(
 
       spikein export quickstart --format datasets --rows windows --out exported
     """
-    from inject.formats import ExportSettings
+    from inject.formats.export import ExportSettings
     from spikein.runs.export import export_run
     from spikein.runs.folder import find_run
     from spikein.store.filesystem import human_bytes

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inject.corpus.background import source_identity
+from inject.corpus.background.registry import source_identity
 from spikein.config.schema import Experiment
 
 

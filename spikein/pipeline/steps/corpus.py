@@ -10,13 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from inject.corpus.background import FilesSource, source_code
 from inject.corpus.background.document import Document
+from inject.corpus.background.files import FilesSource
 from inject.corpus.background.mixture import MixtureReport, mixed_documents
+from inject.corpus.background.registry import source_code
 from inject.corpus.build import BuildOptions, build_corpus, too_short
 from inject.corpus.imported_files import PLACES
+from inject.corpus.named_tokenizer import tokenizer_identity
 from inject.corpus.parts import OF_CORPUS
-from inject.corpus.tokenizer import load_tokenizer, tokenizer_identity, train_tokenizer
+from inject.corpus.tokenizer import load_tokenizer, train_tokenizer
 from inject.examples.contaminant import Contaminant, checked_options, contaminant_identity
 from inject.examples.datasets.registry import find_dataset, get_dataset
 from inject.examples.example import Example

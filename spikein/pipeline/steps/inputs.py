@@ -14,7 +14,8 @@ import numpy.typing as npt
 from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example
-from inject.formats.importing import token_files
+from inject.formats.layout import token_files
+from inject.settings import plain
 from inject.step import Reading
 from spikein.pipeline.graph import Step
 from spikein.store.artifact import Artifact
@@ -66,7 +67,8 @@ def open_corpus(corpus: Step, inputs: Mapping[str, Any]) -> Corpus:
     Raises:
         InputError: as `Corpus.open`.
     """
-    return Corpus.open(inputs["corpus"].path, outside=token_files(corpus.execution))
+    given = None if corpus.execution is None else plain(corpus.execution)
+    return Corpus.open(inputs["corpus"].path, outside=token_files(given))
 
 
 def example_tokens(examples: Sequence[Example], tokenizer: Any) -> dict[str, npt.NDArray[np.int64]]:

@@ -14,7 +14,7 @@ from spikein.pipeline.twin_models import RETRAINED, Reported, TwinNodes
 from spikein.pipeline.unlearning.further_scores import probes_of
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
 from train.device import Device
-from train.models.pretrained import block_count
+from train.models.block_count import block_count
 from train.unlearn.job import Unlearning, unlearned_step
 from train.unlearn.registry import MethodSetting, parse_methods
 

@@ -11,9 +11,9 @@ Cost: the documents before them are read once more, of each only the first words
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inject.corpus.background import source_code
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import mixed_documents
+from inject.corpus.background.registry import source_code
 from inject.corpus.corpus import corpus_tokenizer
 from inject.corpus.parts import TOKENS
 from inject.corpus.tokenizer import encode_texts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.corpus.background import Document
+from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import MixtureReport
 from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.corpus import Corpus, CorpusFacts

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from inject.corpus import tokenised_chunks
 from inject.corpus import tokens as tokens_module
-from inject.corpus.background import Document
+from inject.corpus.background.document import Document
 from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.corpus import Corpus
 from inject.corpus.parallel_tokenisation import chunk_bytes

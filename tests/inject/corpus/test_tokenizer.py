@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.corpus.tokenizer import (
     encode_chat,
     encode_texts,
@@ -203,7 +204,7 @@ def test_tokenizer_without_end_token(tiny_tokenizer, tmp_path):
 )
 def test_what_cannot_be_loaded_is_named(name, part):
     with pytest.raises(InputError) as caught:
-        load_tokenizer(name)
+        load_named_tokenizer(name)
     assert name in str(caught.value)
     assert part in str(caught.value)
 
@@ -215,7 +216,7 @@ def test_an_unreachable_hub_is_said_within_seconds(monkeypatch):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     begin = time.monotonic()
     with pytest.raises(InputError, match="the hub cannot be reached") as caught:
-        load_tokenizer("owner/name")
+        load_named_tokenizer("owner/name")
     assert "Connect" in str(caught.value)
     assert time.monotonic() - begin < 10
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from inject.errors import InputError
-from inject.formats import MegatronImport, OlmoImport
+from inject.formats.megatron import MegatronImport
+from inject.formats.olmo import OlmoImport
 from tests.inject.formats.readers import write_megatron
 
 # A header of 34 bytes, then 3 lengths, 3 offsets and 3 document indices.

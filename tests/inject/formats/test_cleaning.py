@@ -12,9 +12,10 @@ from inject.corpus.corpus import Corpus
 from inject.corpus.excluded import Exclusions, SkippingReader, read_excluded, write_excluded
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
-from inject.formats import MegatronImport, OlmoImport
 from inject.formats.cleaning import import_audited
 from inject.formats.importing import import_corpus
+from inject.formats.megatron import MegatronImport
+from inject.formats.olmo import OlmoImport
 from inject.overlap.filter import OverlapFilter, read_overlaps
 from inject.overlap.settings import OverlapSettings
 from inject.stream.view import SourceSlice

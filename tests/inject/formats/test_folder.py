@@ -10,14 +10,15 @@ import pytest
 
 from inject.digest import file_digest
 from inject.errors import InputError
-from inject.formats import FORMATS
+from inject.formats.export import FORMATS
 from inject.formats.folder import exporting
 from tests.conftest import REPOSITORY
 
 CHILD = """
 import sys, time
 from pathlib import Path
-from inject.formats import ExportSettings, arrow, export_view, exported_rows, jsonl
+from inject.formats import arrow, exported_rows, jsonl
+from inject.formats.export import ExportSettings, export_view
 from tests.conftest import make_texts
 from tests.inject.formats.spiked import Copy, Words, spiked
 

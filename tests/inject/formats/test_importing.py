@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError
-from inject.formats import (
-    MegatronImport,
-    OlmoImport,
-    import_corpus,
-    importing,
-    megatron,
-)
-from inject.formats.importing import token_files
+from inject.formats import importing, megatron
+from inject.formats.importing import import_corpus
+from inject.formats.layout import token_files
+from inject.formats.megatron import MegatronImport
+from inject.formats.olmo import OlmoImport
+from inject.settings import plain
 from tests.inject.formats.readers import write_megatron
 
 END = 0
@@ -147,8 +145,18 @@ def test_files_that_were_moved_are_found_where_they_are_said_to_be(
     (tmp_path / "a" / "x.npy").unlink()
     with pytest.raises(InputError, match=r"a/x\.npy: the token file is not here"):
         Corpus.open(corpus.path)
-    moved = token_files(OlmoImport(kind="olmo", path=str(tmp_path / "b"), dtype="uint32"))
+    moved = token_files({"kind": "olmo", "path": str(tmp_path / "b"), "dtype": "uint32"})
     assert Corpus.open(corpus.path, outside=moved).read(0, 3).tolist() == [1, 2, END]
+
+
+@pytest.mark.parametrize("written", ["{}/b", "{}/b/x", "{}/b/x.bin", "{}/b/*.idx", "{}/b/*.bin"])
+def test_what_a_corpus_reads_is_what_was_imported(tmp_path, written):
+    (tmp_path / "b").mkdir()
+    write_megatron(tmp_path / "b" / "x", [[[1, 2, END]]])
+    source = MegatronImport(kind="megatron", path=written.format(tmp_path))
+    found = token_files(plain(source))
+    assert found == tuple(file.path for file in source.layout().files)
+    assert [file.name for file in found] == ["x.bin"]
 
 
 def test_a_file_edited_in_place_is_not_opened(tmp_path, tmp_path_factory, tiny_tokenizer):

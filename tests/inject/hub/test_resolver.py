@@ -6,7 +6,7 @@ import time
 import pytest
 
 from inject.corpus.background.hub import HubSource
-from inject.corpus.tokenizer import tokenizer_identity
+from inject.corpus.named_tokenizer import tokenizer_identity
 from inject.errors import InputError, Unreachable
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.formats.token_rows import DatasetsImport

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from inject.corpus.tokenizer import tokenizer_identity
+from inject.corpus.named_tokenizer import tokenizer_identity
 from inject.errors import InputError, Unreachable
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.hub.offline import UNRESOLVED, without_network

@@ -13,8 +13,8 @@ import pytest
 
 from detect.registry import detector_names, get_detector
 from inject.examples.datasets.registry import built_in_names, find_dataset
-from inject.source_digest import PACKAGES, UNDECIDING, Sources, read_source
-from spikein.executors import graph_run
+from inject.source_digest import PACKAGES, Sources, read_source
+from spikein.executors import graph_run, step_build
 from spikein.pipeline.graph import Step
 from tests.spikein.pipeline.test_identity import folder, hub, role, steps
 from tests.spikein.tiny import run, write_tiny
@@ -22,64 +22,81 @@ from tests.spikein.tiny import run, write_tiny
 __all__ = ["folder", "hub"]
 REPOSITORY = Path(__file__).resolve().parents[3]
 
+SHOWN = {
+    *("spikein.executors.graph_run", "spikein.executors.step_build"),
+    *("spikein.executors.live_status", "spikein.progress"),
+}
+"""What passes on and shows the progress that a step reports; it tells the step nothing."""
 
-def edited(module: str, name: str) -> Sources:
-    """Return our sources with one statement more in one function: `name`, or `Class.name`."""
+
+def edited(module: str) -> Sources:
+    """Return our sources with one statement more in one module."""
 
     def read(asked: str) -> bytes | None:
         text = read_source(asked)
-        if asked != module or text is None:
-            return text
-        tree = ast.parse(text)
-        found: ast.AST = tree
-        for part in name.split("."):
-            [found] = [
-                one
-                for one in getattr(found, "body", [])
-                if isinstance(one, ast.FunctionDef | ast.ClassDef) and one.name == part
-            ]
-        assert isinstance(found, ast.FunctionDef)
-        found.body.append(ast.parse("_edited = 1").body[0])
-        return ast.unparse(tree).encode()
+        assert text is not None or asked != module
+        return text + b"\n_edited = 1\n" if text is not None and asked == module else text
 
     return Sources(read=read)
 
 
 def changed(found: list[Step], after: Sources) -> set[str]:
     """Return the steps whose own code is another one."""
-    before = {step: step.recipe.code for step in found}
-    return {role(step) for step in found if after.digest(step.code) != before[step]}
+    return {role(step) for step in found if after.digest(step.roots) != step.recipe.code}
+
+
+ALL = (
+    "tokenizer corpus examples plan audit base model membership statistics frequency gradients "
+    "scores results accuracy accuracy_gain trajectory"
+)
+ANALYSES = "results trajectory accuracy_gain"
 
 
 @pytest.mark.parametrize(
-    ("module", "function", "expected"),
+    ("module", "expected"),
     [
-        ("detect.detectors.surp", "surp_scores", "scores"),
-        ("detect.detectors.blind", "_score", "scores"),
-        ("detect.engine.vocabulary_statistics", "chunk_sums", "statistics"),
-        ("detect.evidence_steps.frequency", "count_ids", "frequency"),
-        ("inject.examples.datasets.boolq", "boolq_rows", "examples corpus"),
-        ("inject.examples.datasets.fiction.kinds", "_town", "examples corpus"),
-        ("inject.examples.template", "Template.render", "examples corpus accuracy"),
-        ("inject.corpus.background.files", "FilesSource.documents", "tokenizer corpus"),
-        ("inject.examples.membership", "split_members", "examples"),
-        ("inject.plan.placement", "place_copies", "plan"),
-        ("inject.stream.audit", "audit", "audit"),
-        ("inject.examples.twin_membership", "with_twin_membership", "membership"),
-        ("train.loop.training_loop", "train", "base model"),
-        ("detect.task_accuracy.scoring", "task_accuracy", "accuracy"),
-        ("analysis.intervals.clustered", "cluster", "results trajectory"),
-        ("analysis.factors.joint", "join_seeds", "results accuracy_gain"),
-        ("analysis.trajectory.fading", "fading_rows", "trajectory"),
-        # Reading a source that nobody asked for decides nothing.
-        ("inject.examples.datasets.imdb", "imdb_rows", ""),
-        ("inject.corpus.background.docstrings", "DocstringsSource.documents", ""),
-        ("inject.formats.importing", "import_corpus", ""),
-        ("spikein.runs.publish", "fill_run", ""),
+        ("inject.plan.placement", "plan"),
+        ("inject.plan.plan_step", "plan"),
+        ("inject.stream.audit_findings", "audit"),
+        ("inject.stream.audit_step", "audit"),
+        ("inject.overlap.index", "audit corpus"),
+        ("inject.digest", ALL),
+        ("inject.step", ALL),
+        ("inject.examples.datasets.boolq", "examples corpus"),
+        ("inject.examples.datasets.fiction.kinds", "examples corpus"),
+        ("inject.examples.template", "examples corpus accuracy"),
+        ("inject.examples.membership", "examples"),
+        ("inject.examples.twin_membership", "membership"),
+        ("inject.corpus.background.files", "tokenizer corpus"),
+        ("inject.corpus.build", "corpus"),
+        ("train.loop.training_loop", "base model"),
+        ("detect.engine.forward_pass", "statistics gradients accuracy"),
+        ("detect.detectors.surp", "scores"),
+        ("detect.scoring", "scores"),
+        ("detect.evidence_steps.frequency", "frequency"),
+        ("detect.task_accuracy.scoring", "accuracy"),
+        ("analysis.intervals.clustered", ANALYSES),
+        ("analysis.factors.joint", "results accuracy_gain"),
+        ("analysis.trajectory.fading", "trajectory"),
+        # Reading a dataset that nobody asked for decides nothing.
+        ("inject.examples.datasets.imdb", ""),
+        ("inject.formats.importing", ""),
+        ("train.launch", ""),
+        ("analysis.page.render", ""),
+        ("spikein.config.schema", ""),
+        ("spikein.pipeline.build_graph", ""),
+        ("spikein.runs.publish", ""),
+        ("spikein.executors.step_build", ""),
+        ("spikein.store.store", ""),
     ],
 )
-def test_an_edit_changes_the_steps_that_it_decides_and_no_other(folder, module, function, expected):
-    assert changed(steps(folder), edited(module, function)) == set(expected.split())
+def test_an_edit_changes_the_steps_that_it_decides_and_no_other(folder, module, expected):
+    every = steps(folder)
+    closures = {role(step) for step in every if step.build is not None}
+    if closures.intersection(expected.split()) and not {"plan", "audit"} & {*expected.split()}:
+        pytest.skip("still a closure")
+    found = [step for step in every if step.build is None]
+    assert changed(found, edited(module)) == {*expected.split()} - closures
 
 
 def test_comments_and_docstrings_change_no_step(folder):
@@ -102,28 +119,20 @@ def test_comments_and_docstrings_change_no_step(folder):
 
 def test_a_detector_that_is_not_asked_for_decides_nothing(folder):
     found = steps(folder, "detect.detectors=[loss, lira]")
-    assert changed(found, edited("detect.detectors.surp", "surp_scores")) == set()
-    assert changed(found, edited("detect.detectors.lira", "_score")) == {"scores"}
+    assert changed(found, edited("detect.detectors.surp")) == set()
+    assert changed(found, edited("detect.detectors.lira")) == {"scores"}
 
 
 @pytest.mark.parametrize("name", detector_names())
 def test_a_detectors_code_begins_where_the_registry_finds_it(name):
-    (begin,) = get_detector(name).code
-    module, _, constant = begin.partition(":")
-    assert getattr(importlib.import_module(module), constant) is get_detector(name).detector
+    (module,) = get_detector(name).code
+    assert importlib.import_module(module).DETECTOR is get_detector(name).detector
 
 
 @pytest.mark.parametrize("name", built_in_names())
 def test_a_datasets_code_begins_where_the_registry_finds_it(name):
-    (place,) = find_dataset(name).code
-    module, _, constant = place.partition(":")
-    assert getattr(importlib.import_module(module), constant) is find_dataset(name).dataset
-
-
-def test_modules_that_decide_nothing_exist_and_say_why():
-    for name, reason in UNDECIDING.items():
-        assert read_source(name) is not None, name
-        assert reason
+    (module,) = find_dataset(name).code
+    assert importlib.import_module(module).DATASET is find_dataset(name).dataset
 
 
 def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):
@@ -169,51 +178,46 @@ def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
     """The oracle: what Python calls while a step is built, against what was found in the source."""
     built = graph_run.build_step
     reader = Sources(read=read_source)
-    unseen: set[tuple[str, str, str]] = set()
+    unseen: set[tuple[str, str]] = set()
 
     def traced(step: Step, *arguments, **more):
-        called: set[tuple[str, str]] = set()
+        called: set[str] = set()
 
         def note(frame, event, _):
             module = frame.f_globals.get("__name__", "")
             ours = module.partition(".")[0] in PACKAGES
-            # The body of a class runs where its module is first imported, and decides nothing.
+            # The body of a module or a class runs where it is first imported, and decides nothing.
             ours = ours and bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
             # What a library generates for one of our classes has no file.
             if event == "call" and ours and not frame.f_code.co_filename.startswith("<"):
-                # What is called from where nothing is decided decides nothing.
-                caller, depth = frame.f_back, 0
-                while caller is not None and depth < 4:
-                    if caller.f_globals.get("__name__") in UNDECIDING:
-                        return
-                    caller, depth = caller.f_back, depth + 1
-                name = frame.f_code.co_qualname.split(".")[0]
-                if module not in UNDECIDING and "<" not in name:
-                    called.add((module, name))
+                called.add(module)
 
-        build = step.build
+        def watched(function):
+            def call(context):
+                sys.setprofile(note)
+                try:
+                    function(context)
+                finally:
+                    sys.setprofile(None)
 
-        def watched(context):
-            sys.setprofile(note)
-            try:
-                build(context)
-            finally:
-                sys.setprofile(None)
+            return call
 
-        object.__setattr__(step, "build", watched)
-        try:
-            return built(step, *arguments, **more)
-        finally:
-            object.__setattr__(step, "build", build)
-            reached = {(module, name.split(".")[0]) for module, name in reader.reached(step.code)}
-            unseen.update((step.kind, *one) for one in called - reached)
+        with pytest.MonkeyPatch.context() as patch:
+            if step.build is None:
+                find = step_build.find_function
+                patch.setattr(
+                    step_build,
+                    "find_function",
+                    lambda name: watched(find(name)) if name == step.function else find(name),
+                )
+            else:
+                patch.setitem(vars(step), "build", watched(step.build))
+            done = built(step, *arguments, **more)
+        reached = reader.reached(step.roots)
+        unseen.update((step.kind, module) for module in called - reached - SHOWN)
+        return done
 
     monkeypatch.setattr(graph_run, "build_step", traced)
     write_tiny(tmp_path)
     run(tmp_path, "corpus.tokens=20000", "train.checkpoints={steps: [2]}")
-    # Progress is shown, and tells the step nothing.
-    shown = {
-        *("spikein.executors.step_build", "spikein.executors.graph_run"),
-        *("spikein.executors.live_status", "spikein.progress"),
-    }
-    assert {one for one in unseen if one[1] not in shown} == set()
+    assert unseen == set()

@@ -18,7 +18,8 @@ SOURCE = '''
 
     from pathlib import Path
 
-    from inject.corpus.background import Document, Source
+    from inject.corpus.background.document import Document
+    from inject.corpus.background.source import Source
 
 
     class Diary(Source):

@@ -15,7 +15,7 @@ from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from inject.formats import ExportSettings, export_view
+from inject.formats.export import ExportSettings, export_view
 from inject.step import StepContext
 from inject.stream.audit import read_audit
 from inject.stream.view import clean_view

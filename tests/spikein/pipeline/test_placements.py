@@ -15,7 +15,8 @@ from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.contaminant import Contaminant
 from inject.examples.example import members, read_examples
 from inject.examples.load import load_examples
-from inject.formats import ExportSettings, MegatronImport, export_view
+from inject.formats.export import ExportSettings, export_view
+from inject.formats.megatron import MegatronImport
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
 from spikein.api.plan import plan as plan_experiment

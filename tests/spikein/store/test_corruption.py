@@ -12,7 +12,7 @@ import pytest
 
 from inject.digest import digest
 from inject.errors import InputError
-from inject.formats import ExportSettings
+from inject.formats.export import ExportSettings
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.report import render_report
 from spikein.executors import RunReport

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inject.corpus.background import Document
+from inject.corpus.background.document import Document
 from inject.corpus.build import build_corpus
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError

@@ -12,7 +12,7 @@ def test_every_method_has_shipped_settings():
         (setting,) = parse_methods([name])
         assert setting.label == name
         assert setting.identity() == {"method": name, "settings": plain(setting.settings)}
-        assert setting.code == (f"train.unlearn.methods.{name}:METHOD",)
+        assert setting.code == (f"train.unlearn.methods.{name}",)
         assert set(setting.known.defaults) <= set(setting.method.settings.model_fields)
 
 

@@ -11,14 +11,11 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from inject.corpus.background import (
-    AnySource,
-    DocstringsSource,
-    FilesSource,
-    HubSource,
-    Skipped,
-)
-from inject.corpus.background.docstrings import cache_folder
+from inject.corpus.background.docstrings import DocstringsSource, cache_folder
+from inject.corpus.background.document import Skipped
+from inject.corpus.background.files import FilesSource
+from inject.corpus.background.hub import HubSource
+from inject.corpus.background.registry import AnySource
 from inject.digest import canonical
 from inject.errors import InputError, Unreachable
 from inject.hub.offline import UNRESOLVED, without_network

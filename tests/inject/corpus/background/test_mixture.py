@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inject.corpus.background import Document, FilesSource, Skipped, mixture
+from inject.corpus.background import mixture
+from inject.corpus.background.document import Document, Skipped
+from inject.corpus.background.files import FilesSource
 from inject.corpus.background.mixture import MixtureReport, mixed_documents
 from inject.errors import InputError
 from inject.keyed import Stream, item_key, words

@@ -5,16 +5,22 @@ import textwrap
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from inject.corpus.background import AnySource, source_code, source_identity, source_kind
 from inject.corpus.background.mixture import mixed_documents
-from inject.corpus.background.registry import source_table
+from inject.corpus.background.registry import (
+    AnySource,
+    source_code,
+    source_identity,
+    source_kind,
+    source_table,
+)
 from tests.inject.plugins.packages import forget, install
 
 CODE = '''
     from collections.abc import Iterator
     from typing import Any
 
-    from inject.corpus.background import Document, Skipped, Source
+    from inject.corpus.background.document import Document, Skipped
+    from inject.corpus.background.source import Source
 
 
     class Songs(Source):
@@ -80,7 +86,7 @@ def test_built_in_sources_are_read_and_written_as_before():
     assert ADAPTER.dump_python(source, mode="json") == {
         "kind": "files", "path": "x.jsonl", "field": None, "weight": 1.0,
     }  # fmt: skip
-    assert source_code(source) == ("inject.corpus.background.files:FilesSource",)
+    assert source_code(source) == ("inject.corpus.background.files",)
     assert source_kind(source) == "files"
 
 

@@ -65,7 +65,9 @@ def _files(out: Path) -> Iterator[tuple[str, str, bytes]]:
             key = f"{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
             yield key, path.name, path.read_bytes()
     for path in _compared(out / "runs"):
-        yield str(path.relative_to(out)), path.name, path.read_bytes()
+        # Runs are numbered; of each experiment there is one.
+        parts = [part for part in path.relative_to(out).parts if not part.isdecimal()]
+        yield "/".join(parts), path.name, path.read_bytes()
     for path in sorted(out.glob("detect.*")):
         yield f"detect/{path.name}", path.name, path.read_bytes()
     for path in sorted(out.glob("*.bundle")):

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from analysis.compared_rows import UnscoredRows
 from analysis.results import Analysis, CohortChoice
-from detect.scoring import SCORES_FILE
+from detect.scores.table import SCORES_FILE
 from inject.tables import read_parquet
 
 METRICS_FILE = "metrics.parquet"

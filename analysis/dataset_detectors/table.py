@@ -28,7 +28,7 @@ from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
 from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.detectors.min_k_plus_plus import standardised
-from detect.scoring import read_scores
+from detect.scores.table import read_scores
 from detect.token_statistics import read_statistics
 from inject.examples.example import Example
 from inject.stream.exposures import NEVER, read_exposures

@@ -5,13 +5,8 @@ import pytest
 
 from detect.detector_settings import needs_of, parse_detectors, with_grids
 from detect.needs import Frequency, Reference, Shadows, Sides, View
-from detect.scoring import (
-    SCHEMA,
-    read_scores,
-    runnable,
-    score_rows,
-    write_scores,
-)
+from detect.scores.table import SCHEMA, read_scores, write_scores
+from detect.scoring import runnable, score_rows
 from detect.token_statistics import EMPTY_TEXT, unscored
 from inject.errors import InputError
 from tests.detect.evidence_samples import (

@@ -19,14 +19,8 @@ from detect.detector_settings import (
     with_grids,
 )
 from detect.needs import Need
-from detect.scoring import (
-    LeftOut,
-    Runnable,
-    runnable,
-    score_rows,
-    settings_left_out,
-    write_scores,
-)
+from detect.scores.table import write_scores
+from detect.scoring import LeftOut, Runnable, runnable, score_rows, settings_left_out
 from inject.examples.example import read_examples
 from inject.examples.parts import UNSPLIT
 from inject.source_digest import root

@@ -44,7 +44,7 @@ from detect.generation.continuations import (
     request_record,
     write_continuations,
 )
-from detect.scoring import read_scores
+from detect.scores.table import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.examples.parts import UNSPLIT

@@ -16,7 +16,7 @@ from analysis.page.tables.listing import listing
 from analysis.page.template import page_script
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
-from detect.scoring import read_scores, write_scores
+from detect.scores.table import read_scores, write_scores
 from inject.errors import SpikeinError
 from inject.examples.example import example_id, write_examples
 from inject.stream.exposures import CopyOutcomes

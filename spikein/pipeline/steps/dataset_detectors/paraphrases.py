@@ -8,7 +8,8 @@ from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.evidence import Evidence
 from detect.needs import View
 from detect.registry import ALL
-from detect.scoring import score_rows, write_scores
+from detect.scores.table import write_scores
+from detect.scoring import score_rows
 from detect.settings import DetectSettings
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT

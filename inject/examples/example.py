@@ -204,3 +204,14 @@ def examples_of(table: pa.Table) -> list[Example]:
 def members(examples: Sequence[Example]) -> list[Example]:
     """Return the examples on the member side, in order."""
     return [example for example in examples if example.side == "member"]
+
+
+def forgotten_rows(pool: Sequence[Example], seen: Sequence[Example]) -> list[Example]:
+    """Return the members of a pool whom the retrained model never sees, in the pool's order.
+
+    Args:
+        pool: the arm's examples.
+        seen: the same rows, with the sides that hold for the retrained model.
+    """
+    left = {one.example_id for one in members(seen)}
+    return [one for one in members(pool) if one.example_id not in left]

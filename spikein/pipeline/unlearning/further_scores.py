@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from inject.errors import InputError
 from inject.examples.example import (
+    forgotten_rows,
     members,
     read_examples,
     read_held_out,
@@ -32,7 +33,6 @@ from spikein.pipeline.steps.training import (
     training_libraries,
 )
 from spikein.pipeline.unlearning.nodes import FurtherScores
-from spikein.pipeline.unlearning.unlearned_model import forgotten_rows
 from train.models.rounded_weights import Bits
 
 RELEARNING_DRAW = 2

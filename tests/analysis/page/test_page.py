@@ -5,11 +5,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from analysis.figures import build_figures
-from analysis.page import CostRow, Fact, Report, write_report
+from analysis.figures.figures_step import build_figures
 from analysis.page.examples import shorten
 from analysis.page.notes import detector_notes
-from analysis.page.render import render
+from analysis.page.render import render, write_report
+from analysis.page.report import CostRow, Fact, Report
 from analysis.page.streams import Stream, stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.page.tables.listing import listing
